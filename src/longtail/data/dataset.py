@@ -1,0 +1,228 @@
+"""The one shape data has inside longtail: rows (texts and/or features), labels, and their names."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.errors import DataError
+from longtail.validate import as_labels, as_rows
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Rows with their labels; checked once, when it is made, and never changed after.
+
+    At least one of `texts` and `X` must be given. `Y` has one column per label; rows without labels are
+    kept. `label_names` must be unique. `groups` says which groups a row belongs to.
+
+    >>> data = Dataset.from_lists(["a red apple", "a blue car"], [["fruit"], ["car", "blue"]])
+    >>> data.n_rows, data.n_labels, data.label_names
+    (2, 3, ('blue', 'car', 'fruit'))
+    """
+
+    Y: sp.csr_array  # (n_rows, n_labels) float32
+    X: sp.csr_array | np.ndarray | None = None  # (n_rows, n_features) float32
+    texts: tuple[str, ...] | None = None
+    ids: tuple[str, ...] | None = None
+    label_names: tuple[str, ...] | None = None
+    label_texts: tuple[str, ...] | None = None
+    groups: sp.csr_array | None = None  # (n_rows, n_groups) 0/1
+    group_names: tuple[str, ...] | None = None
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "Y", as_labels(self.Y, "Y"))
+        if self.X is not None:
+            put(self, "X", as_rows(self.X, "X"))
+        if self.groups is not None:
+            put(self, "groups", as_labels(self.groups, "groups"))
+        for field in ("texts", "ids", "label_names", "label_texts", "group_names"):
+            put(self, field, _strings(field, getattr(self, field)))
+        if self.texts is None and self.X is None:
+            raise DataError("a Dataset needs texts or X; got neither.")
+        n_rows, n_labels = self.Y.shape
+        for field, size in (("texts", n_rows), ("ids", n_rows), ("label_names", n_labels),
+                            ("label_texts", n_labels)):
+            value = getattr(self, field)
+            if value is not None and len(value) != size:
+                of = "row" if size == n_rows and field in ("texts", "ids") else "label"
+                raise DataError(f"{field} must have one entry per {of} ({size}); got {len(value)}.")
+        for field in ("X", "groups"):
+            value = getattr(self, field)
+            if value is not None and value.shape[0] != n_rows:
+                raise DataError(f"{field} must have as many rows as Y ({n_rows}); got {value.shape[0]}.")
+        if self.group_names is not None:
+            n_groups = 0 if self.groups is None else self.groups.shape[1]
+            if len(self.group_names) != n_groups:
+                raise DataError(
+                    f"group_names must have one entry per group ({n_groups}); got {len(self.group_names)}."
+                )
+        for field in ("label_names", "group_names"):
+            _refuse_twice(field, getattr(self, field))
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.Y.shape[0])
+
+    @property
+    def n_labels(self) -> int:
+        return int(self.Y.shape[1])
+
+    @property
+    def n_features(self) -> int:
+        return 0 if self.X is None else int(self.X.shape[1])
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __repr__(self) -> str:
+        kind = " + ".join(k for k, v in (("texts", self.texts), ("X", self.X)) if v is not None)
+        return f"Dataset({self.name or 'unnamed'}: {self.n_rows} rows of {kind}, {self.n_labels} labels)"
+
+    def names(self) -> tuple[str, ...]:
+        """Return the label names; labels without names are called by their number."""
+        return self.label_names or tuple(str(i) for i in range(self.n_labels))
+
+    def labels_of(self, row: int) -> tuple[str, ...]:
+        """Return the label names of one row."""
+        names = self.names()
+        return tuple(names[i] for i in self.Y.indices[self.Y.indptr[row] : self.Y.indptr[row + 1]])
+
+    def take(self, rows: Any) -> Dataset:
+        """Return some rows (a mask, a slice or an array of row numbers); labels keep their numbers."""
+        index = np.arange(self.n_rows)[rows]
+
+        def strings(values: tuple[str, ...] | None) -> tuple[str, ...] | None:
+            return None if values is None else tuple(values[i] for i in index)
+
+        return replace(
+            self,
+            Y=self.Y[index],
+            X=None if self.X is None else self.X[index],
+            texts=strings(self.texts),
+            ids=strings(self.ids),
+            groups=None if self.groups is None else self.groups[index],
+        )
+
+    def align(self, label_names: Sequence[str]) -> tuple[Dataset, int]:
+        """Return the data with its labels renumbered to another list of names (a model's), and how many
+        label occurrences had to be dropped because the list does not have their label."""
+        where = {name: i for i, name in enumerate(label_names)}
+        old = self.names()
+        new = np.array([where.get(name, -1) for name in old], dtype=np.int64)
+        rows = np.repeat(np.arange(self.n_rows), np.diff(self.Y.indptr))
+        columns = new[self.Y.indices] if self.Y.nnz else np.empty(0, dtype=np.int64)
+        keep = columns >= 0
+        Y = sp.csr_array(
+            (self.Y.data[keep], (rows[keep], columns[keep])), shape=(self.n_rows, len(label_names))
+        )
+        texts = None
+        if self.label_texts is not None:
+            text_of = dict(zip(old, self.label_texts, strict=True))
+            texts = tuple(text_of.get(name, "") for name in label_names)
+        out = replace(self, Y=Y, label_names=tuple(label_names), label_texts=texts)
+        return out, int((~keep).sum())
+
+    def digest(self) -> str:
+        """Return a fingerprint of the content: the same data gives the same digest on any machine."""
+        h = hashlib.sha256()
+        for matrix in (self.Y, self.X, self.groups):
+            if matrix is None:
+                h.update(b"\0none")
+            elif isinstance(matrix, np.ndarray):
+                h.update(repr(matrix.shape).encode() + matrix.tobytes())
+            else:
+                h.update(repr(matrix.shape).encode())
+                for part in (matrix.indptr, matrix.indices, matrix.data):
+                    h.update(np.ascontiguousarray(part).tobytes())
+        for strings in (self.texts, self.label_names, self.label_texts):
+            h.update(b"\0none" if strings is None else "\0".join(strings).encode("utf-8", "surrogatepass"))
+        return h.hexdigest()
+
+    def summary(self) -> dict[str, Any]:
+        """Return the facts about the data as a JSON-able dict."""
+        per_row, per_label = np.diff(self.Y.indptr), np.bincount(self.Y.indices, minlength=self.n_labels)
+        facts: dict[str, Any] = {
+            "name": self.name,
+            "rows": self.n_rows,
+            "labels": self.n_labels,
+            "labels_used": int((per_label > 0).sum()),
+            "labels_per_row": float(per_row.mean()) if self.n_rows else 0.0,
+            "rows_without_labels": int((per_row == 0).sum()),
+            "rows_per_label": float(per_label.mean()) if self.n_labels else 0.0,
+            "labels_seen_once": int((per_label == 1).sum()),
+            "has_texts": self.texts is not None,
+            "has_label_texts": self.label_texts is not None,
+        }
+        if self.X is not None:
+            nnz = self.X.nnz if sp.issparse(self.X) else self.X.size
+            facts["features"] = self.n_features
+            facts["features_per_row"] = nnz / max(self.n_rows, 1)
+        if self.groups is not None:
+            facts["groups"] = int(self.groups.shape[1])
+        return facts
+
+    @classmethod
+    def from_lists(
+        cls,
+        texts: Sequence[str],
+        labels: Sequence[Sequence[str]],
+        *,
+        label_names: Sequence[str] | None = None,
+        **fields: Any,
+    ) -> Dataset:
+        """Make a Dataset from texts and lists of label names.
+
+        Without `label_names` the labels are numbered in sorted order of their names.
+        """
+        if isinstance(labels, str) or any(isinstance(row, str) for row in labels):
+            raise DataError("labels must be a list of lists of names, one list per text; got a string.")
+        if len(texts) != len(labels):
+            raise DataError(f"texts and labels must have as many rows; got {len(texts)} and {len(labels)}.")
+        names = tuple(label_names) if label_names is not None else tuple(sorted({n for row in labels for n in row}))
+        Y = labels_to_matrix(labels, names)
+        return cls(Y=Y, texts=tuple(texts), label_names=names, **fields)
+
+
+def labels_to_matrix(labels: Sequence[Sequence[str]], names: Sequence[str]) -> sp.csr_array:
+    """Return Y (n_rows, n_labels) of ones from lists of names; a name not in `names` is refused."""
+    where = {name: i for i, name in enumerate(names)}
+    indptr = np.zeros(len(labels) + 1, dtype=np.int64)
+    indices: list[int] = []
+    for row, found in enumerate(labels):
+        try:
+            indices.extend(sorted({where[name] for name in found}))
+        except KeyError as error:
+            raise DataError(f"row {row} has the label {error.args[0]!r}, which is not in label_names.") from None
+        indptr[row + 1] = len(indices)
+    data = np.ones(len(indices), dtype=np.float32)
+    return sp.csr_array((data, np.array(indices, dtype=np.int32), indptr), shape=(len(labels), len(names)))
+
+
+def _strings(field: str, values: Any) -> tuple[str, ...] | None:
+    if values is None:
+        return None
+    if isinstance(values, str):
+        raise DataError(f"{field} must be a list of strings; got one string.")
+    out = tuple(values)
+    for at, value in enumerate(out):
+        if not isinstance(value, str):
+            raise DataError(f"{field} must hold strings; got {type(value).__name__} at position {at}.")
+    return out
+
+
+def _refuse_twice(field: str, values: tuple[str, ...] | None) -> None:
+    if values is None or len(set(values)) == len(values):
+        return
+    seen: set[str] = set()
+    for value in values:
+        if value in seen:
+            raise DataError(f"{field} must be unique; got {value!r} twice.")
+        seen.add(value)

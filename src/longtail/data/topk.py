@@ -1,0 +1,116 @@
+"""Predictions: the k best labels of every row, and nothing of size rows × labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.errors import DataError
+from longtail.validate import as_sparse
+
+
+@dataclass(frozen=True)
+class TopK:
+    """Label ids and scores, best first; a missing place holds id -1 and score -inf, at the end of its row.
+
+    >>> top = TopK.from_scores([[0.1, 0.9, 0.5]], k=2)
+    >>> top.ids.tolist()
+    [[1, 2]]
+    """
+
+    ids: np.ndarray  # int32 (n_rows, k)
+    scores: np.ndarray  # float32 (n_rows, k)
+
+    def __post_init__(self) -> None:
+        ids = np.ascontiguousarray(self.ids, dtype=np.int32)
+        scores = np.ascontiguousarray(self.scores, dtype=np.float32)
+        if ids.ndim != 2 or ids.shape != scores.shape:
+            raise DataError(
+                f"TopK needs ids and scores of one shape (n_rows, k); got {ids.shape} and {scores.shape}."
+            )
+        object.__setattr__(self, "ids", ids)
+        object.__setattr__(self, "scores", scores)
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.ids.shape[0])
+
+    @property
+    def k(self) -> int:
+        return int(self.ids.shape[1])
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __getitem__(self, rows: Any) -> TopK:
+        """Return the predictions of some rows (a slice, a mask or an array of row numbers)."""
+        if isinstance(rows, int | np.integer):
+            rows = [int(rows)]
+        return TopK(self.ids[rows], self.scores[rows])
+
+    def head(self, k: int) -> TopK:
+        """Return the first k places."""
+        return TopK(self.ids[:, :k], self.scores[:, :k])
+
+    def to_csr(self, n_labels: int) -> sp.csr_array:
+        """Return the scores as a CSR matrix (n_rows, n_labels); missing places are left out."""
+        present = self.ids >= 0
+        indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1), dtype=np.int64)])
+        M = sp.csr_array((self.scores[present], self.ids[present], indptr), shape=(self.n_rows, n_labels))
+        M.sort_indices()
+        return M
+
+    @classmethod
+    def from_scores(cls, scores: Any, k: int) -> TopK:
+        """Return the k best labels from a dense array, or from a sparse one where only stored entries count.
+
+        Equal scores are ranked by label id, lower first.
+        """
+        if sp.issparse(scores):
+            return _from_csr(scores, k)
+        dense = np.asarray(scores, dtype=np.float32)
+        order = np.argsort(-dense, axis=1, kind="stable")[:, :k]
+        ids = np.full((dense.shape[0], k), -1, dtype=np.int32)
+        out = np.full((dense.shape[0], k), -np.inf, dtype=np.float32)
+        ids[:, : order.shape[1]] = order
+        out[:, : order.shape[1]] = np.take_along_axis(dense, order, axis=1)
+        return cls(ids, out)
+
+    @classmethod
+    def stack(cls, parts: Sequence[TopK]) -> TopK:
+        """Put the predictions of consecutive blocks of rows below each other."""
+        return cls(np.vstack([p.ids for p in parts]), np.vstack([p.scores for p in parts]))
+
+
+def _from_csr(scores: Any, k: int) -> TopK:
+    M = sp.csr_array(scores)
+    rows = np.repeat(np.arange(M.shape[0]), np.diff(M.indptr))
+    order = np.lexsort((M.indices, -M.data, rows))
+    place = np.arange(order.size) - np.repeat(M.indptr[:-1], np.diff(M.indptr))
+    keep = place < k
+    ids = np.full((M.shape[0], k), -1, dtype=np.int32)
+    out = np.full((M.shape[0], k), -np.inf, dtype=np.float32)
+    ids[rows[keep], place[keep]] = M.indices[order][keep]
+    out[rows[keep], place[keep]] = M.data[order][keep]
+    return TopK(ids, out)
+
+
+def binary_hits(topk: TopK, Y: Any) -> np.ndarray:
+    """Return which predicted labels are true: bool (n_rows, k).
+
+    >>> binary_hits(TopK.from_scores([[0.1, 0.9, 0.5]], k=2), [[0, 1, 0]]).tolist()
+    [[True, False]]
+    """
+    Y = as_sparse(Y, "Y")
+    n_labels = np.int64(max(Y.shape[1], 1))
+    rows = np.repeat(np.arange(Y.shape[0], dtype=np.int64), np.diff(Y.indptr))
+    true = rows * n_labels + Y.indices  # sorted, since Y is canonical
+    wanted = np.arange(topk.n_rows, dtype=np.int64)[:, None] * n_labels + topk.ids
+    if true.size == 0:
+        return np.zeros(topk.ids.shape, dtype=bool)
+    at = np.minimum(np.searchsorted(true, wanted), true.size - 1)
+    return (true[at] == wanted) & (topk.ids >= 0)

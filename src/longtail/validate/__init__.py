@@ -1,0 +1,33 @@
+"""The one door for inputs: arrays and parameters are checked here, and only here."""
+
+from longtail.validate.arrays import (
+    as_dense,
+    as_labels,
+    as_rows,
+    as_sparse,
+    check_same_rows,
+    check_width,
+)
+from longtail.validate.parameters import (
+    check_choice,
+    check_flag,
+    check_integer,
+    check_real,
+    resolve_jobs,
+    resolve_seed,
+)
+
+__all__ = [
+    "as_dense",
+    "as_labels",
+    "as_rows",
+    "as_sparse",
+    "check_choice",
+    "check_flag",
+    "check_integer",
+    "check_real",
+    "check_same_rows",
+    "check_width",
+    "resolve_jobs",
+    "resolve_seed",
+]

@@ -1,0 +1,117 @@
+"""Arrays in, canonical arrays out: CSR float32 with sorted int32 ids, or C-ordered dense float32.
+
+The caller's arrays are never changed: whatever has to be sorted or summed is copied first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.errors import DataError
+
+INT32_MAX = np.iinfo(np.int32).max
+
+
+def as_rows(X: Any, name: str = "X") -> sp.csr_array | np.ndarray:
+    """Return rows as CSR float32 (sparse input) or C-ordered float32 (dense input).
+
+    >>> as_rows([[1, 0], [0, 2]]).dtype
+    dtype('float32')
+    """
+    if sp.issparse(X):
+        return as_sparse(X, name)
+    return as_dense(X, name)
+
+
+def as_sparse(X: Any, name: str = "X") -> sp.csr_array:
+    """Return CSR float32 with sorted, unique int32 column ids and int64 row pointers.
+
+    Dense input is converted. Nothing is copied when the input is canonical already.
+    """
+    if not sp.issparse(X):
+        X = sp.csr_array(as_dense(X, name))
+    if X.ndim != 2:
+        raise DataError(f"{name} must have 2 dimensions; got {X.ndim}.")
+    if X.shape[1] > INT32_MAX:
+        raise DataError(f"{name} may have at most {INT32_MAX} columns; got {X.shape[1]}.")
+    if X.dtype.kind not in "biuf":
+        raise DataError(f"{name} must hold numbers; got dtype {X.dtype}.")
+    source = X
+    M = sp.csr_array(X)
+    if M.data.size and not np.isfinite(M.data).all():
+        raise DataError(_where_not_finite(M, name))
+    data = M.data.astype(np.float32, copy=False)
+    if data.size and not np.isfinite(data).all():
+        raise DataError(f"{name} holds a value too large for float32; scale the rows first.")
+    shares_caller = M.data is getattr(source, "data", None) or np.shares_memory(M.indices, _indices(source))
+    out = sp.csr_array((data, M.indices, M.indptr), shape=M.shape)
+    if not out.has_canonical_format:
+        if shares_caller:  # sorting works in place: never on the caller's arrays
+            out = sp.csr_array((data.copy(), M.indices.copy(), M.indptr.copy()), shape=M.shape)
+        out.sum_duplicates()
+    if out.data.size and not np.all(out.data):
+        keep = out.data != 0
+        counts = np.concatenate([[0], np.cumsum(keep, dtype=np.int64)])
+        out = sp.csr_array((out.data[keep], out.indices[keep], counts[out.indptr]), shape=out.shape)
+    fixed = sp.csr_array(out.shape, dtype=np.float32)
+    fixed.data = out.data
+    fixed.indices = out.indices.astype(np.int32, copy=False)
+    fixed.indptr = out.indptr.astype(np.int64, copy=False)
+    fixed.has_canonical_format = True
+    return fixed
+
+
+def as_dense(X: Any, name: str = "X") -> np.ndarray:
+    """Return a C-ordered two-dimensional float32 array; NaN and infinity are refused."""
+    try:
+        A = np.asarray(X)
+    except ValueError as error:
+        raise DataError(f"{name} must be a rectangular array; got rows of different lengths.") from error
+    if A.dtype.kind not in "biuf":
+        raise DataError(f"{name} must hold numbers; got dtype {A.dtype}.")
+    if A.ndim != 2:
+        hint = f" Use {name}.reshape(1, -1) for a single row." if A.ndim == 1 else ""
+        raise DataError(f"{name} must have 2 dimensions; got {A.ndim}.{hint}")
+    out = np.ascontiguousarray(A, dtype=np.float32)
+    if out.size and not np.isfinite(out).all():
+        row, column = (int(v[0]) for v in np.nonzero(~np.isfinite(out)))
+        raise DataError(f"{name} must be finite; got {A[row, column]} in row {row}, column {column}.")
+    return out
+
+
+def as_labels(Y: Any, name: str = "Y") -> sp.csr_array:
+    """Return labels as canonical CSR float32, one column per label; weights must not be negative."""
+    out = as_sparse(Y, name)
+    if out.data.size and out.data.min() < 0:
+        row = int(np.searchsorted(out.indptr, int(np.argmin(out.data)), side="right") - 1)
+        raise DataError(f"{name} must not be negative; got {out.data.min():g} in row {row}.")
+    return out
+
+
+def check_same_rows(X: Any, Y: Any, x_name: str = "X", y_name: str = "Y") -> None:
+    """Refuse rows and labels of different length, and no rows at all."""
+    if X.shape[0] != Y.shape[0]:
+        raise DataError(f"{x_name} and {y_name} must have as many rows; got {X.shape[0]} and {Y.shape[0]}.")
+    if X.shape[0] == 0:
+        raise DataError(f"{x_name} must have at least one row; got 0.")
+
+
+def check_width(X: Any, n_features: int, name: str = "X") -> None:
+    """Refuse rows of another width than the model was trained on."""
+    if X.shape[1] != n_features:
+        raise DataError(
+            f"{name} must have {n_features} features, as at training; got {X.shape[1]}."
+        )
+
+
+def _indices(X: Any) -> np.ndarray:
+    return getattr(X, "indices", np.empty(0, dtype=np.int32))
+
+
+def _where_not_finite(M: sp.csr_array, name: str) -> str:
+    at = int(np.flatnonzero(~np.isfinite(M.data))[0])
+    row = int(np.searchsorted(M.indptr, at, side="right") - 1)
+    return f"{name} must be finite; got {M.data[at]} in row {row}, column {int(M.indices[at])}."

@@ -1,0 +1,102 @@
+"""Parameters: one sentence for a bad value, with what is allowed, what came and the nearest name."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from longtail.errors import ParameterError, near
+
+
+def check_integer(name: str, value: Any, *, low: int | None = None, high: int | None = None) -> int:
+    """Return `value` as an int within [low, high].
+
+    >>> check_integer("k", 0, low=1)
+    Traceback (most recent call last):
+    ...
+    longtail.errors.ParameterError: k must be an integer >= 1; got 0.
+    """
+    ok = isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
+    if not ok or (low is not None and value < low) or (high is not None and value > high):
+        raise ParameterError(f"{name} must be an integer{_range(low, high)}; got {value!r}.")
+    return int(value)
+
+
+def check_real(
+    name: str,
+    value: Any,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    open_low: bool = False,
+) -> float:
+    """Return `value` as a finite float within [low, high]; `open_low` leaves `low` itself out."""
+    ok = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_) and math.isfinite(value)
+    if ok and low is not None:
+        ok = value > low if open_low else value >= low
+    if ok and high is not None:
+        ok = value <= high
+    if not ok:
+        raise ParameterError(f"{name} must be a number{_range(low, high, open_low)}; got {value!r}.")
+    return float(value)
+
+
+def check_choice(name: str, value: Any, allowed: Sequence[str]) -> str:
+    """Return `value` if it is one of the allowed names.
+
+    >>> check_choice("loss", "logistc", ["hinge", "logistic"])
+    Traceback (most recent call last):
+    ...
+    longtail.errors.ParameterError: loss must be one of ['hinge', 'logistic']; got 'logistc'. Did you mean 'logistic'?
+    """
+    if not isinstance(value, str) or value not in allowed:
+        raise ParameterError(f"{name} must be one of {list(allowed)}; got {value!r}.{near(value, allowed)}")
+    return value
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """Return `value` if it is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(f"{name} must be True or False; got {value!r}.")
+    return bool(value)
+
+
+def resolve_jobs(n_jobs: Any) -> int:
+    """Return the number of threads: None means all cores, -1 all cores, -2 all but one.
+
+    The result never changes with the number of threads; only the time does.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    if n_jobs is None:
+        return cores
+    n_jobs = check_integer("n_jobs", n_jobs)
+    if n_jobs == 0:
+        raise ParameterError("n_jobs must be an integer other than 0, or None; got 0.")
+    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+
+
+def resolve_seed(random_state: Any) -> int:
+    """Return a seed below 2**31 from None (0), an integer or a numpy generator.
+
+    None means 0, not the clock: a user who sets nothing gets the same model twice.
+    """
+    if random_state is None:
+        return 0
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31 - 1))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    return check_integer("random_state", random_state, low=0, high=2**31 - 1)
+
+
+def _range(low: float | None, high: float | None, open_low: bool = False) -> str:
+    if low is not None and high is not None:
+        return f" {'above' if open_low else 'between'} {low:g} and {'at most ' if open_low else ''}{high:g}"
+    if low is not None:
+        return f" {'>' if open_low else '>='} {low:g}"
+    return f" <= {high:g}" if high is not None else ""
