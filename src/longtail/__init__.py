@@ -1,1 +1,56 @@
-"""Extreme multi-label classification."""
+"""longtail: extreme multi-label classification, from text to tags.
+
+Names are imported when they are first used, so `import longtail` is cheap and never loads torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from longtail._version import __version__
+
+if TYPE_CHECKING:
+    from longtail import checks, data, features, metrics
+    from longtail.data import Dataset, TopK
+    from longtail.features import EncoderFeatures, TfidfFeatures
+    from longtail.models import OneVsAllClassifier
+    from longtail.pipeline import Tagger, load
+
+_HOMES = {
+    "Dataset": "longtail.data",
+    "EncoderFeatures": "longtail.features",
+    "OneVsAllClassifier": "longtail.models",
+    "Tagger": "longtail.pipeline",
+    "TfidfFeatures": "longtail.features",
+    "TopK": "longtail.data",
+    "load": "longtail.pipeline",
+}
+_ROOMS = ("checks", "data", "features", "metrics")
+
+__all__ = [
+    "Dataset",
+    "EncoderFeatures",
+    "OneVsAllClassifier",
+    "Tagger",
+    "TfidfFeatures",
+    "TopK",
+    "__version__",
+    "checks",
+    "data",
+    "features",
+    "load",
+    "metrics",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return importlib.import_module(f"longtail.{name}")
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'longtail' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -43,7 +43,8 @@ def as_sparse(X: Any, name: str = "X") -> sp.csr_array:
     M = sp.csr_array(X)
     if M.data.size and not np.isfinite(M.data).all():
         raise DataError(_where_not_finite(M, name))
-    data = M.data.astype(np.float32, copy=False)
+    with np.errstate(over="ignore"):  # reported by name below
+        data = M.data.astype(np.float32, copy=False)
     if data.size and not np.isfinite(data).all():
         raise DataError(f"{name} holds a value too large for float32; scale the rows first.")
     shares_caller = M.data is getattr(source, "data", None) or np.shares_memory(M.indices, _indices(source))
@@ -75,7 +76,8 @@ def as_dense(X: Any, name: str = "X") -> np.ndarray:
     if A.ndim != 2:
         hint = f" Use {name}.reshape(1, -1) for a single row." if A.ndim == 1 else ""
         raise DataError(f"{name} must have 2 dimensions; got {A.ndim}.{hint}")
-    out = np.ascontiguousarray(A, dtype=np.float32)
+    with np.errstate(over="ignore"):
+        out = np.ascontiguousarray(A, dtype=np.float32)
     if out.size and not np.isfinite(out).all():
         row, column = (int(v[0]) for v in np.nonzero(~np.isfinite(out)))
         raise DataError(f"{name} must be finite; got {A[row, column]} in row {row}, column {column}.")

@@ -1,0 +1,231 @@
+"""Sixteen labels side by side: the vector instructions the solvers are made of.
+
+Numba does not turn 16-wide inner loops into vector code by itself, so the three innermost steps are written as
+LLVM vectors of sixteen floats; LLVM maps them to whatever the CPU has (512, 256 or 128 bits). Every step has a
+plain twin in numpy with the same name and the suffix `_plain`. This is the only file that knows about LLVM.
+
+Lanes are labels: `W` is (n_features + 1, 16), one column per label, the last row the bias.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+LANES = 16
+
+_VEC = ir.VectorType(ir.FloatType(), LANES)
+_I16 = ir.IntType(16)
+_I32 = ir.IntType(32)
+_I64 = ir.IntType(64)
+_FAST = ("contract",)  # a multiply and an add may fuse; nothing else may change
+
+
+def _data(context: Any, builder: Any, ty: Any, value: Any) -> Any:
+    return context.make_array(ty)(context, builder, value).data
+
+
+def _splat(b: Any, x: Any) -> Any:
+    undef = ir.Constant(_VEC, ir.Undefined)
+    zeros = ir.Constant(ir.VectorType(_I32, LANES), [0] * LANES)
+    return b.shuffle_vector(b.insert_element(undef, x, ir.Constant(_I32, 0)), undef, zeros)
+
+
+def _const(value: float) -> Any:
+    return ir.Constant(_VEC, [value] * LANES)
+
+
+def _load(b: Any, pointer: Any, row: Any) -> Any:
+    """Load row `row` of a (n, 16) array."""
+    at = b.gep(pointer, [b.mul(row, ir.Constant(_I64, LANES))])
+    out = b.load(b.bitcast(at, _VEC.as_pointer()))
+    out.align = 4
+    return out
+
+
+def _store(b: Any, value: Any, pointer: Any, row: Any) -> None:
+    at = b.gep(pointer, [b.mul(row, ir.Constant(_I64, LANES))])
+    b.store(value, b.bitcast(at, _VEC.as_pointer())).align = 4
+
+
+def _mask(b: Any, bits: Any) -> Any:
+    """Turn sixteen bits into a vector of sixteen truth values, lane 0 from the lowest bit."""
+    return b.bitcast(bits, ir.VectorType(ir.IntType(1), LANES))
+
+
+def _fma(b: Any, x: Any, y: Any, z: Any) -> Any:
+    return b.fadd(b.fmul(x, y, flags=_FAST), z, flags=_FAST)
+
+
+@intrinsic
+def dot_lanes(typing_context, W, ids, values, start, stop, base, out):  # type: ignore[no-untyped-def]
+    """out[:] = W[base] + sum over t in [start, stop) of values[t] * W[ids[t]]."""
+
+    def codegen(context: Any, b: Any, signature: Any, args: Any) -> Any:
+        w, i, v, o = (_data(context, b, signature.args[n], args[n]) for n in (0, 1, 2, 6))
+        start, stop, base = args[3], args[4], args[5]
+        accumulators = [cgutils.alloca_once_value(b, _const(0.0)) for _ in range(4)]
+        b.store(_load(b, w, base), accumulators[0])
+
+        def add(t: Any, accumulator: Any) -> None:
+            row = b.sext(b.load(b.gep(i, [t])), _I64)
+            x = _splat(b, b.load(b.gep(v, [t])))
+            b.store(_fma(b, x, _load(b, w, row), b.load(accumulator)), accumulator)
+
+        count = b.sub(stop, start)
+        fours = b.lshr(count, ir.Constant(_I64, 2))
+        with cgutils.for_range(b, fours) as loop:  # four sums at once hide the latency of the multiply-add
+            t = b.add(start, b.shl(loop.index, ir.Constant(_I64, 2)))
+            for n, accumulator in enumerate(accumulators):
+                add(b.add(t, ir.Constant(_I64, n)), accumulator)
+        done = b.add(start, b.shl(fours, ir.Constant(_I64, 2)))
+        with cgutils.for_range(b, b.sub(stop, done)) as loop:
+            add(b.add(done, loop.index), accumulators[0])
+        a0, a1, a2, a3 = (b.load(a) for a in accumulators)
+        _store(b, b.fadd(b.fadd(a0, a1), b.fadd(a2, a3)), o, ir.Constant(_I64, 0))
+        return context.get_dummy_value()
+
+    return types.void(W, ids, values, types.int64, types.int64, types.int64, out), codegen
+
+
+def dot_lanes_plain(
+    W: np.ndarray, ids: np.ndarray, values: np.ndarray, start: int, stop: int, base: int, out: np.ndarray
+) -> None:
+    out[:] = W[base] + (values[start:stop, None] * W[ids[start:stop]]).sum(axis=0, dtype=np.float32)
+
+
+@intrinsic
+def axpy_lanes(typing_context, W, ids, values, start, stop, base, bias, delta):  # type: ignore[no-untyped-def]
+    """W[ids[t]] += values[t] * delta for t in [start, stop); W[base] += bias * delta."""
+
+    def codegen(context: Any, b: Any, signature: Any, args: Any) -> Any:
+        w, i, v, d = (_data(context, b, signature.args[n], args[n]) for n in (0, 1, 2, 7))
+        start, stop, base, bias = args[3], args[4], args[5], args[6]
+        step = _load(b, d, ir.Constant(_I64, 0))
+        with cgutils.for_range(b, b.sub(stop, start)) as loop:
+            t = b.add(start, loop.index)
+            row = b.sext(b.load(b.gep(i, [t])), _I64)
+            x = _splat(b, b.load(b.gep(v, [t])))
+            _store(b, _fma(b, x, step, _load(b, w, row)), w, row)
+        _store(b, _fma(b, _splat(b, bias), step, _load(b, w, base)), w, base)
+        return context.get_dummy_value()
+
+    signature = types.void(W, ids, values, types.int64, types.int64, types.int64, types.float32, delta)
+    return signature, codegen
+
+
+def axpy_lanes_plain(
+    W: np.ndarray, ids: np.ndarray, values: np.ndarray, start: int, stop: int, base: int, bias: float, delta: np.ndarray
+) -> None:
+    W[ids[start:stop]] += values[start:stop, None] * delta  # ids are unique within a row
+    W[base] += np.float32(bias) * delta
+
+
+@intrinsic
+def hinge_step_lanes(  # type: ignore[no-untyped-def]
+    typing_context, dot, alpha, row, positive, active, norm, diagonal, d_row, old_max, high, low, delta
+):
+    """One squared-hinge coordinate step of one row for sixteen labels at once.
+
+    With y = ±1 from the bits of `positive` and D the diagonal term of the row's lanes (row `d_row` of `diagonal`
+    if it is >= 0, else row 0 of it for negatives and row 1 for positives):
+
+        G     = y · dot - 1 + D · alpha            gradient
+        PG    = min(G, 0) where alpha = 0, else G  projected gradient; `high`, `low` keep its extremes per lane
+        alpha = max(alpha - G / (norm + D), 0)     the exact minimum along the coordinate
+        delta = y · (change of alpha)
+
+    A lane with alpha = 0 and G above `old_max` is shrunk: it leaves `active`. Returns the lanes still active (low
+    16 bits) and the lanes whose alpha moved (next 16 bits).
+    """
+
+    def codegen(context: Any, b: Any, signature: Any, args: Any) -> Any:
+        pointer = {n: _data(context, b, signature.args[n], args[n]) for n in (0, 1, 6, 8, 9, 10, 11)}
+        row, norm, d_row = args[2], args[5], args[7]
+        zero = ir.Constant(_I64, 0)
+        positive = _mask(b, b.trunc(args[3], _I16))
+        active = _mask(b, b.trunc(args[4], _I16))
+        given = b.icmp_signed(">=", d_row, zero)
+        d_negative = _load(b, pointer[6], b.select(given, d_row, zero))
+        d_positive = _load(b, pointer[6], b.select(given, d_row, ir.Constant(_I64, 1)))
+        D = b.select(positive, d_positive, d_negative)
+        y = b.select(positive, _const(1.0), _const(-1.0))
+        a = _load(b, pointer[1], row)
+        dot = _load(b, pointer[0], zero)
+        G = b.fadd(b.fsub(b.fmul(y, dot), _const(1.0)), b.fmul(D, a))
+        at_zero = b.fcmp_ordered("<=", a, _const(0.0))
+        negative_G = b.fcmp_ordered("<", G, _const(0.0))
+        PG = b.select(b.and_(at_zero, b.not_(negative_G)), _const(0.0), G)
+        shrunk = b.and_(at_zero, b.fcmp_ordered(">", G, _load(b, pointer[8], zero)))
+        active = b.and_(active, b.not_(shrunk))
+        high, low = _load(b, pointer[9], zero), _load(b, pointer[10], zero)
+        above = b.and_(active, b.fcmp_ordered(">", PG, high))
+        below = b.and_(active, b.fcmp_ordered("<", PG, low))
+        _store(b, b.select(above, PG, high), pointer[9], zero)
+        _store(b, b.select(below, PG, low), pointer[10], zero)
+        new = b.fsub(a, b.fdiv(G, b.fadd(_splat(b, norm), D)))
+        new = b.select(b.fcmp_ordered(">", new, _const(0.0)), new, _const(0.0))
+        new = b.select(active, new, a)
+        moved = b.fcmp_ordered("!=", new, a)
+        _store(b, new, pointer[1], row)
+        _store(b, b.fmul(y, b.fsub(new, a)), pointer[11], zero)
+        still = b.zext(b.bitcast(active, _I16), _I64)
+        changed = b.zext(b.bitcast(moved, _I16), _I64)
+        return b.or_(still, b.shl(changed, ir.Constant(_I64, 16)))
+
+    i64 = types.int64
+    signature = i64(dot, alpha, i64, i64, i64, types.float32, diagonal, i64, old_max, high, low, delta)
+    return signature, codegen
+
+
+def hinge_step_lanes_plain(
+    dot: np.ndarray,  # IN      (16,)
+    alpha: np.ndarray,  # IN/OUT  (n_rows, 16)
+    row: int,
+    positive: int,
+    active: int,
+    norm: float,
+    diagonal: np.ndarray,  # IN      (2, 16), or (n_rows, 16) with d_row
+    d_row: int,
+    old_max: np.ndarray,  # IN      (16,)
+    high: np.ndarray,  # IN/OUT  (16,)
+    low: np.ndarray,  # IN/OUT  (16,)
+    delta: np.ndarray,  # OUT     (16,)
+) -> int:
+    f = np.float32
+    is_positive, is_active = ((bits >> np.arange(LANES)) & 1 == 1 for bits in (positive, active))
+    D = diagonal[d_row] if d_row >= 0 else np.where(is_positive, diagonal[1], diagonal[0])
+    y = np.where(is_positive, f(1), f(-1))
+    a = alpha[row].copy()
+    G = y * dot - f(1) + D * a
+    at_zero = a <= 0
+    PG = np.where(at_zero, np.minimum(G, f(0)), G)
+    is_active &= ~(at_zero & (old_max < G))
+    high[:] = np.where(is_active & (high < PG), PG, high)
+    low[:] = np.where(is_active & (low > PG), PG, low)
+    new = np.where(is_active, np.maximum(a - G / (f(norm) + D), f(0)), a).astype(f)
+    alpha[row] = new
+    delta[:] = y * (new - a)
+    weights = 1 << np.arange(LANES)
+    return int(weights[is_active].sum()) | int(weights[new != a].sum()) << 16
+
+
+@intrinsic
+def prefetch(typing_context, array, at):  # type: ignore[no-untyped-def]
+    """Ask for the cache line of array[at] ahead of its use."""
+
+    def codegen(context: Any, b: Any, signature: Any, args: Any) -> Any:
+        pointer = b.gep(_data(context, b, signature.args[0], args[0]), [args[1]])
+        address = b.bitcast(pointer, ir.IntType(8).as_pointer())
+        kind = ir.FunctionType(ir.VoidType(), [address.type, _I32, _I32, _I32])
+        function = cgutils.get_or_insert_function(b.module, kind, "llvm.prefetch.p0")
+        read, keep, cache = ir.Constant(_I32, 0), ir.Constant(_I32, 3), ir.Constant(_I32, 1)
+        b.call(function, [address, read, keep, cache])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), codegen

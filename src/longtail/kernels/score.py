@@ -1,0 +1,93 @@
+"""Scoring rows against one sparse weight vector per label, and keeping the k best.
+
+Weights are stored by feature: row f of the matrix lists the labels that use feature f. A row of X then touches
+only the weights of its own features, and one dense line of scores per thread is all the memory it takes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def insert_top(ids, scores, label, score):  # type: ignore[no-untyped-def]
+    """Put a label into a list of the k best, kept best first; equal scores stay in the order they came."""
+    k = scores.size
+    if not score > scores[k - 1]:
+        return
+    place = k - 1
+    while place > 0 and score > scores[place - 1]:
+        scores[place] = scores[place - 1]
+        ids[place] = ids[place - 1]
+        place -= 1
+    scores[place] = score
+    ids[place] = label
+
+
+@njit(nogil=True, cache=True)
+def sparse_topk(  # type: ignore[no-untyped-def]
+    indptr, indices, data,        # IN   rows of X, CSR                    (n + 1,), (nnz,), (nnz,)
+    scale,                        # IN   each row is multiplied by this    (n,)
+    w_indptr, w_indices, w_data,  # IN   weights by feature, CSR           (n_features + 1,), ...
+    start,                        # IN   score of a row without features   (n_labels,), -inf: never predicted
+    ids, scores,                  # OUT  best first, -1 and -inf where missing  (n, k)
+):  # fmt: skip
+    """Find the k best labels of every row; equal scores are ranked by label id, lower first."""
+    n, k = ids.shape
+    line = np.empty(start.size, dtype=np.float32)
+    for row in range(n):
+        line[:] = start
+        for t in range(indptr[row], indptr[row + 1]):
+            f = indices[t]
+            x = data[t] * scale[row]
+            for u in range(w_indptr[f], w_indptr[f + 1]):
+                line[w_indices[u]] += x * w_data[u]
+        ids[row, :] = -1
+        scores[row, :] = -np.inf
+        for label in range(start.size):
+            if line[label] > scores[row, k - 1]:
+                insert_top(ids[row], scores[row], label, line[label])
+
+
+def sparse_topk_plain(
+    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray,
+    scale: np.ndarray,
+    w_indptr: np.ndarray, w_indices: np.ndarray, w_data: np.ndarray,
+    start: np.ndarray,
+    ids: np.ndarray, scores: np.ndarray,
+) -> None:  # fmt: skip
+    n, k = ids.shape
+    for row in range(n):
+        line = start.copy()
+        for t in range(indptr[row], indptr[row + 1]):
+            f = indices[t]
+            at = slice(w_indptr[f], w_indptr[f + 1])
+            np.add.at(line, w_indices[at], data[t] * scale[row] * w_data[at])
+        order = np.argsort(-line, kind="stable")[:k]
+        order = order[np.isfinite(line[order])]
+        ids[row], scores[row] = -1, -np.inf
+        ids[row, : order.size], scores[row, : order.size] = order, line[order]
+
+
+@njit(nogil=True, cache=True)
+def count_weights(W, n_lanes, threshold):  # type: ignore[no-untyped-def]
+    """Count the weights of every lane whose size is at least `threshold` (the last row, the bias, left out)."""
+    counts = np.zeros(n_lanes, dtype=np.int64)
+    for f in range(W.shape[0] - 1):
+        for lane in range(n_lanes):
+            if W[f, lane] != 0 and abs(W[f, lane]) >= threshold:
+                counts[lane] += 1
+    return counts
+
+
+@njit(nogil=True, cache=True)
+def collect_weights(W, n_lanes, threshold, features, values):  # type: ignore[no-untyped-def]
+    """Write the kept weights lane after lane, features ascending, into `features` and `values`."""
+    at = 0
+    for lane in range(n_lanes):
+        for f in range(W.shape[0] - 1):
+            if W[f, lane] != 0 and abs(W[f, lane]) >= threshold:
+                features[at] = f
+                values[at] = W[f, lane]
+                at += 1

@@ -1,0 +1,89 @@
+"""Two sets of predictions for the same rows: differences, their intervals and how likely chance alone is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from longtail.data import TopK
+from longtail.metrics.bands import BAND_NAMES, LabelBands, band_measures
+from longtail.metrics.facts import UNITS, check_frequencies, check_ks, check_level, counts_of, number
+from longtail.metrics.labels import label_measures
+from longtail.metrics.measures import Measure, row_measures
+from longtail.metrics.resample import paired_intervals, randomisation_p_values
+from longtail.metrics.rows import Judged, judge
+from longtail.validate import check_integer, resolve_seed
+
+
+def compare(
+    Y_true: Any,
+    topk_a: TopK,
+    topk_b: TopK,
+    *,
+    ks: Sequence[int] = (1, 3, 5),
+    propensity: Any = None,
+    train_counts: Any = None,
+    bands: LabelBands | None = None,
+    n_bootstrap: int = 1000,
+    n_permutations: int = 2000,
+    level: float = 0.95,
+    random_state: Any = 0,
+    remove_empty: bool = False,
+) -> dict[str, Any]:
+    """Return for every metric the values of a and b, the difference b - a, its interval and a p-value.
+
+    Both see the same resampled rows, so what makes a row easy or hard for both cancels. The p-value comes
+    from a randomisation test: how often a difference this large arises when a and b are swapped at random,
+    row by row (label by label for coverage and the macro averages). It is not corrected for looking at
+    several metrics.
+
+    >>> Y = [[1, 0, 0], [0, 1, 0]] * 10
+    >>> a = TopK.from_scores([[0.9, 0.5, 0.1]] * 20, k=1)
+    >>> b = TopK.from_scores(Y, k=1)
+    >>> found = compare(Y, a, b, ks=(1,))["metrics"]["p@1"]
+    >>> found["a"], found["b"], found["difference"], found["p_value"] < 0.01
+    (0.5, 1.0, 0.5, True)
+    """
+    ks = check_ks(topk_b, check_ks(topk_a, ks))
+    n_bootstrap = check_integer("n_bootstrap", n_bootstrap, low=0)
+    n_permutations = check_integer("n_permutations", n_permutations, low=0)
+    level, seed = check_level(level), resolve_seed(random_state)
+    a, b = (
+        judge(Y_true, topk, ks[-1], propensity=propensity, remove_empty=remove_empty) for topk in (topk_a, topk_b)
+    )
+    _, bands = check_frequencies(train_counts, bands, a.n_labels)
+
+    def found(of_a: list[Measure], of_b: list[Measure]) -> dict[str, dict[str, float | None]]:
+        bounds = paired_intervals(of_a, of_b, n_bootstrap, level, seed)
+        p_values = randomisation_p_values(of_a, of_b, n_permutations, seed)
+        out = {}
+        for ma, mb, (low, high), p in zip(of_a, of_b, bounds, p_values, strict=True):
+            va, vb = ma.value(), mb.value()
+            out[ma.name] = {
+                "a": number(va), "b": number(vb), "difference": number(vb - va), "low": low, "high": high, "p_value": p,
+            }
+        return out
+
+    by_rows = found(_row_measures(a, ks, bands), _row_measures(b, ks, bands))
+    by_labels = found([m for k in ks for m in label_measures(a, k)], [m for k in ks for m in label_measures(b, k)])
+    facts: dict[str, Any] = {
+        **counts_of(a, ks),
+        "remove_empty": bool(remove_empty),
+        "interval": {
+            "method": "paired percentile bootstrap", **UNITS, "level": level, "resamples": n_bootstrap, "seed": seed,
+        },
+        "test": {"method": "paired randomisation, two-sided", "permutations": n_permutations, "seed": seed},
+        "metrics": {name: row for name, row in by_rows.items() if ":" not in name} | by_labels,
+        "bands": None,
+    }
+    del facts["rows_short_of_predictions"]  # differs between a and b
+    if bands is not None:
+        facts["bands"] = bands.describe()
+        for name, band in zip(BAND_NAMES, facts["bands"], strict=True):
+            band["metrics"] = {key.split(":")[1]: row for key, row in by_rows.items() if key.startswith(f"{name}:")}
+    return facts
+
+
+def _row_measures(judged: Judged, ks: tuple[int, ...], bands: LabelBands | None) -> list[Measure]:
+    of_bands = [m for k in ks for m in band_measures(judged, bands, k)] if bands is not None else []
+    return [*row_measures(judged, ks), *of_bands]

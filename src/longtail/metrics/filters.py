@@ -1,0 +1,57 @@
+"""Filter files: pairs of a row and a label that must not count, such as a page recommended for itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from longtail.data import TopK
+from longtail.errors import DataError
+
+
+def filter_topk(topk: TopK, pairs: Any) -> TopK:
+    """Return the predictions without the given (row, label) pairs; later places move up.
+
+    `pairs` is an (n, 2) array of row number and label id, as in the filter files of the benchmark data
+    sets. The freed places at the end of a row are missing (id -1), so predict more places than the k
+    you evaluate at.
+
+    >>> top = TopK.from_scores([[0.9, 0.5, 0.1], [0.9, 0.5, 0.1]], k=3)
+    >>> filter_topk(top, [[0, 0], [1, 2]]).ids.tolist()
+    [[1, 2, -1], [0, 1, -1]]
+    """
+    wanted = _check_pairs(pairs, topk.n_rows)
+    if wanted.size == 0 or topk.ids.size == 0:
+        return topk
+    # one number per pair: row · width + label
+    width = np.int64(max(int(topk.ids.max()), int(wanted[:, 1].max())) + 1)
+    removed = np.unique(wanted[:, 0] * width + wanted[:, 1])
+    keys = np.arange(topk.n_rows, dtype=np.int64)[:, None] * width + topk.ids
+    at = np.minimum(np.searchsorted(removed, keys), removed.size - 1)
+    keep = (removed[at] != keys) & (topk.ids >= 0)
+    order = np.argsort(~keep, axis=1, kind="stable")  # kept places first, in their old order
+    kept = np.take_along_axis(keep, order, axis=1)
+    ids = np.where(kept, np.take_along_axis(topk.ids, order, axis=1), np.int32(-1))
+    scores = np.where(kept, np.take_along_axis(topk.scores, order, axis=1), np.float32(-np.inf))
+    return TopK(ids, scores)
+
+
+def _check_pairs(pairs: Any, n_rows: int) -> np.ndarray:
+    A = np.asarray(pairs)
+    if A.size == 0:
+        return np.empty((0, 2), dtype=np.int64)
+    if A.ndim != 2 or A.shape[1] != 2:
+        raise DataError(f"pairs must have two columns, row and label; got shape {A.shape}.")
+    whole = A.dtype.kind in "iu" or (A.dtype.kind == "f" and bool((np.isfinite(A) & (np.floor(A) == A)).all()))
+    if not whole:
+        raise DataError(f"pairs must hold whole numbers, row and label; got dtype {A.dtype}.")
+    out = A.astype(np.int64)
+    bad = (out[:, 0] < 0) | (out[:, 0] >= n_rows) | (out[:, 1] < 0)
+    if bad.any():
+        at = int(np.flatnonzero(bad)[0])
+        raise DataError(
+            f"pairs must name rows from 0 to {n_rows - 1} and labels >= 0; "
+            f"got row {out[at, 0]}, label {out[at, 1]} in line {at + 1}."
+        )
+    return out

@@ -1,0 +1,135 @@
+"""What every estimator has in common: ranked labels, label sets, probabilities, saving."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from longtail.data import TopK, binary_hits
+from longtail.errors import DataError, ModelError
+from longtail.models.calibration import Calibration
+from longtail.storage import Part, save_folder
+from longtail.validate import as_labels, as_rows, check_integer, check_same_rows, check_width
+
+UNSAVED = ("n_jobs",)  # changes how fast a model is made, never which
+
+
+class XMCEstimator(BaseEstimator):
+    """Base of the estimators: `fit(X, Y)`, `predict_topk`, `predict`, `predict_proba`, `calibrate`, `save`.
+
+    Learned by every model: `n_features_in_`, `n_labels_`, `n_rows_` and `label_counts_` (training rows per label).
+    """
+
+    kind: ClassVar[str] = ""
+
+    n_features_in_: int
+    n_labels_: int
+    n_rows_: int
+    label_counts_: np.ndarray
+
+    def _begin_fit(self, X: Any, Y: Any) -> tuple[sp.csr_array | np.ndarray, sp.csr_array]:
+        """Check rows and labels through the one door and note their shape."""
+        X, Y = as_rows(X, "X"), as_labels(Y, "Y")
+        check_same_rows(X, Y)
+        if Y.shape[1] == 0:
+            raise DataError("Y must have at least one label; got 0 columns.")
+        if Y.nnz == 0:
+            raise DataError("Y must hold at least one label; every row is empty.")
+        if X.shape[1] == 0:
+            raise DataError("X must have at least one feature; got 0 columns.")
+        self.n_rows_, self.n_features_in_ = (int(v) for v in X.shape)
+        self.n_labels_ = int(Y.shape[1])
+        self.label_counts_ = np.bincount(Y.indices, minlength=self.n_labels_).astype(np.int64)
+        if hasattr(self, "calibration_"):
+            del self.calibration_
+        return X, Y
+
+    def _check_rows(self, X: Any) -> sp.csr_array | np.ndarray:
+        self._check_fitted()
+        X = as_rows(X, "X")
+        check_width(X, self.n_features_in_)
+        return X
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "n_labels_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(X, Y) first.")
+
+    def predict_topk(self, X: Any, k: int = 5) -> TopK:
+        """Return the k best labels of every row with their scores, best first."""
+        raise ModelError(f"{type(self).__name__} does not rank labels.")
+
+    def predict(self, X: Any, k: int = 20) -> sp.csr_array:
+        """Return the labels each row should get, at most k, as a 0/1 CSR matrix.
+
+        With a calibration: labels whose probability reaches the threshold that was best on the held-out rows.
+        Without: labels with a positive score.
+        """
+        top = self.predict_topk(X, k=min(k, self.n_labels_))
+        if hasattr(self, "calibration_"):
+            keep = self.calibration_.chosen(top)
+        else:
+            keep = top.scores > 0
+        kept = TopK(np.where(keep, top.ids, -1), np.where(keep, np.float32(1), np.float32(-np.inf)))
+        return kept.to_csr(self.n_labels_)
+
+    def predict_proba(self, X: Any, k: int = 20) -> sp.csr_array:
+        """Return calibrated probabilities of the k best labels of every row, as CSR; the rest is not stored."""
+        top = self.predict_topk(X, k=min(k, self.n_labels_))
+        return self.probabilities(top).to_csr(self.n_labels_)
+
+    def probabilities(self, topk: TopK) -> TopK:
+        """Return the same labels with probabilities in place of scores; the order stays."""
+        self._check_fitted()
+        if not hasattr(self, "calibration_"):
+            raise ModelError(
+                f"this {type(self).__name__} has no calibration; call calibrate(X, Y) with rows it was not trained on."
+            )
+        return self.calibration_.apply(topk)
+
+    def calibrate(self, X: Any, Y: Any, k: int = 20) -> Self:
+        """Learn what a score means as a probability, from rows the model was not trained on; returns self."""
+        X = self._check_rows(X)
+        Y = as_labels(Y, "Y")
+        check_same_rows(X, Y)
+        check_width(Y, self.n_labels_, "Y")
+        k = min(check_integer("k", k, low=1), self.n_labels_)
+        top = self.predict_topk(X, k=k)
+        self.calibration_ = Calibration.fit(top, binary_hits(top, Y), np.diff(Y.indptr))
+        return self
+
+    def score(self, X: Any, Y: Any) -> float:
+        """Return the share of rows whose first label is right (precision at 1)."""
+        Y = as_labels(Y, "Y")
+        top = self.predict_topk(X, k=1)
+        check_same_rows(top.ids, Y)
+        return float(binary_hits(top, Y).mean())
+
+    def to_part(self) -> Part:
+        """Return what is saved of this model."""
+        raise ModelError(f"{type(self).__name__} cannot be saved.")
+
+    @classmethod
+    def from_part(cls, part: Part) -> Self:
+        """Make the model from what was saved of it."""
+        raise ModelError(f"{cls.__name__} cannot be loaded.")
+
+    def saved_params(self) -> dict[str, Any]:
+        """Return the constructor's parameters as they are saved."""
+        return {name: value for name, value in self.get_params(deep=False).items() if name not in UNSAVED}
+
+    def parts(self, name: str = "model") -> dict[str, Part]:
+        """Return the model and, if it has one, its calibration, as parts of a model folder."""
+        self._check_fitted()
+        parts = {name: self.to_part()}
+        if hasattr(self, "calibration_"):
+            parts["calibration"] = self.calibration_.to_part()
+        return parts
+
+    def save(self, path: str | Path) -> Path:
+        """Write the model to a folder; `longtail.load` reads it back."""
+        return save_folder(path, "estimator.v1", self.parts())

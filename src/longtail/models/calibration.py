@@ -1,0 +1,86 @@
+"""From scores to probabilities: a monotone curve learned on rows the model has not seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from sklearn.isotonic import IsotonicRegression
+
+from longtail.data import TopK
+from longtail.errors import DataError
+from longtail.storage import Part
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A piecewise linear, never falling map from score to probability, and the best threshold for label sets.
+
+    Isotonic regression over all (row, label) pairs among the top k of the held-out rows, joined through the middles
+    of its steps so that better scores stay better probabilities.
+
+    >>> top = TopK(np.array([[0, 1]] * 100), np.array([[2.0, -1.0]] * 100))
+    >>> hits = np.array([[True, False]] * 90 + [[False, False]] * 10)
+    >>> calibration = Calibration.fit(top, hits, hits.sum(axis=1))
+    >>> calibration.apply(top).scores[0].round(2).tolist()
+    [0.9, 0.0]
+    """
+
+    scores: np.ndarray  # float32, ascending
+    values: np.ndarray  # float32, ascending, within [0, 1]
+    threshold: float  # the probability above which predicting a label gave the best micro F1
+    n_rows: int  # held-out rows it was learned from
+
+    @classmethod
+    def fit(cls, topk: TopK, hits: np.ndarray, n_true: np.ndarray) -> Self:
+        """Learn the curve from predictions, whether each was right, and how many labels each row really has."""
+        present = topk.ids >= 0
+        scores = topk.scores[present].astype(np.float64)
+        right = hits[present].astype(np.float64)
+        if scores.size == 0:
+            raise DataError("calibration needs at least one prediction; the held-out rows got none.")
+        steps = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(scores, right).predict(scores)
+        # one knot per step: its mean score and its value
+        values, which = np.unique(steps, return_inverse=True)
+        counts = np.bincount(which)
+        knots = np.bincount(which, weights=scores) / counts
+        order = np.argsort(knots, kind="stable")
+        knots, values = knots[order], values[order]
+        curve = cls(knots.astype(np.float32), values.astype(np.float32), 0.5, topk.n_rows)
+        threshold = _best_threshold(curve.apply(topk).scores[present], right > 0, int(n_true.sum()))
+        return cls(curve.scores, curve.values, threshold, topk.n_rows)
+
+    def apply(self, topk: TopK) -> TopK:
+        """Return probabilities in place of scores; missing places stay missing."""
+        present = topk.ids >= 0
+        out = np.full(topk.scores.shape, -np.inf, dtype=np.float32)
+        out[present] = np.interp(topk.scores[present], self.scores, self.values)
+        return TopK(topk.ids, out)
+
+    def chosen(self, topk: TopK) -> np.ndarray:
+        """Return which predictions reach the threshold: bool (n_rows, k)."""
+        return (topk.ids >= 0) & (self.apply(topk).scores >= np.float32(self.threshold))
+
+    def to_part(self) -> Part:
+        params = {"threshold": self.threshold, "n_rows": self.n_rows}
+        return Part("calibration.v1", params, {"scores": self.scores, "values": self.values})
+
+    @classmethod
+    def from_part(cls, part: Part) -> Self:
+        return cls(
+            np.asarray(part.array("scores"), dtype=np.float32),
+            np.asarray(part.array("values"), dtype=np.float32),
+            float(part.params["threshold"]),
+            int(part.params["n_rows"]),
+        )
+
+
+def _best_threshold(probabilities: np.ndarray, right: np.ndarray, n_true: int) -> float:
+    """Return the probability at which cutting the ranked pairs gives the best micro F1."""
+    order = np.argsort(-probabilities, kind="stable")
+    ranked = probabilities[order]
+    true_positives = np.cumsum(right[order])
+    f1 = 2 * true_positives / (np.arange(1, order.size + 1) + max(n_true, 1))
+    last_of_tie = np.append(ranked[1:] != ranked[:-1], True)
+    return float(ranked[int(np.argmax(np.where(last_of_tie, f1, -1.0)))])
