@@ -90,3 +90,20 @@ def test_lanes_reach_features_above_65536():
     dot(W, ids, values, 0, 2, n, out)
     assert np.flatnonzero(W[:, 0]).tolist() == [66_000, n - 1]
     assert out.tolist() == [13.0] * 16
+
+
+@njit
+def score(W, ids, values, start, stop, base, scale, out):
+    lanes.score_lanes(W, ids, values, start, stop, base, scale, out)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 40))
+@settings(max_examples=40, deadline=None)
+def test_score_equals_plain_to_the_last_bit(seed, nnz):
+    rng = np.random.default_rng(seed)
+    W = rng.standard_normal((51, 32)).astype(np.float32)
+    ids, values = random_row(rng, 50, nnz)
+    got, want = np.empty(32, np.float32), np.empty(32, np.float32)
+    score(W, ids, values, 0, nnz, 50, np.float32(0.7), got)
+    lanes.score_lanes_plain(W, ids, values, 0, nnz, 50, 0.7, want)
+    assert np.array_equal(got, want)

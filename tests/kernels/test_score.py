@@ -5,7 +5,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longtail.kernels.score import collect_weights, count_weights, sparse_topk, sparse_topk_plain
+from longtail.kernels.score import collect_weights, count_weights, dense_topk, sparse_topk, sparse_topk_plain
 
 
 def run(function, X, W, start, k):
@@ -45,3 +45,16 @@ def test_collected_weights_are_those_at_or_above_the_threshold():
     collect_weights(W, 2, 0.1, features, values)
     assert counts.tolist() == [1, 1] and features.tolist() == [0, 1]
     np.testing.assert_allclose(values, [0.5, 0.1])
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 80), st.integers(1, 6))
+@settings(max_examples=40, deadline=None)
+def test_scoring_in_dense_blocks_is_the_same_to_the_last_bit(seed, n_labels, k):
+    rng = np.random.default_rng(seed)
+    X = sp.random_array((9, 20), density=0.4, rng=rng, dtype=np.float32).tocsr()
+    X.indptr = X.indptr.astype(np.int64)
+    W = sp.random_array((20, n_labels), density=0.4, rng=rng, dtype=np.float32).tocsr()
+    W.indptr = W.indptr.astype(np.int64)
+    start = np.where(rng.random(n_labels) < 0.2, -np.inf, rng.standard_normal(n_labels)).astype(np.float32)
+    sparse, dense = run(sparse_topk, X, W, start, k), run(dense_topk, X, W, start, k)
+    assert np.array_equal(sparse[0], dense[0]) and np.array_equal(sparse[1], dense[1])

@@ -162,7 +162,7 @@ class Dataset:
             "has_label_texts": self.label_texts is not None,
         }
         if self.X is not None:
-            nnz = self.X.nnz if sp.issparse(self.X) else self.X.size
+            nnz = self.X.size if isinstance(self.X, np.ndarray) else self.X.nnz
             facts["features"] = self.n_features
             facts["features_per_row"] = nnz / max(self.n_rows, 1)
         if self.groups is not None:

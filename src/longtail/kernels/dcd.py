@@ -19,7 +19,7 @@ from longtail.kernels.lanes import LANES, axpy_lanes, dot_lanes, hinge_step_lane
 
 
 @njit(nogil=True, cache=True, inline="always")
-def _next_random(state):  # type: ignore[no-untyped-def]
+def _next_random(state):
     state ^= state << np.uint64(13)
     state ^= state >> np.uint64(7)
     state ^= state << np.uint64(17)
@@ -27,7 +27,7 @@ def _next_random(state):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _shuffle(order, n, state):  # type: ignore[no-untyped-def]
+def _shuffle(order, n, state):
     for i in range(n - 1, 0, -1):
         state = _next_random(state)
         j = np.int64(state % np.uint64(i + 1))
@@ -36,7 +36,7 @@ def _shuffle(order, n, state):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _seeded(seed):  # type: ignore[no-untyped-def]
+def _seeded(seed):
     state = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0xD1B54A32D192ED03)
     for _ in range(4):
         state = _next_random(state)
@@ -44,7 +44,7 @@ def _seeded(seed):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def hinge_lanes(  # type: ignore[no-untyped-def]
+def hinge_lanes(
     indptr, indices, data,  # IN   rows, CSR                          (n + 1,), (nnz,), (nnz,)
     norms,                  # IN   ‖x‖² + bias²                       (n,) float32
     positive,               # IN   bit l set: row is positive in lane (n,) uint16
@@ -138,7 +138,7 @@ def hinge_lanes(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def logistic_lanes(  # type: ignore[no-untyped-def]
+def logistic_lanes(
     indptr, indices, data,  # IN   as in hinge_lanes
     norms, positive, n_lanes, bias,
     cost,                   # IN   C: row 0 negatives, row 1 positives (2, 16)
@@ -185,7 +185,7 @@ def logistic_lanes(  # type: ignore[no-untyped-def]
                 y = 1.0 if plus else -1.0
                 c = np.float64(cost[plus, lane])
                 s = y * np.float64(dot[lane])
-                x = np.float64(t[row, lane])
+                x = float(t[row, lane])
                 old = c / (1.0 + np.exp(-x))
                 g = s + x
                 largest[lane] = max(largest[lane], np.float32(abs(g)))

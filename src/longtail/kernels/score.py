@@ -9,9 +9,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from longtail.kernels.lanes import score_lanes
+
+WIDTH = 32  # labels scored side by side in `dense_topk`
+
 
 @njit(nogil=True, cache=True)
-def insert_top(ids, scores, label, score):  # type: ignore[no-untyped-def]
+def insert_top(ids, scores, label, score):
     """Put a label into a list of the k best, kept best first; equal scores stay in the order they came."""
     k = scores.size
     if not score > scores[k - 1]:
@@ -26,7 +30,7 @@ def insert_top(ids, scores, label, score):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def sparse_topk(  # type: ignore[no-untyped-def]
+def sparse_topk(
     indptr, indices, data,        # IN   rows of X, CSR                    (n + 1,), (nnz,), (nnz,)
     scale,                        # IN   each row is multiplied by this    (n,)
     w_indptr, w_indices, w_data,  # IN   weights by feature, CSR           (n_features + 1,), ...
@@ -71,7 +75,43 @@ def sparse_topk_plain(
 
 
 @njit(nogil=True, cache=True)
-def count_weights(W, n_lanes, threshold):  # type: ignore[no-untyped-def]
+def dense_topk(
+    indptr, indices, data, scale,  # IN   as in sparse_topk
+    w_indptr, w_indices, w_data, start,
+    ids, scores,                   # OUT  as in sparse_topk, to the last bit
+):  # fmt: skip
+    """Find the k best labels of every row, 32 labels at a time; for many rows and weights that are not very sparse.
+
+    The weights of 32 labels are spread out once into a small dense block that stays in cache, and every row is
+    scored against it with contiguous vector instructions.
+    """
+    n, k = ids.shape
+    n_features, n_labels = w_indptr.size - 1, start.size
+    block = np.zeros((n_features + 1, WIDTH), dtype=np.float32)
+    at = w_indptr[:-1].copy()  # how far each feature's list of labels is used up
+    line = np.empty(WIDTH, dtype=np.float32)
+    ids[:] = -1
+    scores[:] = -np.inf
+    for first in range(0, n_labels, WIDTH):
+        last = min(first + WIDTH, n_labels)
+        for f in range(n_features):
+            block[f, :] = 0
+            u = at[f]
+            while u < w_indptr[f + 1] and w_indices[u] < last:
+                block[f, w_indices[u] - first] = w_data[u]
+                u += 1
+            at[f] = u
+        block[n_features, :] = -np.inf
+        block[n_features, : last - first] = start[first:last]
+        for row in range(n):
+            score_lanes(block, indices, data, indptr[row], indptr[row + 1], n_features, scale[row], line)
+            for lane in range(last - first):
+                if line[lane] > scores[row, k - 1]:
+                    insert_top(ids[row], scores[row], first + lane, line[lane])
+
+
+@njit(nogil=True, cache=True)
+def count_weights(W, n_lanes, threshold):
     """Count the weights of every lane whose size is at least `threshold` (the last row, the bias, left out)."""
     counts = np.zeros(n_lanes, dtype=np.int64)
     for f in range(W.shape[0] - 1):
@@ -82,7 +122,7 @@ def count_weights(W, n_lanes, threshold):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def collect_weights(W, n_lanes, threshold, features, values):  # type: ignore[no-untyped-def]
+def collect_weights(W, n_lanes, threshold, features, values):
     """Write the kept weights lane after lane, features ascending, into `features` and `values`."""
     at = 0
     for lane in range(n_lanes):

@@ -69,17 +69,20 @@ class XMCEstimator(BaseEstimator):
         With a calibration: labels whose probability reaches the threshold that was best on the held-out rows.
         Without: labels with a positive score.
         """
-        top = self.predict_topk(X, k=min(k, self.n_labels_))
-        if hasattr(self, "calibration_"):
-            keep = self.calibration_.chosen(top)
-        else:
-            keep = top.scores > 0
+        top = self.predict_topk(X, k=min(check_integer("k", k, low=1), self.n_labels_))
+        keep = self.chosen(top)
         kept = TopK(np.where(keep, top.ids, -1), np.where(keep, np.float32(1), np.float32(-np.inf)))
         return kept.to_csr(self.n_labels_)
 
+    def chosen(self, topk: TopK) -> np.ndarray:
+        """Return which predictions belong to the label set of their row: bool (n_rows, k)."""
+        if hasattr(self, "calibration_"):
+            return self.calibration_.chosen(topk)
+        return (topk.ids >= 0) & (topk.scores > 0)
+
     def predict_proba(self, X: Any, k: int = 20) -> sp.csr_array:
         """Return calibrated probabilities of the k best labels of every row, as CSR; the rest is not stored."""
-        top = self.predict_topk(X, k=min(k, self.n_labels_))
+        top = self.predict_topk(X, k=min(check_integer("k", k, low=1), self.n_labels_))
         return self.probabilities(top).to_csr(self.n_labels_)
 
     def probabilities(self, topk: TopK) -> TopK:

@@ -11,7 +11,7 @@ from longtail.data import TopK
 from longtail.errors import ModelError
 from longtail.kernels.dcd import hinge_lanes, logistic_lanes
 from longtail.kernels.lanes import LANES
-from longtail.kernels.score import collect_weights, count_weights, sparse_topk
+from longtail.kernels.score import collect_weights, count_weights, dense_topk, sparse_topk
 from longtail.kernels.threads import Progress, blocks, run_tasks
 from longtail.models.base import XMCEstimator
 from longtail.storage import Part, pack_csr, unpack_csr
@@ -26,6 +26,9 @@ from longtail.validate import (
 )
 
 LOSSES = ("squared_hinge", "logistic")
+# when scoring 32 labels at a time in dense blocks is faster than following sparse lists (measured on eurlex-4k)
+DENSE_ABOVE = 0.05
+FEWEST_ROWS_FOR_DENSE = 64
 
 
 class OneVsAllClassifier(XMCEstimator):
@@ -144,13 +147,18 @@ class OneVsAllClassifier(XMCEstimator):
         W, used = self.weights_, min(k, self.n_labels_)
         block_ids, block_scores = ids[:, :used], scores[:, :used]
 
+        n_jobs = resolve_jobs(self.n_jobs)
+        dense = X.shape[0] >= FEWEST_ROWS_FOR_DENSE * n_jobs and _weights_met(X, W) > DENSE_ABOVE * self.n_labels_
+        kernel = dense_topk if dense else sparse_topk  # the same result, to the last bit
+
         def score(at: slice) -> None:
             indptr = X.indptr[at.start : at.stop + 1]
             out = np.empty((at.stop - at.start, used), np.int32), np.empty((at.stop - at.start, used), np.float32)
-            sparse_topk(indptr, X.indices, X.data, scale[at], W.indptr, W.indices, W.data, self.bias_, *out)
+            kernel(indptr, X.indices, X.data, scale[at], W.indptr, W.indices, W.data, self.bias_, *out)
             block_ids[at], block_scores[at] = out
 
-        run_tasks(score, blocks(X.shape[0], 256), resolve_jobs(self.n_jobs))
+        size = min(-(-X.shape[0] // n_jobs), 16_384) if dense else 256
+        run_tasks(score, blocks(X.shape[0], max(size, 1)), n_jobs)
         return TopK(ids, scores)
 
     def explain(self, X: Any, labels: Any) -> list[list[tuple[int, float]]]:
@@ -205,6 +213,11 @@ def row_scale(X: sp.csr_array, normalize: bool) -> np.ndarray:
     squares = sp.csr_array((np.square(X.data, dtype=np.float64), X.indices, X.indptr), shape=X.shape)
     lengths = np.sqrt(squares.sum(axis=1))
     return (1.0 / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+
+
+def _weights_met(X: sp.csr_array, W: sp.csr_array) -> float:
+    """Return how many labels, on average, use a feature that a row has."""
+    return float(np.diff(W.indptr)[X.indices].mean()) if X.nnz else 0.0
 
 
 def _by_feature(

@@ -1,1 +1,16 @@
-"""."""
+"""Text in, tags out: the Tagger, loading saved models, and evaluating them on data."""
+
+from longtail.pipeline.evaluation import compare_taggers, evaluate_tagger, evaluation_facts
+from longtail.pipeline.loading import load, load_tagger
+from longtail.pipeline.tagger import METHODS, Tag, Tagger
+
+__all__ = [
+    "METHODS",
+    "Tag",
+    "Tagger",
+    "compare_taggers",
+    "evaluate_tagger",
+    "evaluation_facts",
+    "load",
+    "load_tagger",
+]

@@ -1,0 +1,55 @@
+"""`longtail convert`: from one file format to another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from longtail.cli.options import data_options, json_option, read_data
+from longtail.cli.output import file_size, print_json
+
+
+@click.command()
+@click.argument("data", required=False)
+@click.argument("output", required=False, type=click.Path(path_type=Path))
+@click.option("--to", default=None, metavar="NAME", help="Format to write; by the name of OUTPUT if not given.")
+@click.option("--write-labels", type=click.Path(path_type=Path), help="Also write the labels to this JSONL file.")
+@click.option("--list", "list_formats", is_flag=True, help="List the formats.")
+@data_options
+@json_option
+@click.pass_context
+def convert(
+    context: click.Context,
+    data: str | None,
+    output: Path | None,
+    to: str | None,
+    write_labels: Path | None,
+    list_formats: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Convert DATA to another format."""
+    from longtail.data.formats import FORMATS, write
+
+    if list_formats:
+        if as_json:
+            print_json(FORMATS)
+        else:
+            for name, description in FORMATS.items():
+                click.echo(f"{name:11} {description}")
+        return
+    if data is None or output is None:
+        raise click.UsageError("give DATA and OUTPUT, or --list.", context)
+    rows = read_data(data, "train", options, labels_required=False)
+    facts = write(rows, output, to, labels_file=write_labels, label_separator=options["label_separator"])
+    if as_json:
+        print_json(facts)
+        return
+    click.echo(
+        f"Wrote {facts['rows']:,} rows with {facts['labels']:,} labels to {facts['file']} "
+        f"({facts['format']}, {file_size(facts['bytes'])})."
+    )
+    if facts["left_out"]:
+        click.echo(f"Left out, since the format does not hold it: {', '.join(facts['left_out'])}.")

@@ -1,0 +1,73 @@
+"""`longtail demo`: the whole story in one command, on real data that comes with the package."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from longtail.cli.options import jobs_option, json_option
+from longtail.cli.output import announce_compilation, console, print_json, stages
+
+EXAMPLE = (
+    "A small web server written in Python that streams music from your computer to any browser on the local network. "
+    "Reads MP3, Ogg Vorbis and FLAC files, keeps playlists in an SQLite database and shows album covers."
+)
+
+
+@click.command()
+@click.option("--data", "name", default="debtags", show_default=True, help="debtags or debian-relations.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("longtail-demo"), show_default=True)
+@jobs_option
+@json_option
+def demo(name: str, output: Path, jobs: int | None, as_json: bool) -> None:
+    """Train, evaluate and explain a tagger on bundled real data, and write the model and a report."""
+    from longtail.data.bundled import bundled_info, load_bundled
+    from longtail.pipeline import Tagger, evaluate_tagger
+    from longtail.report.html import evaluation_page
+    from longtail.report.page import write_page
+    from longtail.report.progress import as_callback, progress
+    from longtail.report.terminal import show_dataset, show_evaluation, show_explanation
+    from longtail.storage import check_target
+
+    model, page = output / "model", output / "report.html"
+    info = bundled_info(name)
+    check_target(model)
+    screen = console()
+    train, test = load_bundled(name, "train"), load_bundled(name, "test")
+    if not as_json:
+        screen.rule("1  the data")
+        screen.print(f"{name}: {info['about']}, from {info['index']}.")
+        show_dataset(screen, train.summary())
+        screen.rule("2  training")
+    announce_compilation()
+    started = time.perf_counter()
+    with stages() as told:
+        tagger = Tagger(random_state=0, n_jobs=jobs).fit_dataset(train, progress=told)
+    seconds = time.perf_counter() - started
+    tagger.save(model)
+    if not as_json:
+        screen.print(f"Trained {tagger.n_labels_:,} classifiers on {train.n_rows:,} texts in {seconds:.1f} s.")
+        screen.rule("3  on texts it has never seen")
+    with progress(test.n_rows, "Predicting") as advance:
+        facts = evaluate_tagger(tagger, test, progress=as_callback(advance))
+    facts["title"] = f"{name}: a first model"
+    facts["command"] = f"longtail demo --data {name}"
+    facts["timings"]["train_seconds"] = seconds
+    write_page(page, evaluation_page(facts))
+    explained = tagger.explain(EXAMPLE, k=5)
+    if as_json:
+        print_json({**facts, "explanation": explained, "model_folder": str(model), "report": str(page)})
+        return
+    show_evaluation(screen, {**facts, "examples": [], "title": None})
+    screen.rule("4  why a label came")
+    show_explanation(screen, explained)
+    screen.rule("5  yours now")
+    screen.print(f"The model is in {model}, the report with plots in {page}. Try:", soft_wrap=True)
+    for line in (
+        f'longtail explain {model} --text "a fast text editor for the terminal"',
+        f"longtail evaluate {model} bundled:{name} --report report.html",
+        "longtail train YOUR.jsonl -o my-model      # {\"text\": \"...\", \"labels\": [\"...\"]} per line",
+    ):
+        screen.print(f"  {line}", soft_wrap=True, markup=False)

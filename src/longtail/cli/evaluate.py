@@ -1,0 +1,146 @@
+"""`longtail evaluate` and `longtail compare`: how good models are on data they have not seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from longtail.cli.options import data_options, jobs_option, json_option, read_data
+from longtail.cli.output import announce_compilation, console, note, print_json
+from longtail.errors import ParameterError
+
+WORSE = 6
+
+
+def _ks(context: click.Context, option: click.Parameter, value: str) -> tuple[int, ...]:
+    try:
+        ks = tuple(sorted({int(part) for part in value.split(",")}))
+    except ValueError:
+        ks = ()
+    if not ks or ks[0] < 1:
+        raise ParameterError(f"-k must be whole numbers >= 1 separated by commas, such as 1,3,5; got {value!r}.")
+    return ks
+
+
+ks_option = click.option("-k", "ks", default="1,3,5", show_default=True, callback=_ks, help="Places to judge at.")
+filter_option = click.option(
+    "--filter", "filter_file", type=click.Path(path_type=Path), help="File of (row, label) pairs that do not count."
+)
+constants_option = click.option(
+    "--propensity", "constants", default="default", show_default=True, help="Constants: default, wikipedia or amazon."
+)
+resamples_option = click.option("--resamples", default=1000, show_default=True, help="Bootstrap resamples; 0 for none.")
+report_option = click.option("--report", type=click.Path(path_type=Path), help="Write a page (HTML) with plots.")
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("data")
+@report_option
+@ks_option
+@filter_option
+@constants_option
+@resamples_option
+@jobs_option
+@data_options
+@json_option
+def evaluate(model: Path, data: str, report: Path | None, as_json: bool, **options: Any) -> None:
+    """Evaluate MODEL on DATA: every metric with its confidence interval, by label frequency, with calibration."""
+    from longtail.pipeline import evaluate_tagger, load_tagger
+    from longtail.report.html import evaluation_page
+    from longtail.report.page import write_page
+    from longtail.report.progress import as_callback, progress
+    from longtail.report.terminal import show_evaluation
+
+    tagger = load_tagger(model)
+    tagger.model_.n_jobs = options["jobs"]
+    rows = read_data(data, "test", options)
+    announce_compilation()
+    with progress(rows.n_rows, "Predicting") as advance:
+        facts = evaluate_tagger(
+            tagger,
+            rows,
+            ks=options["ks"],
+            filter_pairs=_pairs(options["filter_file"]),
+            constants=options["constants"],
+            n_bootstrap=options["resamples"],
+            progress=as_callback(advance),
+        )
+    facts["title"] = f"{Path(model).name} on {rows.name or data}"
+    facts["command"] = f"longtail evaluate {model} {data}"
+    if report is not None:
+        write_page(report, evaluation_page(facts))
+    if as_json:
+        print_json(facts)
+    else:
+        show_evaluation(console(), {**facts, "examples": []})  # worked examples are for the page
+    if report is not None:
+        note(f"Report: {report}")
+
+
+@click.command()
+@click.argument("a", type=click.Path(path_type=Path))
+@click.argument("b", type=click.Path(path_type=Path))
+@click.argument("data")
+@report_option
+@ks_option
+@filter_option
+@constants_option
+@resamples_option
+@click.option("--fail-if-worse", metavar="METRIC", help="Exit with 6 if B is significantly worse than A, e.g. at p@1.")
+@jobs_option
+@data_options
+@json_option
+@click.pass_context
+def compare(
+    context: click.Context, a: Path, b: Path, data: str, report: Path | None, as_json: bool, **options: Any
+) -> None:
+    """Compare model B with model A on DATA: differences with confidence intervals and p-values."""
+    from longtail.pipeline import compare_taggers, load_tagger
+    from longtail.report.html import comparison_page
+    from longtail.report.page import write_page
+    from longtail.report.progress import as_callback, progress
+    from longtail.report.terminal import show_comparison
+    from longtail.validate import check_choice
+
+    first, second = load_tagger(a), load_tagger(b)
+    first.model_.n_jobs = second.model_.n_jobs = options["jobs"]
+    rows = read_data(data, "test", options)
+    announce_compilation()
+    with progress(rows.n_rows, "Predicting") as advance:
+        facts = compare_taggers(
+            first,
+            second,
+            rows,
+            ks=options["ks"],
+            filter_pairs=_pairs(options["filter_file"]),
+            constants=options["constants"],
+            n_bootstrap=options["resamples"],
+            progress=as_callback(advance),
+        )
+    facts["title"] = f"{a} (a) and {b} (b) on {rows.name or data}"
+    facts["names"] = {"a": str(a), "b": str(b)}
+    facts["command"] = f"longtail compare {a} {b} {data}"
+    metrics = facts["comparison"]["metrics"]
+    watched = options["fail_if_worse"]
+    if watched is not None:
+        check_choice("--fail-if-worse", watched, tuple(metrics))
+    if report is not None:
+        write_page(report, comparison_page(facts))
+    if as_json:
+        print_json(facts)
+    else:
+        show_comparison(console(), facts)
+    if report is not None:
+        note(f"Report: {report}")
+    if watched is not None and metrics[watched]["difference"] < 0 and (metrics[watched]["p_value"] or 1.0) < 0.05:
+        note(f"{b} is worse than {a} at {watched}.")
+        context.exit(WORSE)
+
+
+def _pairs(file: Path | None) -> Any:
+    from longtail.data.formats import read_filter
+
+    return None if file is None else read_filter(file)

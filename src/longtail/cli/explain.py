@@ -1,0 +1,46 @@
+"""`longtail explain`: the words behind each label."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from longtail.cli.options import json_option
+from longtail.cli.output import announce_compilation, console, print_json
+from longtail.errors import DataError, ParameterError
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option("--text", default=None, help="The text; - for stdin.")
+@click.option("--file", "file", type=click.Path(path_type=Path), help="A file with the text.")
+@click.option("-k", "k", type=int, default=5, show_default=True, help="Labels to explain.")
+@click.option("--label", "labels", multiple=True, help="Explain this label, suggested or not; may be repeated.")
+@json_option
+def explain(model: Path, text: str | None, file: Path | None, k: int, labels: tuple[str, ...], as_json: bool) -> None:
+    """Explain which words of a text speak for and against each label."""
+    from longtail.pipeline import load_tagger
+    from longtail.report.terminal import show_explanation
+
+    if (text is None) == (file is None):
+        raise ParameterError("give one of --text and --file.")
+    tagger = load_tagger(model)
+    announce_compilation()
+    facts = tagger.explain(_text(text, file), k=k, labels=labels or None)
+    if as_json:
+        print_json(facts)
+    else:
+        show_explanation(console(), facts)
+
+
+def _text(text: str | None, file: Path | None) -> str:
+    try:
+        if file is not None:
+            return file.read_text("utf-8")
+        return sys.stdin.read() if text == "-" else text or ""
+    except FileNotFoundError:
+        raise DataError(f"{file} does not exist.") from None
+    except UnicodeDecodeError:
+        raise DataError(f"{file or 'stdin'} is not UTF-8.") from None

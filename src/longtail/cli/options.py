@@ -1,0 +1,70 @@
+"""Options that several commands share, and reading the data they describe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from longtail.errors import DataError, near
+
+if TYPE_CHECKING:
+    from longtail.data import Dataset
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+BUNDLED = "bundled:"
+
+
+def data_options(function: Command) -> Command:
+    """Add the options that say how a data file is to be read."""
+    for option in reversed(
+        (
+            click.option("--format", "format_name", metavar="NAME", help="Format of DATA; guessed if not given."),
+            click.option("--labels-file", type=click.Path(path_type=Path), help="JSONL of the labels, with texts."),
+            click.option("--text-column", multiple=True, metavar="NAME", help="Column of the text; repeat to join."),
+            click.option("--labels-column", default="labels", show_default=True, metavar="NAME"),
+            click.option("--label-separator", default=";", show_default=True, help="Between labels in CSV and TSV."),
+            click.option("--part", default=None, type=click.Choice(["train", "test"]), help="Part of a folder."),
+            click.option("--split", default=0, show_default=True, help="Number of the split of a folder."),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def json_option(function: Command) -> Command:
+    """Add --json: facts for machines on stdout, and nothing else there."""
+    return click.option("--json", "as_json", is_flag=True, help="Print facts as JSON.")(function)
+
+
+def jobs_option(function: Command) -> Command:
+    """Add --jobs."""
+    return click.option("--jobs", type=int, default=None, help="Threads; all cores if not given.")(function)
+
+
+def read_data(path: str, part: str, options: dict[str, Any], labels_required: bool = True) -> Dataset:
+    """Read DATA: a file, a folder, or `bundled:NAME` (the part that suits the command, or --part)."""
+    from longtail.data.bundled import bundled_names, load_bundled
+    from longtail.data.formats import read
+
+    part = options["part"] or part
+    if path.startswith(BUNDLED):
+        return load_bundled(path.removeprefix(BUNDLED), part)
+    if not Path(path).exists() and path in bundled_names():
+        raise DataError(f"{path} does not exist; the data that comes with longtail is called {BUNDLED}{path}.")
+    if not Path(path).exists():
+        names = [BUNDLED + name for name in bundled_names()]
+        raise DataError(f"{path} does not exist.{near(path, names)}")
+    return read(
+        path,
+        options["format_name"],
+        labels_file=options["labels_file"],
+        labels_required=labels_required,
+        text_column=options["text_column"] or "text",
+        labels_column=options["labels_column"],
+        label_separator=options["label_separator"],
+        part=part,
+        split=options["split"],
+    )

@@ -1,0 +1,70 @@
+"""What commands print: facts as JSON on request, else sentences and tables; notes go to stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import click
+
+
+def print_json(facts: Any) -> None:
+    """Print facts for machines."""
+    click.echo(json.dumps(facts, ensure_ascii=False, indent=1, allow_nan=False))
+
+
+def console() -> Any:
+    """Return the rich console for stdout."""
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=False)
+
+
+def note(sentence: str) -> None:
+    """Say something beside the result."""
+    click.echo(sentence, err=True)
+
+
+@contextlib.contextmanager
+def stages() -> Iterator[Callable[[str, int, int], None]]:
+    """Show one progress bar per stage of long work; yields the callable `(stage, done, total)`."""
+    from longtail.report.progress import Progress, progress
+
+    opened: list[tuple[str, contextlib.ExitStack, Progress]] = []
+
+    def tell(stage: str, done: int, total: int) -> None:
+        if not opened or opened[-1][0] != stage:
+            if opened:
+                opened.pop()[1].close()
+            stack = contextlib.ExitStack()
+            unit = "texts" if stage.startswith("Reading") else "labels"
+            opened.append((stage, stack, stack.enter_context(progress(total, stage, unit=unit))))
+        opened[-1][2].reach(done, total)
+
+    try:
+        yield tell
+    finally:
+        for _, stack, _ in opened:
+            stack.close()
+
+
+def announce_compilation() -> None:
+    """Say once that the kernels are compiled for this machine, which happens at the first use only."""
+    from longtail.kernels.cache import is_compiled
+
+    if not is_compiled():
+        note("compiling the kernels for this machine; this happens once and takes about half a minute.")
+
+
+def file_size(n_bytes: int) -> str:
+    """Return a size for people.
+
+    >>> file_size(2_500_000)
+    '2.5 MB'
+    """
+    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if n_bytes >= size:
+            return f"{n_bytes / size:.1f} {unit}"
+    return f"{n_bytes} bytes"

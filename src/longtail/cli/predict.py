@@ -1,0 +1,168 @@
+"""`longtail predict`: tags for new texts, row by row, in constant memory."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from longtail.cli.options import BUNDLED, jobs_option
+from longtail.cli.output import announce_compilation, note
+from longtail.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from longtail.data import Dataset
+    from longtail.pipeline import Tag, Tagger
+
+FORMATS = ("jsonl", "csv", "tsv")
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("data")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write; stdout if not given.")
+@click.option("-k", "k", type=int, default=5, show_default=True, help="Labels per row.")
+@click.option("--to", type=click.Choice(FORMATS), default=None, help="Output format. [default: by name, else jsonl]")
+@click.option("--assign", is_flag=True, help="Only labels the model would assign (at most k).")
+@click.option("--min-probability", type=float, default=None, help="Only labels at least this likely.")
+@click.option("--format", "format_name", metavar="NAME", help="Format of DATA; guessed if not given.")
+@click.option("--text-column", multiple=True, metavar="NAME", help="Column of the text; repeat to join.")
+@click.option("--id-column", default="id", show_default=True, metavar="NAME")
+@click.option("--batch", type=int, default=1000, show_default=True, help="Rows held in memory at a time.")
+@click.option("--part", default="test", show_default=True, type=click.Choice(["train", "test"]), help="Of bundled.")
+@jobs_option
+def predict(model: Path, data: str, output: Path | None, k: int, to: str | None, **options: Any) -> None:
+    """Predict the best labels of every row of DATA with MODEL.
+
+    DATA is a file as for `train`, without labels or with (they are ignored), a .txt file with one text per line,
+    bundled:NAME, or - for texts on stdin, one per line.
+    """
+    from longtail.data.formats.open import replacing
+    from longtail.pipeline import load_tagger
+    from longtail.report.progress import progress
+    from longtail.validate import check_integer
+
+    check_integer("-k", k, low=1)
+    tagger = load_tagger(model)
+    tagger.model_.n_jobs = options["jobs"]
+    least = options["min_probability"]
+    if least is not None and not hasattr(tagger.model_, "calibration_"):
+        raise ParameterError(f"--min-probability needs a calibrated model; {model} was trained with --calibrate 0.")
+    to = to or _format_of(output)
+    batches = _batches(data, options)
+    announce_compilation()
+    rows = 0
+    with contextlib.ExitStack() as stack:
+        if output is None:
+            file: IO[bytes] = sys.stdout.buffer
+            advance = None
+        else:
+            file = stack.enter_context(replacing(output))
+            advance = stack.enter_context(progress(None, "Predicting"))
+        line = _writer(to, file)
+        for batch in batches:
+            for row, tags in enumerate(_tags(tagger, batch, k, options["assign"], least)):
+                line(batch.ids[row] if batch.ids is not None else str(rows + row), tags)
+            rows += batch.n_rows
+            file.flush()
+            if advance is not None:
+                advance(batch.n_rows)
+    if output is not None:
+        note(f"Wrote labels of {rows:,} rows to {output}.")
+
+
+def _tags(tagger: Tagger, batch: Dataset, k: int, assign: bool, least: float | None) -> list[list[Tag]]:
+    X = tagger.dataset_rows(batch)
+    top = tagger.model_.predict_topk(X, k=k)
+    tags = tagger.name_tags(top)
+    if assign:  # missing places stand at the end of a row, so names and places run alike
+        chosen = tagger.model_.chosen(top)
+        tags = [[tag for tag, keep in zip(row, keeps, strict=False) if keep] for row, keeps in zip(tags, chosen)]
+    if least is not None:
+        tags = [[tag for tag in row if tag.probability is not None and tag.probability >= least] for row in tags]
+    return tags
+
+
+def _batches(data: str, options: dict[str, Any]) -> Iterator[Dataset]:
+    from longtail.data.bundled import load_bundled
+    from longtail.data.formats import iter_texts
+    from longtail.kernels.threads import blocks
+
+    if data == "-":
+        return _from_stdin(options["batch"])
+    if data.startswith(BUNDLED):
+        whole = load_bundled(data.removeprefix(BUNDLED), options["part"])
+        return (whole.take(at) for at in blocks(whole.n_rows, options["batch"]))
+    return iter_texts(
+        data,
+        options["batch"],
+        options["format_name"],
+        text_column=options["text_column"] or "text",
+        id_column=options["id_column"],
+    )
+
+
+def _from_stdin(size: int) -> Iterator[Dataset]:
+    """Read texts from stdin; what has come is answered at the end of a batch or of the input."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    from longtail.data import Dataset
+
+    def batch(first: int, texts: list[str]) -> Dataset:
+        ids = tuple(str(first + i) for i in range(len(texts)))
+        return Dataset(Y=sp.csr_array((len(texts), 0), dtype=np.float32), ids=ids, texts=tuple(texts))
+
+    size = 1 if sys.stdin.isatty() else size
+    first, waiting = 0, []
+    for number, raw in enumerate(sys.stdin.buffer):
+        try:
+            waiting.append(raw.decode("utf-8").rstrip("\r\n"))
+        except UnicodeDecodeError:
+            raise DataError(f"stdin line {number + 1} is not UTF-8.") from None
+        if len(waiting) == size:
+            yield batch(first, waiting)
+            first, waiting = number + 1, []
+    if waiting:
+        yield batch(first, waiting)
+
+
+def _format_of(output: Path | None) -> str:
+    if output is None:
+        return "jsonl"
+    name = output.name.removesuffix(".gz").removesuffix(".xz").removesuffix(".bz2")
+    suffix = Path(name).suffix.lstrip(".")
+    return suffix if suffix in FORMATS else "jsonl"
+
+
+def _writer(to: str, file: IO[bytes]) -> Callable[[str, list[Tag]], None]:
+    if to == "jsonl":
+
+        def line(row: str, tags: list[Tag]) -> None:
+            record = {"id": row, "labels": [tag._asdict() for tag in tags]}
+            file.write(json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n")
+
+        return line
+
+    delimiter = "," if to == "csv" else "\t"
+
+    def write(fields: list[str]) -> None:
+        text = io.StringIO()
+        csv.writer(text, delimiter=delimiter, lineterminator="\n").writerow(fields)
+        file.write(text.getvalue().encode("utf-8", "surrogatepass"))
+
+    write(["id", "place", "label", "score", "probability"])
+
+    def lines(row: str, tags: list[Tag]) -> None:
+        for place, tag in enumerate(tags, 1):
+            chance = "" if tag.probability is None else f"{tag.probability:.6g}"
+            write([row, str(place), tag.label, f"{tag.score:.6g}", chance])
+
+    return lines

@@ -1,0 +1,232 @@
+"""How good a tagger is on data: predictions, every metric, calibration and examples, as facts for any report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from longtail.data import Dataset, TopK, binary_hits
+from longtail.errors import DataError
+from longtail.kernels.threads import blocks
+from longtail.metrics import PROPENSITY_CONSTANTS, compare, evaluate, filter_topk, label_bands, propensities
+from longtail.pipeline.tagger import Tagger
+from longtail.validate import check_choice
+
+BLOCK = 4096
+LABELS_LISTED = 200
+WORDS_SHOWN = 8
+
+
+def evaluate_tagger(
+    tagger: Tagger,
+    data: Dataset,
+    *,
+    ks: Sequence[int] = (1, 3, 5),
+    filter_pairs: Any = None,
+    constants: str = "default",
+    n_bootstrap: int = 1000,
+    n_examples: int = 5,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[str, Any]:
+    """Return the facts of an evaluation: metrics with intervals, bands, calibration, labels and worked examples.
+
+    Labels of the data that the tagger has never seen stay in the truth, as misses. `filter_pairs` are (row, label)
+    pairs that must not count, with labels numbered as in the data; `constants` names the propensity constants.
+    """
+    Y, names = truth(tagger, data)
+    started = time.perf_counter()
+    top = predict_dataset(tagger, data, k=_places(tagger, ks, filter_pairs), progress=progress)
+    seconds = time.perf_counter() - started
+    facts = evaluation_facts(
+        tagger, data, Y, names, top, ks=ks, filter_pairs=filter_pairs, constants=constants, n_bootstrap=n_bootstrap
+    )
+    facts["timings"] = {"predict_seconds": seconds, "predict_ms_per_row": 1000 * seconds / max(data.n_rows, 1)}
+    facts["examples"] = _examples(tagger, data, Y, names, n_examples)
+    return facts
+
+
+def evaluation_facts(
+    tagger: Tagger,
+    data: Dataset,
+    Y: Any,
+    names: Sequence[str],
+    top: TopK,
+    *,
+    ks: Sequence[int] = (1, 3, 5),
+    filter_pairs: Any = None,
+    constants: str = "default",
+    n_bootstrap: int = 1000,
+) -> dict[str, Any]:
+    """Return the facts about predictions that were made already."""
+    counts = _counts(tagger, len(names))
+    A, B = _constants(constants)
+    weights = propensities(counts, tagger.model_.n_rows_, A=A, B=B)
+    top = _filtered(top, data, names, filter_pairs)
+    calibrated = hasattr(tagger.model_, "calibration_")
+    scored = tagger.model_.probabilities(top) if calibrated else top
+    found = evaluate(
+        Y, scored, ks=ks, propensity=weights, train_counts=counts, probabilities=calibrated, n_bootstrap=n_bootstrap
+    )
+    summary = data.summary()
+    unseen = int((np.bincount(Y.indices, minlength=len(names))[tagger.n_labels_ :] > 0).sum())
+    summary["labels_unknown_to_model"] = unseen
+    return {
+        "title": f"{data.name or 'data'}: {tagger.method}",
+        "model": model_facts(tagger),
+        "data": summary,
+        "evaluation": found,
+        "labels": _label_table(Y, top.head(max(ks)), names, counts),
+    }
+
+
+def compare_taggers(
+    a: Tagger,
+    b: Tagger,
+    data: Dataset,
+    *,
+    ks: Sequence[int] = (1, 3, 5),
+    filter_pairs: Any = None,
+    constants: str = "default",
+    n_bootstrap: int = 1000,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[str, Any]:
+    """Return where tagger b is better or worse than a on the same rows, with intervals and p-values."""
+    names = [*a.labels_, *sorted(set(b.labels_) - set(a.labels_))]
+    names += sorted(set(data.names()) - set(names))
+    Y = data.align(names)[0].Y
+    tops = []
+    for tagger in (a, b):
+        top = predict_dataset(tagger, data, k=_places(tagger, ks, filter_pairs), progress=progress)
+        where = {name: i for i, name in enumerate(names)}
+        renumber = np.array([*(where[name] for name in tagger.labels_), -1], dtype=np.int32)
+        tops.append(_filtered(TopK(renumber[top.ids], top.scores), data, names, filter_pairs))
+    counts = np.zeros(len(names), dtype=np.int64)
+    position = {name: i for i, name in enumerate(names)}
+    for name, count in zip(a.labels_, a.model_.label_counts_, strict=True):
+        counts[position[name]] = count
+    A, B = _constants(constants)
+    weights = propensities(counts, a.model_.n_rows_, A=A, B=B)
+    found = compare(
+        Y, *tops, ks=ks, propensity=weights, train_counts=counts, bands=label_bands(counts), n_bootstrap=n_bootstrap
+    )
+    return {
+        "title": f"{data.name or 'data'}: a against b",
+        "a": model_facts(a),
+        "b": model_facts(b),
+        "data": data.summary(),
+        "comparison": found,
+    }
+
+
+def model_facts(tagger: Tagger) -> dict[str, Any]:
+    """Return what a tagger is and was trained on."""
+    return {
+        "method": tagger.method,
+        "model": type(tagger.model_).__name__,
+        "params": tagger.model_.saved_params(),
+        "labels": tagger.n_labels_,
+        "features": tagger.model_.n_features_in_,
+        "trained_rows": tagger.model_.n_rows_,
+        "calibrated": hasattr(tagger.model_, "calibration_"),
+        "held_out": tagger.held_out_,
+        "trained_on": tagger.data_,
+    }
+
+
+def truth(tagger: Tagger, data: Dataset) -> tuple[Any, tuple[str, ...]]:
+    """Return the true labels in the tagger's numbering, labels it does not know after those it knows, and the names."""
+    unknown = sorted(set(data.names()) - set(tagger.labels_))
+    names = (*tagger.labels_, *unknown)
+    return data.align(names)[0].Y, names
+
+
+def predict_dataset(
+    tagger: Tagger, data: Dataset, k: int, progress: Callable[[int, int], None] | None = None
+) -> TopK:
+    """Return the k best labels of every row of the data, block by block."""
+    parts = []
+    for at in blocks(data.n_rows, BLOCK):
+        parts.append(tagger.model_.predict_topk(tagger.dataset_rows(data.take(at)), k=k))
+        if progress is not None:
+            progress(at.stop, data.n_rows)
+    if not parts:
+        raise DataError("the data has no rows.")
+    return TopK.stack(parts)
+
+
+def _places(tagger: Tagger, ks: Sequence[int], filter_pairs: Any) -> int:
+    """Predict more places than are judged where some will be filtered out."""
+    return max(ks) if filter_pairs is None else max(100, 2 * max(ks))
+
+
+def _filtered(top: TopK, data: Dataset, names: Sequence[str], filter_pairs: Any) -> TopK:
+    if filter_pairs is None:
+        return top
+    where = {name: i for i, name in enumerate(names)}
+    pairs = np.asarray(filter_pairs, dtype=np.int64).reshape(-1, 2)
+    if pairs.size and (pairs[:, 1].min() < 0 or pairs[:, 1].max() >= data.n_labels):
+        worst = int(pairs[:, 1].max())
+        raise DataError(f"the filter names label {worst}; the data has labels 0 to {data.n_labels - 1}.")
+    renumber = np.array([where[name] for name in data.names()], dtype=np.int64)
+    return filter_topk(top, np.column_stack([pairs[:, 0], renumber[pairs[:, 1]]]) if pairs.size else pairs)
+
+
+def _constants(name: str) -> tuple[float, float]:
+    return PROPENSITY_CONSTANTS[check_choice("constants", name, tuple(PROPENSITY_CONSTANTS))]
+
+
+def _counts(tagger: Tagger, n_labels: int) -> np.ndarray:
+    counts = np.zeros(n_labels, dtype=np.int64)
+    counts[: tagger.n_labels_] = tagger.model_.label_counts_
+    return counts
+
+
+def _label_table(Y: Any, top: TopK, names: Sequence[str], counts: np.ndarray) -> list[dict[str, Any]]:
+    """Return one record per label: the most frequent in the test rows, at most 200."""
+    n = len(names)
+    hits = binary_hits(top, Y)
+    true = np.bincount(Y.indices, minlength=n)
+    predicted = np.bincount(top.ids[top.ids >= 0], minlength=n)
+    right = np.bincount(top.ids[hits], minlength=n)
+    order = np.argsort(-true, kind="stable")[:LABELS_LISTED]
+    return [
+        {
+            "label": names[i],
+            "train_count": int(counts[i]),
+            "test_count": int(true[i]),
+            "precision": float(right[i] / predicted[i]) if predicted[i] else None,
+            "recall": float(right[i] / true[i]),
+        }
+        for i in order
+        if true[i]
+    ]
+
+
+def _examples(tagger: Tagger, data: Dataset, Y: Any, names: Sequence[str], n: int) -> list[dict[str, Any]]:
+    """Return a few rows spread over the data, with the words behind each suggestion."""
+    if data.texts is None or not hasattr(tagger.features_, "locate") or not hasattr(tagger.model_, "explain"):
+        return []
+    out = []
+    for row in np.unique(np.linspace(0, data.n_rows - 1, num=min(n, data.n_rows)).astype(int)):
+        true = [names[i] for i in Y.indices[Y.indptr[row] : Y.indptr[row + 1]]]
+        found = tagger.explain(data.texts[row], k=5)["predicted"]
+        out.append(
+            {
+                "text": data.texts[row],
+                "true": true,
+                "predicted": [
+                    {
+                        "label": tag["label"],
+                        "score": tag["score"],
+                        "probability": tag["probability"],
+                        "correct": tag["label"] in true,
+                        "words": [{"word": w["word"], "weight": w["weight"]} for w in tag["words"][:WORDS_SHOWN]],
+                    }
+                    for tag in found
+                ],
+            }
+        )
+    return out

@@ -1,0 +1,89 @@
+"""Reading saved models back: the kinds a folder may name, and nothing else, become objects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from longtail.errors import ModelError, near
+from longtail.features import EncoderFeatures, TfidfFeatures
+from longtail.models import MODELS
+from longtail.models.base import XMCEstimator
+from longtail.models.calibration import Calibration
+from longtail.pipeline.tagger import Tagger
+from longtail.storage import LoadedFolder, Part, load_folder
+
+FEATURES: dict[str, Any] = {"tfidf.v1": TfidfFeatures, "encoder.v1": EncoderFeatures}
+
+
+def load(path: str | Path, *, verify: bool = True) -> Any:
+    """Return the Tagger or estimator saved in a folder; `verify=False` skips the digests.
+
+    >>> import tempfile, numpy as np
+    >>> from longtail.models import OneVsAllClassifier
+    >>> model = OneVsAllClassifier().fit(np.eye(4), np.eye(4))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     saved = model.save(folder + "/model")
+    ...     load(saved).predict_topk(np.eye(4), k=1).ids.ravel().tolist()
+    [0, 1, 2, 3]
+    """
+    folder = load_folder(path, verify=verify)
+    kind = folder.manifest.get("kind")
+    try:
+        if kind == "tagger.v1":
+            return _tagger(folder)
+        if kind == "estimator.v1":
+            return _model(folder)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{folder.path} is damaged: {error}.") from error
+    raise ModelError(f"{folder.path} holds a model of the unknown kind {kind!r}.{near(kind, ['tagger.v1'])}")
+
+
+def load_tagger(path: str | Path, *, verify: bool = True) -> Tagger:
+    """Return the Tagger saved in a folder; a bare estimator is refused."""
+    found = load(path, verify=verify)
+    if not isinstance(found, Tagger):
+        raise ModelError(f"{path} holds a {type(found).__name__} without label names; the command line needs a Tagger.")
+    return found
+
+
+def _tagger(folder: LoadedFolder) -> Tagger:
+    params = _part(folder, "tagger").params
+    tagger = Tagger(params["method"], calibrate=params["calibrate"], random_state=folder.manifest["seed"])
+    tagger.features_ = None
+    if "features" in folder.parts:
+        part = folder.parts["features"]
+        tagger.features_ = _class(folder, part, FEATURES).from_part(part)
+    tagger.model_ = _model(folder)
+    tagger.labels_ = tuple(record["name"] for record in folder.labels)
+    if len(tagger.labels_) != tagger.model_.n_labels_:
+        raise ModelError(
+            f"{folder.path} is inconsistent: {len(tagger.labels_)} label names for {tagger.model_.n_labels_} labels."
+        )
+    texts = [record["text"] for record in folder.labels if "text" in record]
+    tagger.label_texts_ = tuple(texts) if len(texts) == len(folder.labels) else None
+    tagger.held_out_ = folder.manifest.get("held_out")
+    tagger.data_ = folder.manifest.get("data", {})
+    return tagger
+
+
+def _model(folder: LoadedFolder) -> XMCEstimator:
+    part = _part(folder, "model")
+    model: XMCEstimator = _class(folder, part, MODELS).from_part(part)
+    if "calibration" in folder.parts:
+        model.calibration_ = Calibration.from_part(folder.parts["calibration"])
+    return model
+
+
+def _part(folder: LoadedFolder, name: str) -> Part:
+    if name not in folder.parts:
+        raise ModelError(f"{folder.path} is damaged: the part '{name}' is missing.")
+    return folder.parts[name]
+
+
+def _class(folder: LoadedFolder, part: Part, known: dict[str, Any]) -> Any:
+    if part.kind not in known:
+        raise ModelError(
+            f"{folder.path} has a part of the kind {part.kind!r}; this longtail knows {sorted(known)}."
+        )
+    return known[part.kind]

@@ -1,0 +1,261 @@
+"""The Tagger: texts and label names in; label names, scores and probabilities out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+
+from longtail.data import Dataset, TopK
+from longtail.data.splits import split_random
+from longtail.errors import DataError, ModelError
+from longtail.features import TfidfFeatures
+from longtail.metrics import evaluate, propensities
+from longtail.models import OneVsAllClassifier
+from longtail.models.base import XMCEstimator
+from longtail.storage import Part, save_folder
+from longtail.validate import as_rows, check_choice, check_integer, check_real, resolve_seed
+
+METHODS: dict[str, type[XMCEstimator]] = {"ova": OneVsAllClassifier}
+DEFAULT_METHOD = "ova"
+HELD_OUT_AT_MOST = 20_000
+FEWEST_ROWS_TO_CALIBRATE = 50
+Stage = Callable[[str, int, int], None]  # (what is being done, done, total)
+
+
+class Tag(NamedTuple):
+    """One suggested label."""
+
+    label: str
+    score: float
+    probability: float | None
+
+
+class Tagger(BaseEstimator):
+    """Learns to tag texts from examples; gives label names with scores and calibrated probabilities.
+
+    Parameters
+    ----------
+    method : which model to train: "ova" (one linear classifier per label).
+    features : how texts become rows; None for `TfidfFeatures()`. Not used when rows are given instead of texts.
+    model : an estimator to use instead of the method's default one.
+    calibrate : share of the rows (at most 20,000 rows) held out to learn what a score means as a probability and which
+        threshold suits label sets. A first model is trained without them, the final one with all rows; 0 skips this,
+        which halves the training time. With fewer than 50 rows there is nothing to learn from, and it is skipped too.
+    random_state : seed; the same seed gives the same model, byte for byte.
+    n_jobs : threads; None for all cores.
+
+    >>> texts = ["red apple", "green apple", "fast car", "old car"] * 20
+    >>> labels = [["fruit", "red"], ["fruit"], ["vehicle"], ["vehicle"]] * 20
+    >>> tagger = Tagger(random_state=0).fit(texts, labels)
+    >>> tagger.predict(["a new car", "one red apple"])
+    [('vehicle',), ('fruit', 'red')]
+    >>> tagger.tag(["a new car"], k=1)[0][0].label
+    'vehicle'
+    """
+
+    def __init__(
+        self,
+        method: str = DEFAULT_METHOD,
+        *,
+        features: Any = None,
+        model: Any = None,
+        calibrate: float = 0.1,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.method = method
+        self.features = features
+        self.model = model
+        self.calibrate = calibrate
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        texts: Any,
+        labels: Any,
+        *,
+        label_names: Sequence[str] | None = None,
+        label_texts: Sequence[str] | None = None,
+        progress: Stage | None = None,
+    ) -> Self:
+        """Train on texts (or on rows: a sparse or dense matrix) and their labels.
+
+        `labels` is a list of lists of names, or a matrix Y with one column per label.
+        """
+        names = None if label_names is None else tuple(label_names)
+        fields: dict[str, Any] = {"label_names": names, "label_texts": label_texts}
+        rows: dict[str, Any] = {"X": texts} if sp.issparse(texts) or isinstance(texts, np.ndarray) else {"texts": texts}
+        if sp.issparse(labels) or isinstance(labels, np.ndarray):
+            data = Dataset(Y=labels, **rows, **fields)
+        else:
+            listed = Dataset.from_lists([""] * len(labels), labels, label_names=names)
+            data = Dataset(Y=listed.Y, **rows, **{**fields, "label_names": listed.label_names})
+        return self.fit_dataset(data, progress=progress)
+
+    def fit_dataset(self, data: Dataset, progress: Stage | None = None) -> Self:
+        """Train on a Dataset: on its texts, or on its features where it has no texts."""
+        share = check_real("calibrate", self.calibrate, low=0, high=0.5)
+        seed = resolve_seed(self.random_state)
+        model = self._new_model(seed)
+
+        def stage(name: str) -> Callable[[int, int], None] | None:
+            return None if progress is None else lambda done, total: progress(name, done, total)
+
+        if data.texts is not None:
+            self.features_ = clone(self.features) if self.features is not None else TfidfFeatures()
+            if "n_jobs" in self.features_.get_params() and self.features_.n_jobs is None:
+                self.features_.n_jobs = self.n_jobs
+            tell = stage("Reading texts")
+            if tell is not None:
+                tell(0, data.n_rows)
+            X = self.features_.fit_transform(data.texts)
+        else:
+            self.features_ = None
+            X = as_rows(data.X)
+        self.held_out_ = None
+        calibration = None
+        held = min(round(share * data.n_rows), HELD_OUT_AT_MOST)
+        if held and data.n_rows >= FEWEST_ROWS_TO_CALIBRATE:
+            train, test = split_random(data.Y, test_size=held / data.n_rows, random_state=seed)
+            if data.Y[train].nnz and data.Y[test].nnz:
+                first = clone(model).fit(X[train], data.Y[train], progress=stage("Training (calibration)"))
+                first.calibrate(X[test], data.Y[test])
+                calibration = first.calibration_
+                top = first.predict_topk(X[test], k=5)
+                weights = propensities(first.label_counts_, first.n_rows_)
+                facts = evaluate(data.Y[test], top, propensity=weights, random_state=seed)
+                self.held_out_ = {"rows": int(test.size), "metrics": facts["metrics"]}
+        self.model_ = model.fit(X, data.Y, progress=stage("Training"))
+        if calibration is not None:
+            self.model_.calibration_ = calibration
+        self.labels_ = data.names()
+        self.label_texts_ = data.label_texts
+        self.data_ = {"digest": data.digest(), **data.summary()}
+        return self
+
+    def _new_model(self, seed: int) -> XMCEstimator:
+        kind = METHODS[check_choice("method", self.method, tuple(METHODS))]
+        model = clone(self.model) if self.model is not None else kind()
+        known = model.get_params(deep=False)
+        if known.get("random_state", 0) is None:
+            model.set_params(random_state=seed)
+        if known.get("n_jobs", 0) is None:
+            model.set_params(n_jobs=self.n_jobs)
+        return model
+
+    @property
+    def n_labels_(self) -> int:
+        self._check_fitted()
+        return len(self.labels_)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "model_"):
+            raise NotFittedError("this Tagger is not fitted yet; call fit(texts, labels) first.")
+
+    def rows(self, texts: Any) -> Any:
+        """Return the rows of texts as the model sees them; rows given instead of texts are checked and passed on."""
+        self._check_fitted()
+        if sp.issparse(texts) or isinstance(texts, np.ndarray):
+            return as_rows(texts)
+        if self.features_ is None:
+            raise DataError("this Tagger was trained on rows of features, not on texts; give it rows.")
+        return self.features_.transform(texts)
+
+    def dataset_rows(self, data: Dataset) -> Any:
+        """Return the rows of a Dataset: from its texts where this Tagger reads texts, else its features."""
+        if self.features_ is not None:
+            if data.texts is None:
+                raise DataError("this Tagger reads texts, and the data has only features.")
+            return self.rows(data.texts)
+        if data.X is None:
+            raise DataError("this Tagger was trained on rows of features, and the data has only texts.")
+        return self.rows(data.X)
+
+    def predict_topk(self, texts: Any, k: int = 5) -> TopK:
+        """Return the k best labels of every text as numbers (positions in `labels_`), with scores."""
+        return self.model_.predict_topk(self.rows(texts), k=k)
+
+    def predict_proba(self, texts: Any, k: int = 20) -> sp.csr_array:
+        """Return calibrated probabilities of the k best labels of every text, as a sparse matrix."""
+        return self.model_.predict_proba(self.rows(texts), k=k)
+
+    def predict(self, texts: Any, k: int = 20) -> list[tuple[str, ...]]:
+        """Return the labels each text should get, by name, best first, at most k."""
+        top = self.predict_topk(texts, k=min(check_integer("k", k, low=1), self.n_labels_))
+        keep = self.model_.chosen(top)
+        return [tuple(self.labels_[i] for i in ids[kept]) for ids, kept in zip(top.ids, keep, strict=True)]
+
+    def tag(self, texts: Any, k: int = 5) -> list[list[Tag]]:
+        """Return the k best labels of every text, by name, with score and probability, best first."""
+        return self.name_tags(self.predict_topk(texts, k=k))
+
+    def name_tags(self, top: TopK) -> list[list[Tag]]:
+        """Return predictions with label names and, where the model is calibrated, probabilities."""
+        calibrated = hasattr(self.model_, "calibration_")
+        chances = self.model_.probabilities(top).scores if calibrated else top.scores
+        return [
+            [
+                Tag(self.labels_[i], float(score), float(chance) if calibrated else None)
+                for i, score, chance in zip(ids, scores, row, strict=True)
+                if i >= 0
+            ]
+            for ids, scores, row in zip(top.ids, top.scores, chances, strict=True)
+        ]
+
+    def explain(self, text: str, k: int = 5, labels: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return why the k best labels (or the given ones) came, as facts: the words for and against each.
+
+        Word weights and the bias of a label add up to its score.
+        """
+        if not isinstance(text, str):
+            raise DataError(f"explain takes one text; got {type(text).__name__}.")
+        X = self.rows([text])
+        if self.features_ is None or not hasattr(self.features_, "locate"):
+            raise ModelError("only a Tagger that reads words can explain itself by words.")
+        if not hasattr(self.model_, "explain"):
+            raise ModelError(f"{type(self.model_).__name__} cannot explain itself.")
+        top = self._chosen_labels(X, k, labels)
+        tags = self.name_tags(top)[0]
+        words = self.features_.feature_names()
+        spans: dict[int, list[list[int]]] = {}
+        for start, end, column in self.features_.locate(text):
+            spans.setdefault(int(column), []).append([int(start), int(end)])
+        out = []
+        for tag, found in zip(tags, self.model_.explain(X, [int(i) for i in top.ids[0] if i >= 0]), strict=True):
+            weights = [{"word": words[f], "weight": w, "spans": spans.get(f, [])} for f, w in found]
+            bias = tag.score - sum(w for _, w in found)
+            out.append({**tag._asdict(), "bias": bias, "words": weights})
+        return {"text": text, "predicted": out}
+
+    def _chosen_labels(self, X: Any, k: int, labels: Sequence[str] | None) -> TopK:
+        if labels is None:
+            return self.model_.predict_topk(X, k=check_integer("k", k, low=1))
+        where = {name: i for i, name in enumerate(self.labels_)}
+        wanted = [where[check_choice("label", name, self.labels_)] for name in labels]
+        everything = self.model_.predict_topk(X, k=self.n_labels_)
+        score_of = dict(zip(everything.ids[0].tolist(), everything.scores[0].tolist(), strict=True))
+        return TopK(np.array([wanted]), np.array([[score_of.get(i, -np.inf) for i in wanted]]))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the tagger to a folder; `longtail.load` reads it back."""
+        self._check_fitted()
+        parts = {"tagger": Part("tagger.v1", {"method": self.method, "calibrate": self.calibrate})}
+        if self.features_ is not None:
+            parts["features"] = self.features_.to_part()
+        parts |= self.model_.parts()
+        labels: list[dict[str, Any]] = [
+            {"name": name, "count": int(count)}
+            for name, count in zip(self.labels_, self.model_.label_counts_, strict=True)
+        ]
+        if self.label_texts_ is not None:
+            for record, text in zip(labels, self.label_texts_, strict=True):
+                record["text"] = text
+        facts = {"seed": resolve_seed(self.random_state), "data": self.data_, "held_out": self.held_out_}
+        return save_folder(path, "tagger.v1", parts, labels, facts)

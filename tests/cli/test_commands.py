@@ -1,0 +1,157 @@
+"""The command line, as a user meets it: output, files, exit codes."""
+
+import io
+import json
+import sys
+
+import pytest
+
+from longtail.cli import main
+from longtail.data.formats import write
+from longtail.data.generate import make_topics
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cli")
+    data = make_topics(300, 10, random_state=1)[0]
+    write(data.take(slice(0, 240)), folder / "train.jsonl")
+    write(data.take(slice(240, 300)), folder / "test.csv")
+    (folder / "new.txt").write_text("\n".join(data.texts[240:250]) + "\n")
+    with pytest.raises(SystemExit) as end:
+        main(["train", str(folder / "train.jsonl"), "-o", str(folder / "model")])
+    assert end.value.code == 0
+    return folder
+
+
+@pytest.fixture
+def run(capfd):
+    def call(*args, code=0, stdin=None, monkeypatch=None):
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as end:
+            main([str(a) for a in args])
+        out, err = capfd.readouterr()
+        assert end.value.code == code, (out, err)
+        return out if code == 0 else err
+
+    return call
+
+
+def test_train_says_what_it_did_and_where_the_result_is(files, run):
+    out = run("train", files / "train.jsonl", "-o", files / "m2", "--seed", 1)
+    assert "Trained ova on 240 texts with 10 labels" in out and "held-out" in out and str(files / "m2") in out
+    facts = json.loads(run("train", files / "train.jsonl", "-o", files / "m3", "--calibrate", 0, "--json"))
+    assert facts["trained_rows"] == 240 and facts["calibrated"] is False
+    assert run("train", files / "train.jsonl", "-o", files / "m4", "--loss", "logistic", "--C", 5, "--ngrams", 2)
+
+
+def test_predict_to_stdout_and_to_files(files, run):
+    lines = [json.loads(line) for line in run("predict", files / "model", files / "new.txt", "-k", 2).splitlines()]
+    assert len(lines) == 10 and [len(r["labels"]) for r in lines] == [2] * 10
+    assert set(lines[0]["labels"][0]) == {"label", "score", "probability"}
+    run("predict", files / "model", files / "test.csv", "-o", files / "out.csv", "--batch", 7)
+    table = (files / "out.csv").read_text().splitlines()
+    assert table[0] == "id,place,label,score,probability" and len(table) == 1 + 60 * 5
+    sure = run("predict", files / "model", files / "new.txt", "--min-probability", 0.5)
+    assert all(tag["probability"] >= 0.5 for line in sure.splitlines() for tag in json.loads(line)["labels"])
+    assigned = run("predict", files / "model", files / "new.txt", "--assign")
+    assert 0 < sum(len(json.loads(line)["labels"]) for line in assigned.splitlines()) < 50
+
+
+def test_predict_from_stdin(files, run, monkeypatch):
+    class Stdin(io.TextIOWrapper):
+        def isatty(self):
+            return False
+
+    monkeypatch.setattr(sys, "stdin", Stdin(io.BytesIO((files / "new.txt").read_bytes())))
+    lines = run("predict", files / "model", "-").splitlines()
+    assert [json.loads(line)["id"] for line in lines] == [str(i) for i in range(10)]
+
+
+def test_evaluate_prints_json_and_writes_a_page(files, run):
+    facts = json.loads(run("evaluate", files / "model", files / "test.csv", "--json", "--resamples", 100))
+    metrics = facts["evaluation"]["metrics"]
+    assert metrics["p@1"]["value"] > 0.8 and metrics["p@1"]["low"] <= metrics["p@1"]["value"] <= metrics["p@1"]["high"]
+    assert {"r@5", "ndcg@3", "psp@5"} <= set(metrics)
+    out = run("evaluate", files / "model", files / "test.csv", "--report", files / "r.html", "-k", "1,2")
+    assert "Of the 2 suggestions per text" in out and "nDCG" in out and "\x1b[" not in out
+    page = (files / "r.html").read_text()
+    assert page.lower().startswith("<!doctype html>") and "<svg" in page
+
+
+def test_compare_and_its_exit_code(files, run):
+    run("train", files / "train.jsonl", "-o", files / "bad", "--C", 0.00001, "--max-features", 5)
+    out = json.loads(run("compare", files / "model", files / "bad", files / "test.csv", "--json", "--resamples", 100))
+    assert out["comparison"]["metrics"]["p@1"]["difference"] < 0
+    run("compare", files / "model", files / "model", files / "test.csv", "--fail-if-worse", "p@1")
+    err = run("compare", files / "model", files / "bad", files / "test.csv", "--fail-if-worse", "p@1", code=6)
+    assert "is worse than" in err
+
+
+def test_explain_inspect_and_verify(files, run):
+    text = (files / "new.txt").read_text().splitlines()[0]
+    facts = json.loads(run("explain", files / "model", "--text", text, "-k", 1, "--json"))
+    assert facts["predicted"][0]["words"]
+    assert facts["predicted"][0]["label"] in run("explain", files / "model", "--text", text)
+    facts = json.loads(run("inspect", files / "model", "--json"))
+    assert facts["labels"] == 10 and facts["trained_on"]["rows"] == 240
+    assert "240" in run("inspect", files / "model")
+    assert "is intact" in run("verify", files / "model")
+
+
+def test_convert_and_back(files, run):
+    out = run("convert", files / "train.jsonl", files / "train.csv.gz")
+    assert "Wrote 240 rows with 10 labels" in out
+    run("convert", files / "train.csv.gz", files / "again.jsonl")
+    assert (files / "again.jsonl").read_text() == (files / "train.jsonl").read_text()
+    assert "fasttext" in run("convert", "--list")
+    run("convert", files / "train.jsonl", code=2)
+
+
+def test_train_on_features_in_xmc_text(files, run):
+    (files / "rows.txt").write_text("4 3 2\n0 0:1\n1 1:1\n0 0:1 2:0.5\n1 1:1 2:0.5\n")
+    run("train", files / "rows.txt", "-o", files / "rows-model")
+    facts = json.loads(run("evaluate", files / "rows-model", files / "rows.txt", "--json", "-k", 1))
+    assert facts["evaluation"]["metrics"]["p@1"]["value"] == 1
+    lines = run("predict", files / "rows-model", files / "rows.txt").splitlines()
+    assert [json.loads(line)["labels"][0]["label"] for line in lines] == ["0", "1", "0", "1"]
+    assert "trained on rows of features" in run("predict", files / "rows-model", files / "new.txt", code=3)
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "sentence"),
+    [
+        (["train", "{}/none.jsonl", "-o", "{}/x"], 3, "none.jsonl does not exist."),
+        (["train", "debtags", "-o", "{}/x"], 3, "is called bundled:debtags"),
+        (["train", "{}/train.jsonl", "-o", "{}/new.txt"], 4, "is a file; a model is written as a folder."),
+        (["train", "{}/train.jsonl", "-o", "{}/x", "--method", "tre"], 2, "method must be one of"),
+        (["train", "{}/train.jsonl", "-o", "{}/x", "--C", "-1"], 2, "C must be a number > 0; got -1.0."),
+        (["train", "{}/train.jsonl", "-o", "{}/x", "--ngrams", "0"], 2, "ngrams"),
+        (["train", "{}/train.jsonl"], 2, "Missing option"),
+        (["train", "{}/test.csv", "-o", "{}/x", "--text-column", "body"], 3, "test.csv has no column 'body'"),
+        (["predict", "{}/nowhere", "{}/new.txt"], 4, "nowhere does not exist."),
+        (["predict", "{}/model", "{}/none.txt"], 3, "none.txt does not exist."),
+        (["predict", "{}/model", "{}/new.txt", "-k", "0"], 2, "-k must be an integer >= 1; got 0."),
+        (["evaluate", "{}/model", "{}/test.csv", "-k", "1,x"], 2, "-k must be whole numbers"),
+        (["evaluate", "{}/model", "{}/test.csv", "--propensity", "amazn"], 2, "Did you mean 'amazon'?"),
+        (["explain", "{}/model"], 2, "give one of --text and --file."),
+        (["verify", "{}"], 4, "is not a model folder"),
+        (["inspect", "{}/train.jsonl"], 4, "is not a model folder"),
+        (["convert", "{}/train.jsonl", "{}/out.unknown"], 3, "out.unknown"),
+    ],
+)
+def test_errors_are_one_sentence_with_an_exit_code(files, run, args, code, sentence):
+    err = run(*(a.format(files) for a in args), code=code)
+    assert sentence in err
+    assert "Traceback" not in err
+    assert not (files / "x").exists()
+
+
+def test_a_flipped_byte_is_reported_by_verify_and_predict(files, run, tmp_path):
+    run("train", files / "train.jsonl", "-o", tmp_path / "m")
+    file = next((tmp_path / "m").glob("model.*.safetensors"))
+    raw = bytearray(file.read_bytes())
+    raw[-1] ^= 1
+    file.write_bytes(raw)
+    assert "is damaged: its digest does not match" in run("verify", tmp_path / "m", code=4)
+    assert "is damaged" in run("predict", tmp_path / "m", files / "new.txt", code=4)

@@ -1,0 +1,29 @@
+"""The public list is short, explicit and complete."""
+
+import pytest
+
+import longtail as lt
+
+
+def test_public_names():
+    assert lt.__all__ == [
+        "Dataset",
+        "EncoderFeatures",
+        "OneVsAllClassifier",
+        "Tagger",
+        "TfidfFeatures",
+        "TopK",
+        "__version__",
+        "checks",
+        "data",
+        "features",
+        "load",
+        "metrics",
+    ]
+    assert all(getattr(lt, name) is not None for name in lt.__all__)
+    assert dir(lt) == lt.__all__
+
+
+def test_an_unknown_name_is_refused():
+    with pytest.raises(AttributeError, match="module 'longtail' has no attribute 'Taggr'"):
+        lt.Taggr  # noqa: B018
