@@ -13,6 +13,7 @@ from longtail.errors import DataError
 from longtail.kernels.threads import blocks
 from longtail.metrics import PROPENSITY_CONSTANTS, compare, evaluate, filter_topk, label_bands, propensities
 from longtail.pipeline.tagger import Tagger
+from longtail.report import tail_points
 from longtail.validate import check_choice
 
 BLOCK = 4096
@@ -73,6 +74,7 @@ def evaluation_facts(
     summary = data.summary()
     unseen = int((np.bincount(Y.indices, minlength=len(names))[tagger.n_labels_ :] > 0).sum())
     summary["labels_unknown_to_model"] = unseen
+    summary["tail"] = tail_points(counts)
     return {
         "title": f"{data.name or 'data'}: {tagger.method}",
         "model": model_facts(tagger),

@@ -1,0 +1,139 @@
+"""Numbers as people write them: percent, durations, sizes, ranges; and nested facts as named values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from longtail.report.canvas import finite
+
+PLAIN_NAMES = {"n_jobs": "threads", "random_state": "seed"}
+
+
+def percent(value: Any, digits: int = 2) -> str:
+    """Return a share in percent, without the sign; a missing one is a dash.
+
+    >>> percent(0.81234), percent(None)
+    ('81.23', '–')
+    """
+    return f"{100 * value:.{digits}f}" if finite(value) else "–"
+
+
+def span(row: Mapping[str, Any], digits: int = 1) -> str:
+    """Return the interval of a metric in percent, or nothing.
+
+    >>> span({"value": 0.5, "low": 0.412, "high": 0.588})
+    '41.2–58.8'
+    """
+    low, high = row.get("low"), row.get("high")
+    return f"{percent(low, digits)}–{percent(high, digits)}" if finite(low) and finite(high) else ""
+
+
+def points(value: Any) -> str:
+    """Return a difference of shares in percentage points, with its sign.
+
+    >>> points(0.0123), points(None)
+    ('+1.23', '–')
+    """
+    return f"{100 * value:+.2f}" if finite(value) else "–"
+
+
+def points_span(row: Mapping[str, Any]) -> str:
+    """Return the interval of a difference, or nothing."""
+    low, high = row.get("low"), row.get("high")
+    return f"{points(low)} to {points(high)}" if finite(low) and finite(high) else ""
+
+
+def whole(share: Any) -> str:
+    """Return a share in whole percent, with the sign.
+
+    >>> whole(0.814)
+    '81%'
+    """
+    return f"{100 * share:.0f}%" if finite(share) else "–"
+
+
+def flat_rows(facts: Any, prefix: str = "") -> list[tuple[str, str]]:
+    """Return nested facts as named values; lists are joined, and what has no value is left out.
+
+    >>> flat_rows({"method": "tree", "params": {"overlap": 2}, "train_seconds": 75.0, "model_bytes": 2_500_000})
+    [('method', 'tree'), ('overlap', '2'), ('train', '1 min 15 s'), ('model size', '2.5 MB')]
+    """
+    out: list[tuple[str, str]] = []
+    for key, value in (facts or {}).items():
+        name = PLAIN_NAMES.get(str(key), str(key)).replace("_", " ")
+        if key == "libraries" and isinstance(value, Mapping):
+            out.append((prefix + name, ", ".join(f"{library} {version}" for library, version in value.items())))
+        elif isinstance(value, Mapping) and set(value) == {"shape", "dtype"}:  # an array
+            out.append((prefix + name, f"{' × '.join(f'{n:,}' for n in value['shape'])} {value['dtype']}"))
+        elif isinstance(value, Mapping):  # parameters stand under their own names, anything else says where it is from
+            out += flat_rows(value, prefix if key in ("params", "parameters") else f"{prefix}{name}, ")
+        elif value is not None and value != "" and value != []:
+            plain = re.sub(r"\bbytes$", "size", re.sub(r"^seconds$", "time", re.sub(r" seconds$", "", name)))
+            out.append((prefix + plain, show(str(key), value)))
+    return out
+
+
+def show(key: str, value: Any) -> str:
+    """Return one fact as text; a key that ends in `seconds` or `bytes` gets units.
+
+    >>> show("rows", 12000), show("seconds", 0.25), show("share", 0.123456), show("calibrated", True)
+    ('12,000', '0.25 s', '0.1235', 'yes')
+    """
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(show("", item) for item in value[:12]) + (", …" if len(value) > 12 else "")
+    if finite(value) and key.endswith("seconds"):
+        return seconds(value)
+    if finite(value) and key.endswith("bytes"):
+        return size(value)
+    if isinstance(value, int):
+        return str(value) if key in ("seed", "random_state", "version") else f"{value:,}"
+    return f"{value:,.4g}" if isinstance(value, float) and abs(value) < 10_000 else count(value) or str(value)
+
+
+def seconds(value: float) -> str:
+    """Return a duration as people say it.
+
+    >>> seconds(0.0123), seconds(9.5), seconds(3720)
+    ('12 ms', '9.5 s', '1 h 2 min')
+    """
+    if value < 0.1:
+        return f"{1000 * value:.2g} ms"
+    if value < 60:
+        return f"{value:.2g} s" if value < 10 else f"{value:.0f} s"
+    minutes, rest = divmod(round(value), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def size(value: float) -> str:
+    """Return a number of bytes as people say it."""
+    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if value >= unit:
+            return f"{value / unit:.3g} {name}"
+    return f"{value:.0f} bytes"
+
+
+def count(value: Any) -> str | None:
+    """Return a whole number with separators, or None."""
+    return f"{value:,.0f}" if finite(value) else None
+
+
+def decimal(value: Any) -> str | None:
+    """Return a mean with one decimal, or None."""
+    return f"{value:,.1f}" if finite(value) else None
+
+
+def number_range(low: Any, high: Any) -> str:
+    """Return a range of counts.
+
+    >>> number_range(4, 7), number_range(1, 1), number_range(0, 0)
+    ('4–7', '1', 'none')
+    """
+    if not finite(low) or not finite(high):
+        return "–"
+    if high == 0:
+        return "none"
+    return f"{low:,}" if low == high else f"{low:,}–{high:,}"

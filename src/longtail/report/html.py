@@ -1,0 +1,101 @@
+"""Facts to pages: one self-contained HTML file for an evaluation or a comparison.
+
+Each section renders its part of the facts and is left out when that part is missing. Nothing is computed here.
+
+>>> html = evaluation_page({"title": "My model", "evaluation": {"ks": [1], "metrics": {"p@1": {"value": 0.8125}}}})
+>>> "My model" in html and "81.25" in html
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from longtail._version import __version__
+from longtail.report import differences, reading, sections, sentences, svg
+from longtail.report.examples import examples
+from longtail.report.formatting import flat_rows
+from longtail.report.page import Markup, definitions, element, figure, page, section, write_page
+
+__all__ = ["comparison_page", "evaluation_page", "write_page"]
+
+Facts = Mapping[str, Any]
+NOT_SHOWN = ("files", "parts", "format", "name")  # of a model's facts: for the program, or shown elsewhere
+
+
+def evaluation_page(facts: Facts) -> str:
+    """Return the page about one model on one dataset.
+
+    Keys, all optional: `title`, `model`, `data`, `evaluation` (from `metrics.evaluate`), `labels`, `confusions`,
+    `examples`, `timings` and `command`.
+    """
+    title, evaluation = str(facts.get("title") or "Evaluation"), facts.get("evaluation") or {}
+    parts = [
+        _header(title, sentences.headline(facts), sections.tiles(evaluation)),
+        sections.metrics(facts),
+        sections.frequencies(evaluation),
+        sections.calibration(evaluation),
+        sections.labels(facts),
+        sections.confusions(facts),
+        examples(facts),
+        _background(facts),
+        _footer(facts),
+    ]
+    return page(title, parts, facts)
+
+
+def comparison_page(facts: Facts) -> str:
+    """Return the page about two models on one dataset.
+
+    Keys, all optional: `title`, `a` and `b` (a name, or facts with a `name`), `data`, `comparison` (from
+    `metrics.compare`), `examples`, `timings` and `command`.
+
+    >>> "No clear difference" in comparison_page({"comparison": {"ks": [1], "metrics": {"p@1": {"a": 0.5, "b": 0.6}}}})
+    True
+    """
+    title = str(facts.get("title") or "Comparison")
+    parts = [
+        _header(title, sentences.comparison_headline(facts)),
+        differences.plots(facts),
+        differences.numbers(facts),
+        examples(facts),
+        _background(facts),
+        _footer(facts),
+    ]
+    return page(title, parts, facts)
+
+
+def _header(title: str, sentence: str, *parts: object) -> Markup:
+    return element("header", element("h1", title), element("p", sentence, css="headline") if sentence else "", *parts)
+
+
+def _background(facts: Facts) -> Markup:
+    data = facts.get("data") or {}
+    names = dict(zip(("a", "b"), reading.model_names(facts)))
+    compared = [key for key in ("a", "b") if isinstance(facts.get(key), Mapping)]
+    blocks = []
+    if data.get("tail"):
+        first, last = data["tail"][0], data["tail"][-1]
+        caption = f"{last[0]:,} labels, from {first[1]:,} rows down to {last[1]:,}"
+        plot = svg.tail_plot(data["tail"], title="The long tail of labels")
+        blocks.append(figure(caption, "How often each label occurs; both axes by powers of ten.", plot))
+    for heading, rows in (
+        ("Data", reading.data_rows(data)),
+        ("Model", _about(facts.get("model"))),
+        *((names[key], _about(facts[key])) for key in compared),
+        ("Time", flat_rows(facts.get("timings"))),
+    ):
+        if rows:
+            blocks.append(element("div", element("h3", heading), definitions(rows)))
+    return section("Behind the numbers", "", element("div", *blocks, css="pair") if blocks else "")
+
+
+def _about(model: Any) -> list[tuple[str, str]]:
+    return reading.fact_rows({key: value for key, value in (model or {}).items() if key not in NOT_SHOWN})
+
+
+def _footer(facts: Facts) -> Markup:
+    command = element("pre", element("code", facts["command"])) if facts.get("command") else ""
+    note = f"longtail {__version__}. The page holds all its numbers as JSON, in the element with the id “facts”."
+    return element("footer", element("p", "Made with") if command else "", command, element("p", note))

@@ -1,0 +1,116 @@
+"""Facts in plain sentences: the headline of a report and what its plots show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from longtail.report.canvas import finite
+from longtail.report.formatting import whole
+from longtail.report.reading import FAMILIES, difference_rows, model_names, verdict
+
+Facts = Mapping[str, Any]
+SPARSE = 0.01  # a bin with a smaller share of all suggestions is not worth a sentence
+
+
+def headline(facts: Facts) -> str:
+    """Return in plain language how good the suggestions are.
+
+    >>> metrics = {"p@1": {"value": 0.81}, "p@5": {"value": 0.58}, "r@5": {"value": 0.62}}
+    >>> headline({"data": {"has_texts": True}, "evaluation": {"ks": [1, 5], "metrics": metrics}})
+    'Of the 5 suggestions per text, 2.9 are right on average; the first one is right 81% of the time. They include...'
+    """
+    evaluation = facts.get("evaluation") or {}
+    metrics, k = evaluation.get("metrics") or {}, max(evaluation.get("ks") or [0])
+    thing, first = noun(facts), _value(metrics, "p@1")
+    mean, found = _value(metrics, f"p@{k}"), _value(metrics, f"r@{k}")
+    parts = []
+    if k > 1 and mean is not None:
+        parts.append(f"Of the {k} suggestions per {thing}, {k * mean:.1f} are right on average")
+        if first is not None:
+            parts[0] += f"; the first one is right {whole(first)} of the time"
+        parts[0] += "."
+    elif first is not None:
+        parts.append(f"The first suggestion is right {whole(first)} of the time.")
+    if parts and k > 1 and found is not None:
+        parts.append(f"They include {whole(found)} of the labels a {thing} should have.")
+    return " ".join(parts)
+
+
+def noun(facts: Facts) -> str:
+    """Return what one row of the data is called."""
+    return "text" if (facts.get("data") or {}).get("has_texts") else "row"
+
+
+def frequency_sentence(rows: Sequence[Facts]) -> str:
+    """Return what the frequency plot shows: the rarest and the most frequent labels that are suggested often enough."""
+    total = sum(row.get("predicted") or 0 for row in rows)
+    seen = [row for row in rows if finite(row.get("precision")) and row["lowest"] > 0]
+    told = [row for row in seen if (row.get("predicted") or 0) >= SPARSE * total]
+    if len(told) < 2:
+        return "How often suggestions are right, by how often the label occurs in training"
+
+    def say(row: Facts) -> str:
+        often = "once" if row["name"] == "1" else f"{row['name']} times"
+        return f"seen {often}: {whole(row['precision'])} right, {whole(row.get('recall'))} found"
+
+    return f"Labels {say(told[0])}; {say(told[-1])}"
+
+
+def calibration_sentence(rows: Sequence[Facts]) -> str:
+    """Return what the reliability plot shows, told by the well-filled bin nearest to 80%."""
+    total = sum(row["count"] or 0 for row in rows)
+    known = [r for r in rows if finite(r["predicted"]) and finite(r["observed"]) and r["count"] >= SPARSE * total]
+    if not known:
+        return "How often suggestions are right, by the probability the model gave them"
+    row = min(known, key=lambda r: abs(r["predicted"] - 0.8))
+    return f"When the model says {whole(row['predicted'])}, it is right {whole(row['observed'])} of the time"
+
+
+def interval_sentence(found: Facts) -> str:
+    """Return how the intervals were made."""
+    interval = found.get("interval") or {}
+    if not interval.get("resamples"):
+        return ""
+    return (
+        f"Intervals: {whole(interval.get('level', 0.95))}, {interval.get('method', 'bootstrap')}, "
+        f"{interval['resamples']:,} resamples, seed {interval.get('seed', 0)}."
+    )
+
+
+def comparison_headline(facts: Facts) -> str:
+    """Return in plain language which of two models is better, and whether that may be chance.
+
+    >>> row = {"a": 0.5, "b": 0.56, "difference": 0.06, "low": 0.02, "high": 0.1}
+    >>> comparison_headline({"a": "tree", "b": "ova", "comparison": {"ks": [5], "metrics": {"p@5": row}}})
+    'ova is better than tree: 2.8 of its 5 suggestions per row are right on average, against 2.5.'
+    """
+    comparison = facts.get("comparison") or {}
+    metrics, k = comparison.get("metrics") or {}, max(comparison.get("ks") or [0])
+    row = metrics.get(f"p@{k}") or {}
+    if not (finite(row.get("a")) and finite(row.get("b"))):
+        return ""
+    a, b = model_names(facts)
+    better, worse, high, low = (b, a, row["b"], row["a"]) if row["b"] >= row["a"] else (a, b, row["a"], row["b"])
+    of = f"suggestions per {noun(facts)} are right on average"
+    if verdict(row) == "unclear":
+        told = f"{k * row['a']:.1f} and {k * row['b']:.1f} of {k} {of}" if k > 1 else _firsts(row["a"], row["b"], "and")
+        out = f"No clear difference between {a} and {b}: {told}."
+    else:
+        told = f"{k * high:.1f} of its {k} {of}, against {k * low:.1f}" if k > 1 else _firsts(high, low, "against")
+        out = f"{better} is better than {worse}: {told}."
+    verdicts = [found["verdict"] for found in difference_rows(metrics, tuple(FAMILIES))]
+    if len(verdicts) > 1:
+        won, lost = verdicts.count("better"), verdicts.count("worse")
+        told = f"{b} is clearly better in {won or 'none'} and clearly worse in {lost or 'none'}"
+        out += f" Of {len(verdicts)} metrics, {told if won or lost else 'none differs clearly'}."
+    return out
+
+
+def _firsts(first: float, second: float, word: str) -> str:
+    return f"the first suggestion is right {whole(first)} of the time, {word} {whole(second)}"
+
+
+def _value(metrics: Facts, key: str) -> float | None:
+    value = (metrics.get(key) or {}).get("value")
+    return float(value) if finite(value) else None
