@@ -14,9 +14,9 @@ from longtail.kernels.xmctext import (
     NOT_FINITE,
     Problem,
     count_tokens,
-    parse_lines_plain,
     parse_rows,
 )
+from longtail.kernels.xmctext_plain import parse_lines_plain
 
 N_FEATURES, N_LABELS = 200_000, 100_000
 

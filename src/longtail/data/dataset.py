@@ -92,8 +92,8 @@ class Dataset:
 
     def labels_of(self, row: int) -> tuple[str, ...]:
         """Return the label names of one row."""
-        names = self.names()
-        return tuple(names[i] for i in self.Y.indices[self.Y.indptr[row] : self.Y.indptr[row + 1]])
+        found = self.Y.indices[self.Y.indptr[row] : self.Y.indptr[row + 1]]
+        return tuple(str(i) if self.label_names is None else self.label_names[i] for i in found)
 
     def take(self, rows: Any) -> Dataset:
         """Return some rows (a mask, a slice or an array of row numbers); labels keep their numbers."""
@@ -212,6 +212,8 @@ def _strings(field: str, values: Any) -> tuple[str, ...] | None:
     if isinstance(values, str):
         raise DataError(f"{field} must be a list of strings; got one string.")
     out = tuple(values)
+    if set(map(type, out)) <= {str}:
+        return out
     for at, value in enumerate(out):
         if not isinstance(value, str):
             raise DataError(f"{field} must hold strings; got {type(value).__name__} at position {at}.")

@@ -7,7 +7,7 @@ A value must come out as Python's `float(token)` rounded to float32. The mantiss
 decimal exponent e are gathered as integers. Where m <= 2**53 and |e| <= 22, both m and 10**|e| are exact doubles and
 one division or product is correctly rounded. Elsewhere the product is off by less than 2**-51 of itself; if moving it
 by 2**-50 either way gives the same float32, that is the answer. What remains (one token in a million, numbers near
-the limits of float32) is left to Python's `float`.
+the limits of float32) is left to Python's `float`. The plain twin stands in `xmctext_plain.py`.
 """
 
 from __future__ import annotations
@@ -249,50 +249,3 @@ def parse_lines(
                 at += 1
         first = False
     return OK, row, at, n_odd
-
-
-NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
-NOT_A_NUMBER = re.compile(rb"[+-]?(?:nan|inf)", re.IGNORECASE)
-DIGITS = re.compile(rb"[0-9]+\Z")
-
-
-def parse_lines_plain(
-    text: np.ndarray, n_features: int, n_labels: int,
-    x_indptr: np.ndarray, x_indices: np.ndarray, x_data: np.ndarray,
-    y_indptr: np.ndarray, y_indices: np.ndarray, odd: np.ndarray,
-) -> tuple[int, int, int, int]:  # fmt: skip
-    """Do the same with Python's own `split` and `float`; nothing is odd here."""
-    n_x, n_y, base = 0, 0, 0
-    for row, line in enumerate(text.tobytes().split(b"\n")[:-1]):
-        for token in re.finditer(rb"[^ \t\r]+", line):
-            found, start = token.group(), token.start()
-            head, colon, tail = found.partition(b":")
-            if colon and DIGITS.match(head):
-                if int(head) >= n_features:
-                    return FEATURE_RANGE, row, base + start, 0
-                if NOT_A_NUMBER.match(tail):
-                    return NOT_FINITE, row, base + start, 0
-                if not NUMBER.match(tail):
-                    return BAD_VALUE, row, base + start, 0
-                with np.errstate(over="ignore"):
-                    value = np.float32(float(tail))
-                if not np.isfinite(value):
-                    return NOT_FINITE, row, base + start, 0
-                x_indices[n_x], x_data[n_x] = int(head), value
-                n_x += 1
-            elif start > 0:
-                return BAD_FEATURE, row, base + start, 0
-            else:
-                for label in found.split(b","):
-                    if not DIGITS.match(label):
-                        return BAD_LABEL, row, base + start, 0
-                    if int(label) >= n_labels:
-                        return LABEL_RANGE, row, base + start, 0
-                    y_indices[n_y] = int(label)
-                    n_y += 1
-                    start += len(label) + 1
-        x_indptr[row + 1], y_indptr[row + 1] = n_x, n_y
-        base += len(line) + 1
-    return OK, len(x_indptr) - 1, base, 0
-
-

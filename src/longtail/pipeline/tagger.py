@@ -123,7 +123,7 @@ class Tagger(BaseEstimator):
         calibration = None
         held = min(round(share * data.n_rows), HELD_OUT_AT_MOST)
         if held and data.n_rows >= FEWEST_ROWS_TO_CALIBRATE:
-            train, test = split_random(data.Y, test_size=held / data.n_rows, random_state=seed)
+            train, test = split_random(data.Y, test_size=held, random_state=seed)
             if data.Y[train].nnz and data.Y[test].nnz:
                 first = clone(model).fit(X[train], data.Y[train], progress=stage("Training (calibration)"))
                 first.calibrate(X[test], data.Y[test])

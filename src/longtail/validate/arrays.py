@@ -48,7 +48,9 @@ def as_sparse(X: Any, name: str = "X") -> sp.csr_array:
     if data.size and not np.isfinite(data).all():
         raise DataError(f"{name} holds a value too large for float32; scale the rows first.")
     shares_caller = M.data is getattr(source, "data", None) or np.shares_memory(M.indices, _indices(source))
-    out = sp.csr_array((data, M.indices, M.indptr), shape=M.shape)
+    # scipy copies int32 ids to int64 when the pointers are int64: give it pointers of the ids' own type
+    indptr = M.indptr.astype(M.indices.dtype, copy=False) if M.indices.size <= INT32_MAX else M.indptr
+    out = sp.csr_array((data, M.indices, indptr), shape=M.shape)
     if not out.has_canonical_format:
         if shares_caller:  # sorting works in place: never on the caller's arrays
             out = sp.csr_array((data.copy(), M.indices.copy(), M.indptr.copy()), shape=M.shape)

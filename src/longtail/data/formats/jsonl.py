@@ -1,0 +1,105 @@
+"""JSONL: one JSON object per line, `{"id": "7", "text": "…", "labels": ["a", "b"], "group": "g"}`.
+
+`labels` and `group` may be a list of names, one name (a string is taken whole, not split) or a whole number; `labels`,
+`id` and `group` may be missing. Empty lines are skipped.
+
+Lines are parsed many at a time, as one JSON array: one call into the parser for a thousand lines instead of a thousand
+calls. Where that does not give one object per line, the lines are parsed singly, to name the bad one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from longtail.data.dataset import Dataset
+from longtail.data.formats.open import replacing, split_lines, text_blocks
+from longtail.data.formats.records import Batch, Columns, group_names_of, make_batch, names_in_row
+from longtail.errors import DataError
+
+JSON_BLOCK = 1 << 16  # parsed objects take several times the room of their text, and should stay in the cache
+
+
+def iter_objects(path: Path, size: int = JSON_BLOCK) -> Iterator[tuple[Sequence[int], list[dict[str, Any]]]]:
+    """Yield the objects of a file with their line numbers, some tens of kilobytes of text at a time."""
+    for first, text in text_blocks(path, size):
+        lines = split_lines(text)
+        numbers: Sequence[int] = range(first, first + len(lines))
+        objects = _parse(lines)
+        if objects is None:  # empty lines, or a bad one
+            filled = [(number, line) for number, line in zip(numbers, lines, strict=True) if line.strip()]
+            numbers, lines = [number for number, _ in filled], [line for _, line in filled]
+            objects = _parse(lines)
+        if objects is None:
+            objects = [_parse_one(path, number, line) for number, line in zip(numbers, lines, strict=True)]
+        yield numbers, objects
+
+
+def jsonl_batches(path: Path, columns: Columns) -> Iterator[Batch]:
+    """Yield the rows of a file; a line without a text is refused by its number."""
+    wanted = columns.texts()
+    for numbers, objects in iter_objects(path):
+        values = {name: _column(objects, name) for name in columns.all()}
+        if not all(values[wanted[0]]):  # look closer: an empty text is fine, no text is not
+            for number, found in zip(numbers, objects, strict=True):
+                if all(found.get(name) is None for name in wanted):
+                    keys, name = ", ".join(found) or "nothing", "' or '".join(wanted)
+                    raise DataError(f"{path} line {number} has no key '{name}'; it has: {keys}.")
+        for name in (columns.labels, columns.group):
+            if name in values and not any(values[name]) and not any(name in found for found in objects):
+                del values[name]
+        yield make_batch(lambda line: f"{path} line {line}", numbers, values, columns, None)
+
+
+def write_jsonl(dataset: Dataset, path: str | Path, columns: Columns) -> None:
+    """Write one object per row; `group` is a string for one group and a list for none or several."""
+    if dataset.texts is None:
+        raise DataError("the data has no texts, which JSONL needs; write it as XMC text or npz.")
+    label_names, group_names = dataset.names(), group_names_of(dataset)
+    with replacing(Path(path)) as file:
+        for row, text in enumerate(dataset.texts):
+            record: dict[str, Any] = {} if dataset.ids is None else {columns.id: dataset.ids[row]}
+            record[columns.texts()[0]] = text
+            record[columns.labels] = names_in_row(dataset.Y, row, label_names)
+            if dataset.groups is not None:
+                groups = names_in_row(dataset.groups, row, group_names)
+                record[columns.group] = groups[0] if len(groups) == 1 else groups
+            file.write(_encode(record))
+
+
+def _column(objects: list[dict[str, Any]], name: str) -> list[Any]:
+    try:
+        return list(map(itemgetter(name), objects))  # twice as fast as a loop of get
+    except KeyError:
+        return [found.get(name) for found in objects]
+
+
+def _encode(record: dict[str, Any]) -> bytes:
+    try:
+        return (json.dumps(record, ensure_ascii=False) + "\n").encode()
+    except UnicodeEncodeError:  # half of a surrogate pair: only an escape can hold it
+        return (json.dumps(record) + "\n").encode()
+
+
+def _parse(lines: list[str]) -> list[dict[str, Any]] | None:
+    try:
+        objects = json.loads("[" + ",".join(lines) + "]")
+    except (ValueError, RecursionError):
+        return None
+    one_each = len(objects) == len(lines) and set(map(type, objects)) <= {dict}
+    return objects if one_each else None
+
+
+def _parse_one(path: Path, number: int, line: str) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        reason = getattr(error, "msg", "nested too deeply")
+        raise DataError(f"{path} line {number} is not JSON: {reason}.") from error
+    if not isinstance(found, dict):
+        kind = {list: "a list", str: "a string", type(None): "null"}.get(type(found), f"{found!r}")
+        raise DataError(f"{path} line {number} must be a JSON object; got {kind}.")
+    return found

@@ -1,0 +1,114 @@
+"""npz: X and Y in one file, or scipy's `X.npz` beside `Y.npz`; pickled objects are never loaded.
+
+One file holds X and Y each as a dense array (`X`) or as the arrays of a CSR matrix (`X.indptr`, `X.indices`, `X.data`,
+`X.shape`). Files written here also hold texts, ids, names and groups, so nothing of a Dataset is lost.
+"""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.data.dataset import Dataset
+from longtail.data.formats.open import open_bytes, replacing
+from longtail.errors import DataError
+from longtail.storage import Part, pack_csr, pack_strings, unpack_strings
+
+STRINGS = ("texts", "ids", "label_names", "label_texts", "group_names")
+
+
+def read_npz(path: str | Path, name: str = "") -> Dataset:
+    """Read one .npz file, an `X….npz` file with its `Y….npz` beside it, or a folder with `X.npz` and `Y.npz`."""
+    path = Path(path)
+    if path.is_dir():
+        path = path / "X.npz"
+    arrays = _load(path)
+    if "Y" in arrays or "Y.data" in arrays:
+        fields: dict[str, Any] = {key: _strings(path, arrays, key) for key in STRINGS if f"{key}.bytes" in arrays}
+        matrices = {key: _matrix(path, arrays, key) for key in ("X", "Y", "groups")}
+        return Dataset(**matrices, **fields, name=name)
+    if "format" not in arrays and "X" not in arrays:
+        raise DataError(f"{path} has no arrays 'X' and 'Y'; it has: {', '.join(sorted(arrays)) or 'nothing'}.")
+    partner = path.with_name("Y" + path.name[1:])
+    if not path.name.startswith("X") or not partner.is_file():
+        raise DataError(f"{path} has no labels: it has no array 'Y', and there is no {partner.name} beside it.")
+    return Dataset(X=_scipy(path, arrays), Y=_scipy(partner, _load(partner)), name=name)
+
+
+def write_npz(dataset: Dataset, path: str | Path) -> None:
+    """Write everything a Dataset holds into one .npz file."""
+    arrays: dict[str, np.ndarray] = {}
+    for key in ("X", "Y", "groups"):
+        matrix = getattr(dataset, key)
+        if isinstance(matrix, np.ndarray):
+            arrays[key] = matrix
+        elif matrix is not None:
+            arrays |= pack_csr(key, matrix)
+    for key in STRINGS:
+        if getattr(dataset, key) is not None:
+            arrays |= pack_strings(key, getattr(dataset, key))
+    with replacing(Path(path)) as file:
+        np.savez_compressed(file, allow_pickle=False, **arrays)
+
+
+def _load(path: Path) -> dict[str, np.ndarray]:
+    with open_bytes(path) as file:
+        if not file.read(1):
+            raise DataError(f"{path} is empty.")
+        file.seek(0)
+        try:
+            found = np.load(file, allow_pickle=False)
+            if not isinstance(found, np.lib.npyio.NpzFile):
+                raise DataError(f"{path} holds a single array; an .npz file with X and Y is needed.")
+            return {key: found[key] for key in found.files}
+        except ValueError as error:
+            if isinstance(error, DataError):
+                raise
+            if "pickle" in str(error):
+                raise DataError(f"{path} holds pickled objects, which are not loaded: they can run code.") from error
+            raise DataError(f"{path} is truncated or damaged.") from error
+        except (zipfile.BadZipFile, zlib.error, EOFError, KeyError) as error:
+            raise DataError(f"{path} is truncated or damaged.") from error
+
+
+def _matrix(path: Path, arrays: dict[str, np.ndarray], key: str) -> Any:
+    if key in arrays:
+        return arrays[key]
+    if f"{key}.data" not in arrays:
+        return None
+    try:
+        data, indices, indptr = (arrays[f"{key}.{part}"] for part in ("data", "indices", "indptr"))
+        return _checked(sp.csr_array((data, indices, indptr), shape=tuple(arrays[f"{key}.shape"].tolist())))
+    except (KeyError, ValueError, TypeError) as error:
+        raise DataError(f"{path}: the sparse matrix '{key}' is damaged.") from error
+
+
+def _scipy(path: Path, arrays: dict[str, np.ndarray]) -> Any:
+    """Return the matrix of a file written by scipy.sparse.save_npz, or a single dense array."""
+    if "format" not in arrays:
+        if len(arrays) == 1:
+            return next(iter(arrays.values()))
+        raise DataError(f"{path} was not written by scipy.sparse.save_npz.")
+    try:
+        with open_bytes(path) as file:
+            return _checked(sp.csr_array(sp.load_npz(file)))
+    except (KeyError, ValueError, TypeError, NotImplementedError) as error:
+        raise DataError(f"{path} is not a sparse matrix that scipy can read.") from error
+
+
+def _checked(M: sp.csr_array) -> sp.csr_array:
+    M.check_format(full_check=True)  # an id out of bounds would make scipy read foreign memory
+    return M
+
+
+def _strings(path: Path, arrays: dict[str, np.ndarray], key: str) -> list[str]:
+    part = Part("npz", arrays=arrays)
+    try:
+        return unpack_strings(key, part)
+    except (UnicodeDecodeError, LookupError, TypeError) as error:
+        raise DataError(f"{path}: the strings '{key}' are damaged.") from error

@@ -1,0 +1,134 @@
+"""Opening files: compressed ones are seen through, and every way a file can fail has one sentence.
+
+Text is read in blocks of whole lines, so memory does not grow with the file; the number of the first line travels
+with each block, so that a complaint can name the line.
+"""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import gzip
+import lzma
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any, cast
+
+from longtail.errors import DataError
+
+BLOCK = 1 << 20  # bytes of text held at a time
+BOM = b"\xef\xbb\xbf"
+OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
+COMPRESSED = tuple(OPENERS)
+
+
+def plain_name(path: Path) -> str:
+    """Return the file's name without its compression suffix.
+
+    >>> plain_name(Path("train.jsonl.xz"))
+    'train.jsonl'
+    """
+    return path.name.removesuffix(path.suffix) if path.suffix.lower() in COMPRESSED else path.name
+
+
+@contextlib.contextmanager
+def open_bytes(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file for reading, through .gz, .xz and .bz2; what goes wrong becomes one clear sentence."""
+    if path.is_dir():
+        raise DataError(f"{path} is a folder, not a file.")
+    suffix = path.suffix.lower()
+    try:
+        with path.open("rb") as raw:
+            yield OPENERS[suffix](raw, "rb") if suffix in OPENERS else raw
+    except FileNotFoundError as error:
+        raise DataError(f"{path} does not exist.") from error
+    except PermissionError as error:
+        raise DataError(f"{path} cannot be read: permission denied.") from error
+    except (EOFError, lzma.LZMAError, zlib.error, OSError) as error:
+        if suffix in COMPRESSED:
+            raise DataError(f"{path} is truncated or damaged.") from error
+        raise DataError(f"{path} cannot be read: {error}.") from error
+
+
+def line_blocks(path: Path, size: int = BLOCK, *, may_be_empty: bool = False) -> Iterator[tuple[int, bytes]]:
+    """Yield whole lines as (number of the first line, bytes ending in a newline), about `size` bytes at a time.
+
+    A byte order mark at the start is dropped. A file without a single byte is refused unless `may_be_empty`.
+    """
+    line, rest, anything = 1, [b""], False
+    with open_bytes(path) as file:
+        while chunk := file.read(size):
+            if not anything:
+                chunk = chunk.removeprefix(BOM)
+                anything = True
+            cut = chunk.rfind(b"\n") + 1
+            if cut == 0:
+                rest.append(chunk)
+                continue
+            block = b"".join([*rest, chunk[:cut]])
+            rest = [chunk[cut:]]
+            yield line, block
+            line += block.count(b"\n")
+    if not anything and not may_be_empty:
+        raise DataError(f"{path} is empty.")
+    last = b"".join(rest)
+    if last:
+        yield line, last + b"\n"
+
+
+def text_blocks(path: Path, size: int = BLOCK, *, may_be_empty: bool = False) -> Iterator[tuple[int, str]]:
+    """Yield whole lines as (number of the first line, text); a byte that is not UTF-8 is refused by its line."""
+    for line, block in line_blocks(path, size, may_be_empty=may_be_empty):
+        yield line, decode(path, line, block)
+
+
+def decode(path: Path, line: int, block: bytes) -> str:
+    """Return the text of a block that starts at the given line."""
+    try:
+        return block.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line += block.count(b"\n", 0, error.start)
+        raise DataError(f"{path} line {line} is not UTF-8: byte 0x{block[error.start]:02X}.") from error
+
+
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a block without their ends; only \\n and \\r\\n end a line (U+2028 does not)."""
+    lines = text.split("\n")
+    lines.pop()  # the block ends in a newline
+    return [line.removesuffix("\r") for line in lines] if "\r" in text else lines
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Write a file all or nothing: a temporary file beside it takes its place when the block ends without error.
+
+    Compressed by suffix like `open_bytes`; the same content gives the same bytes.
+    """
+    if path.is_dir():
+        raise DataError(f"{path} is a folder; choose the name of a file.")
+    if not path.absolute().parent.is_dir():
+        raise DataError(f"{path} cannot be written: the folder {path.parent} does not exist.")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as raw:
+            suffix = path.suffix.lower()
+            if suffix == ".gz":
+                with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
+                    yield cast(IO[bytes], packed)
+            elif suffix in (".xz", ".bz2"):
+                with lzma.LZMAFile(raw, "wb") if suffix == ".xz" else bz2.BZ2File(raw, "wb") as squeezed:
+                    yield squeezed
+            else:
+                yield raw
+            raw.flush()
+            os.fsync(raw.fileno())
+        temporary.replace(path)
+    except PermissionError as error:
+        raise DataError(f"{path} cannot be written: permission denied.") from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be written: {error}.") from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)

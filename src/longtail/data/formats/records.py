@@ -1,0 +1,239 @@
+"""Rows with a text, labels, an id and groups, as the text formats hold them; and the Dataset they make.
+
+What holds for JSONL, CSV, TSV and Parquet alike is decided here:
+
+- A row must have a text. An empty text is kept; a missing one is refused by its line.
+- A label named twice in a row counts once. Whole numbers are taken as names (7 is the label "7").
+- Ids are given for all rows or for none. A row may belong to no group, to one, or to a list of groups.
+- Labels and groups are numbered in the sorted order of their names, unless the order is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.data.dataset import Dataset
+from longtail.errors import DataError
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Where the fields of a row stand; several text columns are joined by a space."""
+
+    text: str | Sequence[str] = "text"
+    labels: str = "labels"
+    id: str = "id"
+    group: str = "group"
+    separator: str = ";"
+
+    def texts(self) -> tuple[str, ...]:
+        """Return the names of the text columns."""
+        return (self.text,) if isinstance(self.text, str) else tuple(self.text)
+
+    def all(self) -> tuple[str, ...]:
+        """Return every name once, the text columns first; a column named "" is not read."""
+        return tuple(filter(None, dict.fromkeys((*self.texts(), self.labels, self.id, self.group))))
+
+
+@dataclass
+class Batch:
+    """Some consecutive rows; `labels`, `ids` and `groups` are None where the file does not have them."""
+
+    lines: Sequence[int]  # where each row stands, for complaints
+    texts: list[str]
+    labels: list[list[str]] | None = None
+    ids: list[str] | None = None
+    groups: list[list[str]] | None = None
+
+    def take(self, low: int, high: int) -> Batch:
+        """Return some of the rows."""
+
+        def cut(values: Any) -> Any:
+            return None if values is None else values[low:high]
+
+        return Batch(self.lines[low:high], self.texts[low:high], cut(self.labels), cut(self.ids), cut(self.groups))
+
+
+def make_batch(
+    where: Callable[[int], str],  # line number -> "data.jsonl line 7"
+    lines: Sequence[int],
+    values: dict[str, list[Any]],  # column -> one value per row, None where missing; absent columns left out
+    columns: Columns,
+    separator: str | None,  # splits a string of labels; None: a string is one label
+) -> Batch:
+    """Check one block of raw columns and return it as strings."""
+
+    def names(column: str) -> list[list[str]] | None:
+        found = values.get(column)
+        return None if found is None else as_names(where, lines, column, found, separator)
+
+    return Batch(
+        lines,
+        _texts(where, lines, [values[name] for name in columns.texts()], columns.texts()),
+        names(columns.labels),
+        _ids(where, lines, values.get(columns.id), columns.id),
+        names(columns.group),
+    )
+
+
+def as_names(
+    where: Callable[[int], str], lines: Sequence[int], column: str, values: list[Any], separator: str | None
+) -> list[list[str]]:
+    """Return lists of names; a list, a string, a whole number and nothing at all are understood."""
+    if set(map(type, values)) <= {list} and set(map(type, chain.from_iterable(values))) <= {str}:
+        return values
+    out: list[list[str]] = []
+    for line, value in zip(lines, values, strict=True):
+        if isinstance(value, str) and separator is not None:
+            out.append([part for part in map(str.strip, value.split(separator)) if part])
+            continue
+        parts = [] if value is None else value if isinstance(value, list) else [value]
+        if not all(isinstance(part, str | int) and not isinstance(part, bool) for part in parts):
+            raise DataError(f"{where(line)}: '{column}' must be a name or a list of names; got {_short(value)}.")
+        out.append([str(part) for part in parts])
+    return out
+
+
+def _texts(
+    where: Callable[[int], str], lines: Sequence[int], found: list[list[Any]], columns: tuple[str, ...]
+) -> list[str]:
+    texts = found[0]
+    if len(found) > 1:  # several columns: a missing one is fine as long as one is there
+        texts = [_join(parts) for parts in zip(*found, strict=True)]
+    if set(map(type, texts)) <= {str}:
+        return texts
+    name = "' or '".join(columns)
+    for line, text in zip(lines, texts, strict=True):
+        if text is None:
+            raise DataError(f"{where(line)} has no '{name}'.")
+        if not isinstance(text, str):
+            raise DataError(f"{where(line)}: '{name}' must be a string; got {_short(text)}.")
+    return texts
+
+
+def _join(parts: Sequence[Any]) -> Any:
+    """Return the strings joined, None if all are missing, or the first thing that is not a string."""
+    given = [part for part in parts if part is not None]
+    odd = [part for part in given if not isinstance(part, str)]
+    return odd[0] if odd else " ".join(filter(None, given)) if given else None
+
+
+def _ids(
+    where: Callable[[int], str], lines: Sequence[int], values: list[Any] | None, column: str
+) -> list[str] | None:
+    if values is None or set(map(type, values)) <= {str}:
+        return values or None
+    if all(value is None for value in values):
+        return None
+    for line, value in zip(lines, values, strict=True):
+        if value is None:
+            raise DataError(f"{where(line)} has no '{column}', though other rows have one.")
+        if not isinstance(value, str | int) or isinstance(value, bool):
+            raise DataError(f"{where(line)}: '{column}' must be a string or a whole number; got {_short(value)}.")
+    return [str(value) for value in values]
+
+
+def rebatch(batches: Iterable[Batch], rows: int) -> Iterator[Batch]:
+    """Cut batches down to at most `rows` rows each."""
+    for batch in batches:
+        for low in range(0, len(batch.texts), rows):
+            yield batch.take(low, low + rows)
+
+
+def collect(
+    where: Callable[[int], str], batches: Iterable[Batch], label_names: Sequence[str] | None = None, **fields: Any
+) -> Dataset:
+    """Return the Dataset of all batches; with `label_names`, a label that is not among them is refused by its line."""
+    texts: list[str] = []
+    ids: list[str] = []
+    labels, groups = NameMatrix(where, label_names), NameMatrix(where)
+    for batch in batches:
+        if not batch.texts:
+            continue
+        if texts and bool(ids) != (batch.ids is not None):
+            raise DataError(f"{where(batch.lines[0])}: ids must be given for all rows or for none.")
+        texts += batch.texts
+        ids += batch.ids or []
+        labels.add(batch.lines, batch.labels)
+        groups.add(batch.lines, batch.groups)
+    Y, names = labels.matrix()
+    group_matrix, group_names = groups.matrix() if groups.used else (None, None)
+    return Dataset(
+        Y=Y, texts=tuple(texts), ids=tuple(ids) if ids else None, label_names=names,
+        groups=group_matrix, group_names=group_names, **fields,
+    )  # fmt: skip
+
+
+class NameMatrix:
+    """Rows of names gathered into a CSR matrix of ones; names are numbered as they come and sorted at the end."""
+
+    def __init__(self, where: Callable[[int], str], names: Sequence[str] | None = None) -> None:
+        self.where = where
+        self.names = None if names is None else tuple(names)
+        self.numbers: dict[str, int] = _Growing() if names is None else {name: i for i, name in enumerate(names)}
+        self.counts: list[np.ndarray] = []
+        self.codes: list[np.ndarray] = []
+        self.used = False
+
+    def add(self, lines: Sequence[int], rows: list[list[str]] | None) -> None:
+        """Add the names of some rows; None means that none of them has any."""
+        if rows is None:
+            self.counts.append(np.zeros(len(lines), dtype=np.int64))
+            return
+        self.used = True
+        counts = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+        flat = map(self.numbers.__getitem__, chain.from_iterable(rows))
+        try:
+            self.codes.append(np.fromiter(flat, dtype=np.int32, count=int(counts.sum())))
+        except KeyError as error:
+            line = next(n for n, row in zip(lines, rows, strict=True) if error.args[0] in row)
+            raise DataError(f"{self.where(line)}: the label {error.args[0]!r} is not in the list of labels.") from None
+        self.counts.append(counts)
+        if "" in self.numbers:
+            line = next(n for n, row in zip(lines, rows, strict=True) if "" in row)
+            raise DataError(f"{self.where(line)}: a label or group must not be an empty string.")
+
+    def matrix(self) -> tuple[sp.csr_array, tuple[str, ...]]:
+        """Return the matrix (n_rows, n_names) and the names of its columns."""
+        codes = np.concatenate([np.empty(0, dtype=np.int32), *self.codes])
+        counts = np.concatenate([np.zeros(1, dtype=np.int64), *self.counts])
+        names = self.names
+        if names is None:
+            names = tuple(sorted(self.numbers))
+            place = np.empty(len(names), dtype=np.int32)
+            place[[self.numbers[name] for name in names]] = np.arange(len(names), dtype=np.int32)
+            codes = place[codes]
+        ones = np.ones(codes.size, dtype=np.float32)
+        M = sp.csr_array((ones, codes, np.cumsum(counts)), shape=(counts.size - 1, len(names)))
+        M.sum_duplicates()
+        M.data[:] = 1
+        return M, names
+
+
+class _Growing(dict[str, int]):
+    def __missing__(self, name: str) -> int:
+        self[name] = number = len(self)
+        return number
+
+
+def group_names_of(dataset: Dataset) -> Sequence[str]:
+    """Return the names of the groups; groups without names are called by their number."""
+    if dataset.groups is None:
+        return ()
+    return dataset.group_names or [str(i) for i in range(dataset.groups.shape[1])]
+
+
+def names_in_row(M: sp.csr_array, row: int, names: Sequence[str]) -> list[str]:
+    """Return the names of the columns that one row has."""
+    return [names[i] for i in M.indices[M.indptr[row] : M.indptr[row + 1]]]
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:60] + "…"
