@@ -185,8 +185,8 @@ def test_gram_nodes_agrees_with_its_twin(first, second):
 def test_tally_agrees_with_its_twin(pairs):
     nodes, counts = (np.array([p[i] for p in pairs], dtype=np.int32) for i in (0, 1))
     fast, plain = np.ones((2, 10), dtype=np.int64), np.ones((2, 10), dtype=np.int64)
-    grams.tally(nodes, counts, *fast)
-    grams.tally_plain(nodes, counts, *plain)
+    weights.tally(nodes, counts, *fast)
+    weights.tally_plain(nodes, counts, *plain)
     assert np.array_equal(fast, plain)
 
 
@@ -201,6 +201,9 @@ def test_gram_bytes_agrees_with_its_twin(rows, words):
     last = tree.last if words else np.array([97, 228, 0x4E2D, 0x1D4B3, 0xD800, 32], dtype=np.int32)[tree.last]
     offsets = np.zeros(nodes.size + 1, dtype=np.int64)
     strings.gram_offsets(nodes, tree.parent, last, words, starts, offsets)
+    same = np.zeros_like(offsets)
+    strings.gram_offsets_plain(nodes, tree.parent, last, words, starts, same)
+    assert np.array_equal(offsets, same)
     fast, plain = np.zeros(offsets[-1], dtype=np.uint8), np.ones(offsets[-1], dtype=np.uint8)
     strings.gram_bytes(nodes, tree.parent, last, words, starts, arena, offsets, fast)
     strings.gram_bytes_plain(nodes, tree.parent, last, words, starts, arena, offsets, plain)

@@ -163,25 +163,6 @@ def gram_counts_plain(
 
 
 @njit(nogil=True, cache=True)
-def tally(
-    nodes: np.ndarray,      # IN      distinct within a document      (nnz,) int32
-    counts: np.ndarray,     # IN      how often                       (nnz,) int32
-    documents: np.ndarray,  # IN/OUT  documents that have the node    (>= n_nodes,) int64
-    totals: np.ndarray,     # IN/OUT  occurrences of the node         (>= n_nodes,) int64
-) -> None:
-    """Add the counts of some documents to the running totals."""
-    for t in range(nodes.size):
-        documents[nodes[t]] += 1
-        totals[nodes[t]] += counts[t]
-
-
-def tally_plain(nodes: np.ndarray, counts: np.ndarray, documents: np.ndarray, totals: np.ndarray) -> None:
-    """Plain twin of `tally`."""
-    np.add.at(documents, nodes, 1)
-    np.add.at(totals, nodes, counts)
-
-
-@njit(nogil=True, cache=True)
 def gram_nodes(
     ids: np.ndarray,      # IN      the symbols of all n-grams, end to end            (n_ids,) int32
     id_ends: np.ndarray,  # IN      where each n-gram ends in ids                     (n_grams,) int64

@@ -39,6 +39,20 @@ def gram_offsets(
         offsets[gram + 1] = offsets[gram] + size
 
 
+def gram_offsets_plain(
+    nodes: np.ndarray, parent: np.ndarray, last: np.ndarray, words: bool, starts: np.ndarray, offsets: np.ndarray
+) -> None:
+    """Plain twin of `gram_offsets`."""
+    sizes = []
+    for node in nodes.tolist():
+        symbols = _symbols_of(node, parent, last)
+        if words:
+            sizes.append(sum(int(starts[s + 1] - starts[s]) for s in symbols) + len(symbols) - 1)
+        else:
+            sizes.append(len("".join(map(chr, symbols)).encode("utf-8", "surrogatepass")))
+    offsets[:] = np.cumsum([0, *sizes])
+
+
 @njit(nogil=True, cache=True)
 def gram_bytes(
     nodes: np.ndarray,    # IN   as in `gram_offsets`
@@ -79,16 +93,22 @@ def gram_bytes_plain(
     offsets: np.ndarray,
     raw: np.ndarray,
 ) -> None:
-    """Plain twin of `gram_bytes`, and of `gram_offsets` by the places it fills."""
+    """Plain twin of `gram_bytes`."""
     for gram, node in enumerate(nodes.tolist()):
-        symbols: list[bytes] = []
-        while node >= 0:
-            s = int(last[node])
-            word = arena[starts[s] : starts[s + 1]].tobytes() if words else chr(s).encode("utf-8", "surrogatepass")
-            symbols.insert(0, word)
-            node = int(parent[node])
-        joined = (b" " if words else b"").join(symbols)
+        symbols = _symbols_of(node, parent, last)
+        if words:
+            joined = b" ".join(arena[starts[s] : starts[s + 1]].tobytes() for s in symbols)
+        else:
+            joined = "".join(map(chr, symbols)).encode("utf-8", "surrogatepass")
         raw[offsets[gram] : offsets[gram + 1]] = np.frombuffer(joined, dtype=np.uint8)
+
+
+def _symbols_of(node: int, parent: np.ndarray, last: np.ndarray) -> list[int]:
+    symbols: list[int] = []
+    while node >= 0:
+        symbols.insert(0, int(last[node]))
+        node = int(parent[node])
+    return symbols
 
 
 @njit(nogil=True, cache=True)

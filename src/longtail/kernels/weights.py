@@ -1,4 +1,4 @@
-"""Counts to TF-IDF rows: renumber, drop, sort, weight and normalise, one row at a time."""
+"""From counts to TF-IDF rows: add up, renumber, drop, sort, weight and normalise."""
 
 from __future__ import annotations
 
@@ -8,6 +8,25 @@ import numpy as np
 from numba import njit
 
 _FEW = 24  # rows up to this long are sorted by insertion, longer ones by radix
+
+
+@njit(nogil=True, cache=True)
+def tally(
+    nodes: np.ndarray,      # IN      distinct within a document      (nnz,) int32
+    counts: np.ndarray,     # IN      how often                       (nnz,) int32
+    documents: np.ndarray,  # IN/OUT  documents that have the node    (>= n_nodes,) int64
+    totals: np.ndarray,     # IN/OUT  occurrences of the node         (>= n_nodes,) int64
+) -> None:
+    """Add the counts of some documents to the running totals."""
+    for t in range(nodes.size):
+        documents[nodes[t]] += 1
+        totals[nodes[t]] += counts[t]
+
+
+def tally_plain(nodes: np.ndarray, counts: np.ndarray, documents: np.ndarray, totals: np.ndarray) -> None:
+    """Plain twin of `tally`."""
+    np.add.at(documents, nodes, 1)
+    np.add.at(totals, nodes, counts)
 
 
 @njit(nogil=True, cache=True)

@@ -74,7 +74,7 @@ def evaluation_facts(
     summary = data.summary()
     unseen = int((np.bincount(Y.indices, minlength=len(names))[tagger.n_labels_ :] > 0).sum())
     summary["labels_unknown_to_model"] = unseen
-    summary["tail"] = tail_points(counts)
+    summary["tail"] = tail_points(counts.tolist())
     return {
         "title": f"{data.name or 'data'}: {tagger.method}",
         "model": model_facts(tagger),
