@@ -2,10 +2,10 @@
 
     python benchmarks/killed.py
 
-A first model is trained, then `train` is started again and again with the same output folder and killed with SIGKILL: at
-moments spread over its whole run, and as many more around the moment it writes. After every kill the folder must hold an
-intact model, the old one or the new one; a folder without a model yet must not be accepted. At the end one undisturbed
-run must leave nothing behind but its own files.
+A first model is trained, then `train` is started again and again with the same output folder and killed with SIGKILL:
+at moments spread over its whole run, and as many more around the moment it writes. After every kill the folder must
+hold an intact model, the old one or the new one; a folder without a model yet must not be accepted. At the end one
+undisturbed run must leave nothing behind but its own files.
 """
 
 from __future__ import annotations

@@ -1,0 +1,73 @@
+"""Rows as vectors: unit length, and sparse and dense rows side by side."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.validate import as_dense, as_rows, as_sparse, check_real, check_same_rows
+
+
+def unit_rows(X: Any, name: str = "X") -> sp.csr_array | np.ndarray:
+    """Return the rows scaled to unit Euclidean length; rows of zeros stay. Lengths are summed in double precision.
+
+    >>> unit_rows([[3, 4], [0, 0]]).round(1)
+    array([[0.6, 0.8],
+           [0. , 0. ]], dtype=float32)
+    """
+    X = as_rows(X, name)
+    if isinstance(X, np.ndarray):
+        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+        return (X * _inverse_root(squares)[:, None]).astype(np.float32)
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    squares = np.bincount(rows, weights=X.data.astype(np.float64) ** 2, minlength=X.shape[0])
+    return make_csr(X.indptr, X.indices, (X.data * _inverse_root(squares)[rows]).astype(np.float32), X.shape[1])
+
+
+def hstack_rows(sparse: Any, dense: Any, weight: float = 1.0) -> sp.csr_array:
+    """Put dense columns to the right of sparse ones, as CSR float32 rows of unit length.
+
+    Each block is scaled to unit length on its own; then the dense block counts `weight` times the sparse one: lengths
+    1/√(1 + weight²) and weight/√(1 + weight²). The dot product of two such rows is the mean of the two blocks' cosines,
+    weighted 1 : weight². A row that has only one of the blocks gets it at full length.
+
+    >>> hstack_rows([[2.0, 0.0]], [[0.0, 5.0]]).toarray().round(3)
+    array([[0.707, 0.   , 0.   , 0.707]], dtype=float32)
+    """
+    weight = check_real("weight", weight, low=0)
+    left, right = as_sparse(sparse, "sparse"), as_sparse(as_dense(dense, "dense"), "dense")
+    check_same_rows(left, right, "sparse", "dense")
+    total = math.sqrt(1.0 + weight * weight)
+    joined = side_by_side(scaled(unit_rows(left), 1.0 / total), scaled(unit_rows(right), weight / total))
+    return unit_rows(joined)
+
+
+def side_by_side(left: sp.csr_array | np.ndarray, right: sp.csr_array | np.ndarray) -> sp.csr_array | np.ndarray:
+    """Put the columns of two matrices side by side; dense if both are."""
+    if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
+        return np.hstack([left, right])
+    joined = sp.hstack([sp.csr_array(left), sp.csr_array(right)], format="csr")
+    return as_sparse(joined)
+
+
+def scaled(X: sp.csr_array | np.ndarray, factor: float) -> sp.csr_array | np.ndarray:
+    """Return the matrix times a number, in float32."""
+    if isinstance(X, np.ndarray):
+        return X * np.float32(factor)
+    return make_csr(X.indptr, X.indices, X.data * np.float32(factor), X.shape[1])
+
+
+def make_csr(indptr: np.ndarray, ids: np.ndarray, values: np.ndarray, n_columns: int) -> sp.csr_array:
+    """Return canonical CSR on these arrays, with the int64 row pointers that the constructor would narrow."""
+    out = sp.csr_array((len(indptr) - 1, n_columns), dtype=np.float32)
+    out.indptr, out.indices, out.data = indptr, ids, values
+    out.has_canonical_format = True
+    return out
+
+
+def _inverse_root(squares: np.ndarray) -> np.ndarray:
+    lengths = np.sqrt(squares, dtype=np.float64)
+    return np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
