@@ -6,7 +6,7 @@ EXTRAS ?=
 BIN := .venv/bin
 TORCH := torch==2.13.0
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint clean
 
 demo: .venv/installed
 	$(BIN)/longtail demo

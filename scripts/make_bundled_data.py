@@ -1,10 +1,8 @@
 r"""Make the two bundled data sets, `debtags` and `debian-relations`, from a Debian package index.
 
-The same input files give the same output bytes (with the same liblzma). To run it again, on any machine:
+The same input files give the same output bytes (with the same liblzma). To run it again, on any machine: fetch
+`main/binary-amd64/Packages.xz` and `main/i18n/Translation-en.xz` of the suite bookworm from any Debian mirror, then
 
-    BASE=http://deb.debian.org/debian/dists/bookworm/main
-    curl -O $BASE/binary-amd64/Packages.xz
-    curl -O $BASE/i18n/Translation-en.xz
     apt-get download debtags && dpkg-deb -x debtags_*.deb debtags
     python scripts/make_bundled_data.py --packages Packages.xz --translations Translation-en.xz \
         --vocabulary debtags/usr/share/debtags/vocabulary \
@@ -192,10 +190,10 @@ def read_vocabulary(lines: Iterable[str]) -> dict[str, str]:
 def tags_of(package: Paragraph, vocabulary: Mapping[str, str]) -> list[str]:
     """Return the sorted tags of a package that the vocabulary describes.
 
-    Tags that only keep the taggers' books (`special::…`, `…::TODO`) say nothing about the package.
+    Tags that only keep the taggers' books (`special::…`, `…:TODO`) say nothing about the package.
     """
     tags = {tag.strip() for tag in package.get("Tag", "").split(",")}
-    return sorted(t for t in tags if t in vocabulary and not t.startswith("special::") and not t.endswith("::TODO"))
+    return sorted(t for t in tags if t in vocabulary and not t.startswith("special::") and not t.endswith(":TODO"))
 
 
 def split_groups(packages: Mapping[str, Paragraph]) -> dict[str, str]:

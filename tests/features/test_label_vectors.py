@@ -37,7 +37,7 @@ def test_pifa_agrees_with_a_loop(n_rows, n_features, n_labels, seed):
     Z = pifa(sp.csr_matrix(X), sp.csr_array(Y))
     assert sp.issparse(Z)
     assert Z.indices.dtype == np.int32
-    assert Z.indptr.dtype == np.int64
+    assert Z.indptr.dtype == np.int32
     assert Z.has_sorted_indices
     np.testing.assert_allclose(Z.toarray(), wanted, atol=1e-6)
 
@@ -101,7 +101,7 @@ def test_sparse_and_dense_rows_side_by_side():
     X = hstack_rows(sp.csr_matrix(S), D, weight=2.0)
     assert X.dtype == np.float32
     assert X.indices.dtype == np.int32
-    assert X.indptr.dtype == np.int64
+    assert X.indptr.dtype == np.int32
     s, d = unit_rows(S), unit_rows(D)
     wanted = np.hstack([s / np.sqrt(5), d * 2 / np.sqrt(5)])
     wanted[0], wanted[1] = np.concatenate([s[0], d[0]]), np.concatenate([s[1], d[1]])

@@ -124,7 +124,7 @@ def test_more_columns_than_sixteen_bits():
     X = features.fit_transform(texts)
     assert X.shape == (70, 70_000)
     assert X.indices.dtype == np.int32
-    assert X.indptr.dtype == np.int64
+    assert X.indptr.dtype == np.int32
     assert X.data.dtype == np.float32
     assert features.columns(["t069999"]).tolist() == [69_999]
     assert X[[69], [69_999]] > 0

@@ -8,6 +8,8 @@ from sklearn.svm import LinearSVC
 
 from longtail.kernels.dcd import hinge_lanes, logistic_lanes
 
+EVERY_ROW = np.empty(0, np.uint16)
+
 
 def problem(n=300, d=40, n_lanes=16, seed=0):
     rng = np.random.default_rng(seed)
@@ -18,14 +20,16 @@ def problem(n=300, d=40, n_lanes=16, seed=0):
     return X, Y, bits
 
 
-def solve(X, bits, n_lanes, C, function=hinge_lanes, weight=1.0, tolerance=1e-4, bias=1.0):
+def solve(X, bits, n_lanes, C, function=hinge_lanes, weight=1.0, tolerance=1e-4, bias=1.0, allowed=EVERY_ROW):
     norms = (X.multiply(X).sum(axis=1) + bias * bias).astype(np.float32)
     W = np.zeros((X.shape[1] + 1, 16), np.float32)
     costs = np.array([[C], [C * weight]], np.float32)
     costs = np.repeat(0.5 / costs if function is hinge_lanes else costs, 16, axis=1)
-    rows = (X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, norms, bits, n_lanes, bias, costs)
-    extra = (False,) if function is hinge_lanes else ()
-    epochs = function(*rows, *extra, tolerance, 2000, 1, W)
+    rows = (X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, norms, bits)
+    if function is hinge_lanes:
+        epochs = hinge_lanes(*rows, allowed, n_lanes, bias, costs, False, tolerance, 2000, 1, W)
+    else:
+        epochs = logistic_lanes(*rows, n_lanes, bias, costs, tolerance, 2000, 1, W)
     return W, epochs
 
 
@@ -70,7 +74,7 @@ def test_costs_per_row_equal_costs_per_class():
     found = []
     for diagonal, flag in ((per_row, True), (per_class, False)):
         W = np.zeros((X.shape[1] + 1, 16), np.float32)
-        rows = (X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, norms, bits, 16, 1.0, diagonal, flag)
+        rows = (X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, norms, bits, EVERY_ROW, 16, 1.0, diagonal, flag)
         hinge_lanes(*rows, 1e-4, 2000, 1, W)
         found.append(W)
     assert np.array_equal(*found)
@@ -81,7 +85,7 @@ def test_a_lane_that_runs_out_of_passes_says_so():
     norms = (X.multiply(X).sum(axis=1) + 1).astype(np.float32)
     W = np.zeros((X.shape[1] + 1, 16), np.float32)
     costs = np.full((2, 16), 0.005, np.float32)
-    rows = (X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, norms, bits, 2, 1.0, costs, False)
+    rows = (X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, norms, bits, EVERY_ROW, 2, 1.0, costs, False)
     assert hinge_lanes(*rows, 1e-6, 3, 1, W)[:2].tolist() == [3, 3]
 
 
@@ -89,3 +93,12 @@ def test_empty_rows_and_no_bias():
     X = sp.csr_array(np.array([[1, 0], [0, 0], [0, 1]], np.float32))
     W, _ = solve(X + 0 * X, np.array([1, 0, 0], np.uint16), 1, C=1.0, bias=0.0)
     assert np.isfinite(W).all() and W[0, 0] > 0 > W[1, 0] and W[-1, 0] == 0
+
+
+def test_rows_that_do_not_count_in_a_lane_might_as_well_not_be_there():
+    X, _, bits = problem(n_lanes=2)
+    outside = np.arange(X.shape[0]) % 3 == 0
+    allowed = np.where(outside, 0b01, 0b11).astype(np.uint16)  # lane 1 sees two thirds of the rows
+    both, _ = solve(X, bits, 2, C=1.0, tolerance=1e-5, allowed=allowed)
+    alone, _ = solve(X[~outside], (bits[~outside] >> 1).astype(np.uint16), 1, C=1.0, tolerance=1e-5)
+    np.testing.assert_allclose(both[:, 1], alone[:, 0], atol=1e-3)

@@ -76,7 +76,7 @@ def test_explanations_name_the_words_and_add_up(topics, tagger):
             assert word["spans"] and all(text[a:b].lower() == word["word"] for a, b in word["spans"])
     wanted = tagger.labels_[-1]
     assert [found["label"] for found in tagger.explain(text, labels=[wanted])["predicted"]] == [wanted]
-    with pytest.raises(ParameterError, match="label must be one of"):
+    with pytest.raises(ParameterError, match="label must be one the model knows; got 'no such label'"):
         tagger.explain(text, labels=["no such label"])
     with pytest.raises(DataError, match="explain takes one text; got list"):
         tagger.explain([text])

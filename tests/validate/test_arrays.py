@@ -13,7 +13,7 @@ def test_every_sparse_kind_becomes_canonical_csr(make):
     M = np.array([[0, 2, 0], [1, 0, 3]], np.float64)
     out = as_rows(make(M))
     assert isinstance(out, sp.csr_array) and out.has_canonical_format
-    assert (out.data.dtype, out.indices.dtype, out.indptr.dtype) == (np.float32, np.int32, np.int64)
+    assert (out.data.dtype, out.indices.dtype, out.indptr.dtype) == (np.float32, np.int32, np.int32)
     assert np.array_equal(out.toarray(), M)
 
 
@@ -85,3 +85,9 @@ def test_jobs_and_seeds():
     assert resolve_seed(np.random.default_rng(1)) == resolve_seed(np.random.default_rng(1))
     with pytest.raises(ParameterError, match="random_state must be an integer between 0 and"):
         resolve_seed(-1)
+
+
+def test_the_result_works_everywhere_in_scipy():
+    M = as_sparse(sp.csr_array(np.eye(3)))
+    assert M.tocoo().nnz == 3 and M[[0, 2]].indices.dtype == np.int32
+    assert sp.hstack([M, M]).shape == (3, 6) and M.nonzero()[0].tolist() == [0, 1, 2]

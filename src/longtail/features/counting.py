@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.features.lexicon import Analysis, Counts, Lexicon, blocks, grown
-from longtail.features.rows import make_csr
 from longtail.kernels.threads import run_tasks
 from longtail.kernels.weights import tally, tfidf_rows
+from longtail.validate import make_csr
 
 BLOCKS_PER_SHARE = 16  # a thread with less to do costs more than it saves: its lexicon has to be merged
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.validate import as_dense, as_rows, as_sparse, check_real, check_same_rows
+from longtail.validate import as_dense, as_rows, as_sparse, check_real, check_same_rows, make_csr
 
 
 def unit_rows(X: Any, name: str = "X") -> sp.csr_array | np.ndarray:
@@ -58,14 +58,6 @@ def scaled(X: sp.csr_array | np.ndarray, factor: float) -> sp.csr_array | np.nda
     if isinstance(X, np.ndarray):
         return X * np.float32(factor)
     return make_csr(X.indptr, X.indices, X.data * np.float32(factor), X.shape[1])
-
-
-def make_csr(indptr: np.ndarray, ids: np.ndarray, values: np.ndarray, n_columns: int) -> sp.csr_array:
-    """Return canonical CSR on these arrays, with the int64 row pointers that the constructor would narrow."""
-    out = sp.csr_array((len(indptr) - 1, n_columns), dtype=np.float32)
-    out.indptr, out.indices, out.data = indptr, ids, values
-    out.has_canonical_format = True
-    return out
 
 
 def _inverse_root(squares: np.ndarray) -> np.ndarray:

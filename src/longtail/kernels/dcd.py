@@ -48,6 +48,7 @@ def hinge_lanes(
     indptr, indices, data,  # IN   rows, CSR                          (n + 1,), (nnz,), (nnz,)
     norms,                  # IN   ‖x‖² + bias²                       (n,) float32
     positive,               # IN   bit l set: row is positive in lane (n,) uint16
+    allowed,                # IN   bit l set: the row counts in lane  (n,) uint16, or (0,) for all rows in all lanes
     n_lanes,                # IN   lanes in use, 1 to 16
     bias,                   # IN   value of the constant feature; 0 for none
     diagonal,               # IN   0.5 / C: negatives, positives (2, 16); with per_row one line a row (n, 16)
@@ -74,7 +75,9 @@ def hinge_lanes(
     waiting = np.zeros(LANES, dtype=np.bool_)  # converged on its active rows, not yet checked on all
     epochs = np.zeros(LANES, dtype=np.int32)
     alive = (1 << n_lanes) - 1
-    active[:] = alive
+    everywhere = allowed.size == 0
+    for row in range(n):
+        active[row] = alive if everywhere else alive & allowed[row]
     n_active = n
     state = _seeded(seed)
     for _ in range(max_iter):
@@ -127,8 +130,8 @@ def hinge_lanes(
                     old_max[lane] = np.inf
             if alive == 0:
                 break
-            active[:] = alive
             for row in range(n):
+                active[row] = alive if everywhere else alive & allowed[row]
                 order[row] = row
             n_active = n
     for lane in range(n_lanes):

@@ -77,10 +77,12 @@ class Calibration:
 
 
 def _best_threshold(probabilities: np.ndarray, right: np.ndarray, n_true: int) -> float:
-    """Return the probability at which cutting the ranked pairs gives the best micro F1."""
+    """Return where to cut the ranked pairs for the best micro F1."""
     order = np.argsort(-probabilities, kind="stable")
     ranked = probabilities[order]
     true_positives = np.cumsum(right[order])
     f1 = 2 * true_positives / (np.arange(1, order.size + 1) + max(n_true, 1))
     last_of_tie = np.append(ranked[1:] != ranked[:-1], True)
-    return float(ranked[int(np.argmax(np.where(last_of_tie, f1, -1.0)))])
+    last = int(np.argmax(np.where(last_of_tie, f1, -1.0)))
+    # half-way to the next lower probability: new rows need not reach the lowest one seen here
+    return float((ranked[last] + (ranked[last + 1] if last + 1 < ranked.size else 0.0)) / 2)

@@ -25,6 +25,7 @@ from longtail.validate import (
     resolve_seed,
 )
 
+EVERY_ROW = np.empty(0, dtype=np.uint16)
 LOSSES = ("squared_hinge", "logistic")
 # when scoring 32 labels at a time in dense blocks is faster than following sparse lists (measured on eurlex-4k)
 DENSE_ABOVE = 0.05
@@ -100,6 +101,7 @@ class OneVsAllClassifier(XMCEstimator):
         squares = sp.csr_array((data * data, X.indices, X.indptr), shape=X.shape).sum(axis=1)
         norms = np.maximum(squares + bias * bias, 1e-12).astype(np.float32)
 
+        X_indptr = X.indptr.astype(np.int64, copy=False)
         by_label = sp.csc_array(Y)
         trained = np.flatnonzero(self.label_counts_)
         # frequent labels first: lanes of like frequency need a like number of passes
@@ -116,9 +118,12 @@ class OneVsAllClassifier(XMCEstimator):
                 rows = by_label.indices[by_label.indptr[label] : by_label.indptr[label + 1]]
                 positive[rows] |= np.uint16(1 << lane)
             W = np.zeros((X.shape[1] + 1, LANES), dtype=np.float32)
-            rows_of = (X.indptr, X.indices, data, norms, positive, labels.size, bias, costs)
+            rows_of, lanes = (X_indptr, X.indices, data, norms, positive), (labels.size, bias, costs)
             ends = (tol, max_iter, seed + int(at.start), W)
-            epochs = hinge_lanes(*rows_of, False, *ends) if loss == "squared_hinge" else logistic_lanes(*rows_of, *ends)
+            if loss == "squared_hinge":
+                epochs = hinge_lanes(*rows_of, EVERY_ROW, *lanes, False, *ends)
+            else:
+                epochs = logistic_lanes(*rows_of, *lanes, *ends)
             counts = count_weights(W, labels.size, threshold)
             features, values = np.empty(counts.sum(), np.int32), np.empty(counts.sum(), np.float32)
             collect_weights(W, labels.size, threshold, features, values)
@@ -145,6 +150,7 @@ class OneVsAllClassifier(XMCEstimator):
         ids = np.full((X.shape[0], k), -1, dtype=np.int32)
         scores = np.full((X.shape[0], k), -np.inf, dtype=np.float32)
         W, used = self.weights_, min(k, self.n_labels_)
+        X_indptr = X.indptr.astype(np.int64, copy=False)
         block_ids, block_scores = ids[:, :used], scores[:, :used]
 
         n_jobs = resolve_jobs(self.n_jobs)
@@ -152,7 +158,7 @@ class OneVsAllClassifier(XMCEstimator):
         kernel = dense_topk if dense else sparse_topk  # the same result, to the last bit
 
         def score(at: slice) -> None:
-            indptr = X.indptr[at.start : at.stop + 1]
+            indptr = X_indptr[at.start : at.stop + 1]
             out = np.empty((at.stop - at.start, used), np.int32), np.empty((at.stop - at.start, used), np.float32)
             kernel(indptr, X.indices, X.data, scale[at], W.indptr, W.indices, W.data, self.bias_, *out)
             block_ids[at], block_scores[at] = out
@@ -180,6 +186,10 @@ class OneVsAllClassifier(XMCEstimator):
                     found.append((int(f), float(x * self.weights_.data[at])))
             out.append(sorted(found, key=lambda pair: -abs(pair[1])))
         return out
+
+    def score_of(self, X: Any, label: int) -> float:
+        """Return the margin of one label for the one row X."""
+        return float(self.bias_[label]) + sum(weight for _, weight in self.explain(X, [label])[0])
 
     def to_part(self) -> Part:
         arrays = {
@@ -213,6 +223,12 @@ def row_scale(X: sp.csr_array, normalize: bool) -> np.ndarray:
     squares = sp.csr_array((np.square(X.data, dtype=np.float64), X.indices, X.indptr), shape=X.shape)
     lengths = np.sqrt(squares.sum(axis=1))
     return (1.0 / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+
+
+def row_scale_of(values: np.ndarray) -> np.float32:
+    """Return the scale of one row from its values, as `row_scale` gives it."""
+    length = np.sqrt(np.square(values, dtype=np.float64).sum())
+    return np.float32(1.0 / length if length > 0 else 1.0)
 
 
 def _weights_met(X: sp.csr_array, W: sp.csr_array) -> float:

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from longtail.data import Dataset, TopK
 from longtail.data.splits import split_random
-from longtail.errors import DataError, ModelError
+from longtail.errors import DataError, ModelError, ParameterError, near
 from longtail.features import TfidfFeatures
 from longtail.metrics import evaluate, propensities
 from longtail.models import OneVsAllClassifier
@@ -238,10 +238,14 @@ class Tagger(BaseEstimator):
         if labels is None:
             return self.model_.predict_topk(X, k=check_integer("k", k, low=1))
         where = {name: i for i, name in enumerate(self.labels_)}
-        wanted = [where[check_choice("label", name, self.labels_)] for name in labels]
-        everything = self.model_.predict_topk(X, k=self.n_labels_)
-        score_of = dict(zip(everything.ids[0].tolist(), everything.scores[0].tolist(), strict=True))
-        return TopK(np.array([wanted]), np.array([[score_of.get(i, -np.inf) for i in wanted]]))
+        for name in labels:
+            if name not in where:
+                raise ParameterError(f"label must be one the model knows; got {name!r}.{near(name, self.labels_)}")
+            if self.model_.label_counts_[where[name]] == 0:
+                raise ParameterError(f"label {name!r} has no training row, so there is nothing to explain.")
+        wanted = [where[name] for name in labels]
+        scores = [self.model_.score_of(X, label) for label in wanted]
+        return TopK(np.array([wanted]), np.array([scores]))
 
     def save(self, path: str | Path) -> Path:
         """Write the tagger to a folder; `longtail.load` reads it back."""

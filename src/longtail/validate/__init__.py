@@ -7,6 +7,7 @@ from longtail.validate.arrays import (
     as_sparse,
     check_same_rows,
     check_width,
+    make_csr,
 )
 from longtail.validate.parameters import (
     check_choice,
@@ -28,6 +29,7 @@ __all__ = [
     "check_real",
     "check_same_rows",
     "check_width",
+    "make_csr",
     "resolve_jobs",
     "resolve_seed",
 ]

@@ -27,7 +27,7 @@ def as_rows(X: Any, name: str = "X") -> sp.csr_array | np.ndarray:
 
 
 def as_sparse(X: Any, name: str = "X") -> sp.csr_array:
-    """Return CSR float32 with sorted, unique int32 column ids and int64 row pointers.
+    """Return CSR float32 with sorted, unique int32 column ids.
 
     Dense input is converted. Nothing is copied when the input is canonical already.
     """
@@ -59,12 +59,20 @@ def as_sparse(X: Any, name: str = "X") -> sp.csr_array:
         keep = out.data != 0
         counts = np.concatenate([[0], np.cumsum(keep, dtype=np.int64)])
         out = sp.csr_array((out.data[keep], out.indices[keep], counts[out.indptr]), shape=out.shape)
-    fixed = sp.csr_array(out.shape, dtype=np.float32)
-    fixed.data = out.data
-    fixed.indices = out.indices.astype(np.int32, copy=False)
-    fixed.indptr = out.indptr.astype(np.int64, copy=False)
-    fixed.has_canonical_format = True
-    return fixed
+    return make_csr(out.indptr, out.indices, out.data, out.shape[1])
+
+
+def make_csr(indptr: np.ndarray, ids: np.ndarray, values: np.ndarray, n_columns: int) -> sp.csr_array:
+    """Return canonical CSR on arrays that are known to be sorted and unique, without looking at them again.
+
+    Ids are int32. Row pointers are int32 too, as scipy and scikit-learn want them, unless there are more than 2³¹
+    entries; kernels take them as int64.
+    """
+    out = sp.csr_array((len(indptr) - 1, n_columns), dtype=np.float32)
+    out.data, out.indices = values, ids.astype(np.int32, copy=False)
+    out.indptr = indptr.astype(np.int32 if ids.size <= INT32_MAX else np.int64, copy=False)
+    out.has_canonical_format = True
+    return out
 
 
 def as_dense(X: Any, name: str = "X") -> np.ndarray:

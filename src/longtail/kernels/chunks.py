@@ -1,0 +1,118 @@
+"""Chunks: the classifiers of all children of one node, trained on the same rows and stored together.
+
+Training renumbers the features that the rows of a chunk have, so that the weights of sixteen children stay in cache.
+A trained chunk keeps one line per feature that any child uses: a short list of (child, weight), the weight as a whole
+number between -127 and 127 times the child's scale.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+QUANTA = 127  # one byte a weight; precision at k is the same as with floats
+
+
+@njit(nogil=True, cache=True)
+def gather_rows(
+    indptr, indices, data,  # IN   all rows, CSR
+    rows,                   # IN   the rows of the chunk                     (m,)
+    position,               # TMP  -1 on entry and on exit                   (n_features,) int32
+):  # fmt: skip
+    """Return the rows as CSR over their own features, and those features, ascending."""
+    m = rows.size
+    local_indptr = np.empty(m + 1, dtype=np.int64)
+    local_indptr[0] = 0
+    for r in range(m):
+        local_indptr[r + 1] = local_indptr[r] + indptr[rows[r] + 1] - indptr[rows[r]]
+    local_indices = np.empty(local_indptr[m], dtype=np.int32)
+    local_data = np.empty(local_indptr[m], dtype=np.float32)
+    touched = np.empty(min(local_indptr[m], position.size), dtype=np.int32)
+    n_touched = 0
+    at = 0
+    for r in range(m):
+        for t in range(indptr[rows[r]], indptr[rows[r] + 1]):
+            f = indices[t]
+            if position[f] < 0:
+                position[f] = 0
+                touched[n_touched] = f
+                n_touched += 1
+            local_indices[at] = f
+            local_data[at] = data[t]
+            at += 1
+    features = np.sort(touched[:n_touched])
+    for p in range(n_touched):
+        position[features[p]] = p
+    for t in range(at):
+        local_indices[t] = position[local_indices[t]]
+    for p in range(n_touched):
+        position[features[p]] = -1
+    return local_indptr, local_indices, local_data, features
+
+
+def gather_rows_plain(
+    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, rows: np.ndarray, position: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    spans = [slice(indptr[r], indptr[r + 1]) for r in rows]
+    found = np.concatenate([indices[s] for s in spans]) if len(spans) else np.empty(0, np.int32)
+    values = np.concatenate([data[s] for s in spans]) if len(spans) else np.empty(0, np.float32)
+    features, local = np.unique(found, return_inverse=True)
+    local_indptr = np.concatenate([[0], np.cumsum([s.stop - s.start for s in spans])]).astype(np.int64)
+    return local_indptr, local.astype(np.int32), values.astype(np.float32), features.astype(np.int32)
+
+
+@njit(nogil=True, cache=True)
+def pack_chunk(
+    W,          # IN   weights of 16 children at a time; last line = bias  (n_batches, n_lines + 1, 16)
+    n_children,
+    threshold,  # IN   smaller weights are dropped
+):  # fmt: skip
+    """Return the kept lines, how many entries each has, their children and weights, and scale and bias per child."""
+    n_lines = W.shape[1] - 1
+    scales = np.zeros(n_children, dtype=np.float32)
+    bias = np.empty(n_children, dtype=np.float32)
+    n_entries = 0
+    n_kept = 0
+    for line in range(n_lines):
+        before = n_entries
+        for child in range(n_children):
+            w = abs(W[child // 16, line, child % 16])
+            if w != 0 and w >= threshold:
+                n_entries += 1
+                scales[child] = max(scales[child], w)
+        n_kept += n_entries > before
+    lines = np.empty(n_kept, dtype=np.int32)
+    counts = np.empty(n_kept, dtype=np.uint16)
+    children = np.empty(n_entries, dtype=np.uint16)
+    weights = np.empty(n_entries, dtype=np.int8)
+    for child in range(n_children):
+        scales[child] /= np.float32(QUANTA)
+        bias[child] = W[child // 16, n_lines, child % 16]
+    at = 0
+    kept = 0
+    for line in range(n_lines):
+        before = at
+        for child in range(n_children):
+            w = W[child // 16, line, child % 16]
+            if w != 0 and abs(w) >= threshold:
+                children[at] = child
+                weights[at] = np.int8(np.rint(w / scales[child]))
+                at += 1
+        if at > before:
+            lines[kept] = line
+            counts[kept] = at - before
+            kept += 1
+    return lines, counts, children, weights, scales, bias
+
+
+def pack_chunk_plain(
+    W: np.ndarray, n_children: int, threshold: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    flat = W.transpose(1, 0, 2).reshape(W.shape[1], -1)[:, :n_children]
+    kept = np.where(np.abs(flat[:-1]) >= threshold, flat[:-1], np.float32(0))
+    scales = (np.abs(kept).max(axis=0, initial=0) / np.float32(QUANTA)).astype(np.float32)
+    per_line = (kept != 0).sum(axis=1)
+    lines = np.flatnonzero(per_line).astype(np.int32)
+    where, children = np.nonzero(kept)
+    weights = np.rint(kept[where, children] / scales[children]).astype(np.int8)
+    return lines, per_line[lines].astype(np.uint16), children.astype(np.uint16), weights, scales, flat[-1].copy()

@@ -1,0 +1,304 @@
+"""The label tree: labels clustered into a tree, linear classifiers at every node, beam search to predict."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.data import TopK
+from longtail.errors import DataError, ModelError, ParameterError
+from longtail.features import pifa
+from longtail.kernels.threads import Progress
+from longtail.models.base import XMCEstimator
+from longtail.models.chunked import Chunks, Link, Plan
+from longtail.models.one_vs_all import LOSSES, row_scale, row_scale_of
+from longtail.models.tree_training import Rows, Solver, train_chunks
+from longtail.partition import LabelTree, build_tree
+from longtail.storage import Part
+from longtail.validate import (
+    as_rows,
+    as_sparse,
+    check_choice,
+    check_flag,
+    check_integer,
+    check_real,
+    resolve_jobs,
+    resolve_seed,
+)
+
+NEGATIVES = ("tfn", "man", "tfn+man")
+LINKS = {"l1-hinge": 1, "l2-hinge": 2, "l3-hinge": 3, "l4-hinge": 4, "sigmoid": -1, "noop": 0}
+PATH_WEIGHT = {"tfn": 1.0, "man": 0.3, "tfn+man": 0.3}
+SLOPE = 0.0
+MERGED_AT_LEAST = 20  # places taken from each tree of an ensemble before they are merged
+
+
+class LabelTreeClassifier(XMCEstimator):
+    """Labels clustered into a tree; a row walks down to the few leaves where its labels may be.
+
+    Parameters
+    ----------
+    branching : children per inner node.
+    max_leaf : labels per leaf, at most (about, where clusters are not balanced).
+    balanced : cut clusters into halves of equal size; otherwise let k-means find clusters of any size.
+    beam : nodes kept at every level; more finds more and takes longer.
+    C, loss, positive_weight, bias, tol, max_iter : the solver, as in `OneVsAllClassifier`.
+    negatives : rows a node learns from: "tfn" those with a label below it; "man" those that the levels above send
+        there; "tfn+man" both, which is slower to train and more accurate.
+    threshold : weights smaller than this are dropped.
+    link : how margins become scores: "l3-hinge" (also l1, l2, l4) -max(0, 1 - margin)³, "sigmoid", or "noop".
+    path_weight : how much the score of the path counts beside the leaf's own; None for 1 with "tfn", else 0.3.
+    cost_sensitive : a row's positives share its weight, so that rows with many labels count less for each.
+    n_trees : trees in the ensemble; their probabilities are averaged.
+    normalize : scale every row to length 1 first.
+    random_state, n_jobs : seed and threads; the same seed gives the same model for any number of threads.
+
+    >>> import numpy as np
+    >>> model = LabelTreeClassifier(max_leaf=2, branching=2).fit(np.eye(6), np.eye(6))
+    >>> model.predict_topk(np.eye(6), k=1).ids.ravel().tolist()
+    [0, 1, 2, 3, 4, 5]
+    """
+
+    kind: ClassVar[str] = "label-tree.v1"
+
+    def __init__(
+        self,
+        branching: int = 128,
+        max_leaf: int = 100,
+        balanced: bool = False,
+        beam: int = 10,
+        C: float = 1.0,
+        loss: str = "squared_hinge",
+        positive_weight: float = 1.0,
+        bias: float = 1.0,
+        tol: float = 0.1,
+        max_iter: int = 100,
+        negatives: str = "tfn+man",
+        threshold: float = 0.1,
+        link: str = "l3-hinge",
+        path_weight: float | None = None,
+        cost_sensitive: bool = False,
+        n_trees: int = 1,
+        normalize: bool = True,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.branching = branching
+        self.max_leaf = max_leaf
+        self.balanced = balanced
+        self.beam = beam
+        self.C = C
+        self.loss = loss
+        self.positive_weight = positive_weight
+        self.bias = bias
+        self.tol = tol
+        self.max_iter = max_iter
+        self.negatives = negatives
+        self.threshold = threshold
+        self.link = link
+        self.path_weight = path_weight
+        self.cost_sensitive = cost_sensitive
+        self.n_trees = n_trees
+        self.normalize = normalize
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: Any,
+        Y: Any,
+        progress: Progress | None = None,
+        *,
+        label_vectors: Any = None,
+        tree: LabelTree | None = None,
+    ) -> Self:
+        """Cluster the labels and train a classifier for every node and label.
+
+        `label_vectors` (n_labels, any width) are clustered instead of the labels' mean rows; `tree` is taken as it is.
+        """
+        solver, n_jobs = self._solver(), resolve_jobs(self.n_jobs)
+        negatives = check_choice("negatives", self.negatives, NEGATIVES)
+        beam, n_trees = check_integer("beam", self.beam, low=1), check_integer("n_trees", self.n_trees, low=1)
+        cost_sensitive = check_flag("cost_sensitive", self.cost_sensitive)
+        if cost_sensitive and solver.loss != "squared_hinge":
+            raise ParameterError(f"cost_sensitive=True needs loss='squared_hinge'; got {solver.loss!r}.")
+        normalize = check_flag("normalize", self.normalize)
+        X, Y = self._begin_fit(X, Y)
+        X = as_sparse(X)
+        data = X.data * np.repeat(row_scale(X, normalize), np.diff(X.indptr)) if normalize else X.data
+        squares = sp.csr_array((data * data, X.indices, X.indptr), shape=X.shape).sum(axis=1)
+        norms = np.maximum(squares + solver.bias**2, 1e-12).astype(np.float32)
+        rows = Rows(X.indptr.astype(np.int64, copy=False), X.indices, data, norms, X.shape[1])
+        binary = sp.csr_array((np.ones_like(Y.data), Y.indices, Y.indptr), shape=Y.shape)
+        relevance = Y if cost_sensitive else None
+        trees = self._grow(rows, binary, label_vectors, tree, n_trees, solver.seed, n_jobs)
+        total = sum(sum(t.n_nodes(level) for level in range(t.n_levels)) + t.n_places for t in trees)
+        finished = 0
+
+        def done(n: int) -> None:
+            nonlocal finished
+            finished += n
+            if progress is not None:
+                progress(finished, total)
+
+        self.trees_ = trees
+        self.chunks_ = [
+            train_chunks(t, rows, binary, relevance, solver, negatives, beam, self._links(t), n_jobs, done) for t in trees
+        ]
+        return self
+
+    def _solver(self) -> Solver:
+        return Solver(
+            loss=check_choice("loss", self.loss, LOSSES),
+            C=check_real("C", self.C, low=0, open_low=True),
+            positive_weight=check_real("positive_weight", self.positive_weight, low=0, open_low=True),
+            bias=check_real("bias", self.bias, low=0),
+            tol=check_real("tol", self.tol, low=0, open_low=True),
+            max_iter=check_integer("max_iter", self.max_iter, low=1),
+            threshold=check_real("threshold", self.threshold, low=0),
+            seed=resolve_seed(self.random_state),
+        )
+
+    def _grow(
+        self, rows: Rows, Y: sp.csr_array, vectors: Any, tree: LabelTree | None, n_trees: int, seed: int, n_jobs: int
+    ) -> list[LabelTree]:
+        branching = check_integer("branching", self.branching, low=2)
+        max_leaf = check_integer("max_leaf", self.max_leaf, low=1)
+        balanced = check_flag("balanced", self.balanced)
+        if tree is not None:
+            if not isinstance(tree, LabelTree) or tree.n_labels != self.n_labels_:
+                raise DataError(f"tree must be a LabelTree of {self.n_labels_} labels; got {tree!r}.")
+            if n_trees != 1:
+                raise ParameterError(f"n_trees must be 1 where a tree is given; got {n_trees}.")
+            return [tree]
+        if vectors is None:
+            X = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n, rows.n_features))
+            vectors = pifa(X, Y)
+        else:
+            vectors = as_rows(vectors, "label_vectors")
+            if vectors.shape[0] != self.n_labels_:
+                raise DataError(f"label_vectors must have one row per label ({self.n_labels_}); got {vectors.shape[0]}.")
+        settings = {"branching": branching, "max_leaf": max_leaf, "balanced": balanced, "n_jobs": n_jobs}
+        return [build_tree(vectors, random_state=(seed + i) % (2**31), **settings) for i in range(n_trees)]
+
+    def _links(self, tree: LabelTree) -> list[Link]:
+        power = LINKS[check_choice("link", self.link, tuple(LINKS))]
+        weight = PATH_WEIGHT[self.negatives] if self.path_weight is None else self.path_weight
+        weight = check_real("path_weight", weight, low=0)
+        return [Link(power, SLOPE, 1.0) for _ in range(tree.n_levels)] + [Link(power, SLOPE, weight)]
+
+    def predict_topk(self, X: Any, k: int = 5) -> TopK:
+        """Return the k best labels of every row with their scores (logarithms), best first."""
+        self._check_fitted()
+        k = check_integer("k", k, low=1)
+        if len(self.trees_) == 1 and X_is_one_row(X, self.n_features_in_):
+            return self._predict_row(X, k)
+        X = as_sparse(self._check_rows(X))
+        scale = row_scale(X, self.normalize)
+        places = min(k, self.n_labels_) if len(self.trees_) == 1 else max(min(k, self.n_labels_), MERGED_AT_LEAST)
+        tops = []
+        for tree, chunks in zip(self.trees_, self.chunks_, strict=True):
+            found, scores = chunks.search(X, scale, self._plan(tree, places), resolve_jobs(self.n_jobs))
+            tops.append((_labels_of(tree, chunks, found), scores))
+        ids, scores = tops[0] if len(tops) == 1 else _average(tops, places)
+        out_ids = np.full((X.shape[0], k), -1, dtype=np.int32)
+        out_scores = np.full((X.shape[0], k), -np.inf, dtype=np.float32)
+        out_ids[:, : min(k, places)] = ids[:, :k]
+        out_scores[:, : min(k, places)] = scores[:, :k]
+        return TopK(out_ids, out_scores)
+
+    def _predict_row(self, X: sp.csr_array, k: int) -> TopK:
+        """Predict one sorted CSR row of float32 without the ado of a batch; the same result to the last bit."""
+        ids, values = X.indices.astype(np.int32, copy=False), X.data.astype(np.float32, copy=False)
+        if not np.isfinite(values).all():
+            X = as_sparse(X)  # says what is wrong and where
+        if self.normalize:
+            values = values * row_scale_of(values)
+        tree, chunks = self.trees_[0], self.chunks_[0]
+        used = min(k, self.n_labels_)
+        found, scores = chunks.search_row(ids, values, self._plan(tree, used))
+        ids = _labels_of(tree, chunks, found)
+        if used < k:
+            ids = np.concatenate([ids, np.full(k - used, -1, ids.dtype)])
+            scores = np.concatenate([scores, np.full(k - used, -np.inf, np.float32)])
+        return TopK(ids[None], scores[None])
+
+    def _plan(self, tree: LabelTree, places: int) -> Plan:
+        key = (tree.n_levels, places, self.beam, self.link, self.path_weight, self.negatives)
+        if getattr(self, "_planned", (None,))[0] != key:
+            beam = check_integer("beam", self.beam, low=1)
+            self._planned = (key, Plan.of([beam] * tree.n_levels + [places], self._links(tree)))
+        return self._planned[1]
+
+    def chosen(self, topk: TopK) -> np.ndarray:
+        """Return which predictions belong to the label set of their row; without a calibration, those above ½."""
+        if hasattr(self, "calibration_"):
+            return self.calibration_.chosen(topk)
+        return (topk.ids >= 0) & (topk.scores >= np.log(0.5))
+
+    def to_part(self) -> Part:
+        arrays: dict[str, np.ndarray] = {"label_counts": self.label_counts_}
+        for i, (tree, chunks) in enumerate(zip(self.trees_, self.chunks_, strict=True)):
+            arrays |= {f"{i}.tree.{name}": a for name, a in tree.to_part().arrays.items()}
+            arrays |= chunks.arrays(f"{i}.")
+        params = {**self.saved_params(), "n_rows": self.n_rows_, "n_features": self.n_features_in_}
+        return Part(self.kind, {**params, "levels": [tree.n_levels for tree in self.trees_]}, arrays)
+
+    @classmethod
+    def from_part(cls, part: Part) -> Self:
+        params = dict(part.params)
+        n_rows, n_features, levels = (params.pop(name) for name in ("n_rows", "n_features", "levels"))
+        model = cls(**params)
+        model.label_counts_ = part.array("label_counts")
+        model.n_labels_, model.n_rows_, model.n_features_in_ = model.label_counts_.size, int(n_rows), int(n_features)
+        model.trees_, model.chunks_ = [], []
+        for i, n_levels in enumerate(levels):
+            prefix = f"{i}.tree."
+            arrays = {n.removeprefix(prefix): a for n, a in part.arrays.items() if n.startswith(prefix)}
+            tree = LabelTree.from_part(Part(part.kind, {"n_labels": model.n_labels_, "n_levels": n_levels}, arrays))
+            model.trees_.append(tree)
+            model.chunks_.append(Chunks.from_part(part, f"{i}.", tree, model.n_features_in_))
+        if not model.trees_:
+            raise ModelError(f"the model's part '{part.kind}' has no tree.")
+        return model
+
+
+def X_is_one_row(X: Any, n_features: int) -> bool:
+    """Say whether X is one sorted CSR row of numbers, which needs no more preparation."""
+    return (
+        isinstance(X, sp.csr_array | sp.csr_matrix)
+        and X.shape == (1, n_features)
+        and X.data.dtype.kind in "fiub"
+        and X.data.size == X.indices.size
+        and bool((X.indices[1:] > X.indices[:-1]).all())
+    )
+
+
+def _labels_of(tree: LabelTree, chunks: Chunks, children: np.ndarray) -> np.ndarray:
+    """Return the labels of children of leaves; -1 stays."""
+    places = children - (chunks.n_chunks - 1)
+    return np.where(children >= 0, tree.leaf_labels[np.maximum(places, 0)], -1)
+
+
+def _average(tops: list[tuple[np.ndarray, np.ndarray]], places: int) -> tuple[np.ndarray, np.ndarray]:
+    """Merge the predictions of several trees: the mean of exp(score), a label a tree does not name counting 0."""
+    n = tops[0][0].shape[0]
+    ids = np.concatenate([t[0] for t in tops], axis=1)
+    chances = np.exp(np.concatenate([t[1] for t in tops], axis=1).astype(np.float64)) / len(tops)
+    order = np.argsort(ids, axis=1, kind="stable")
+    ids, chances = np.take_along_axis(ids, order, axis=1), np.take_along_axis(chances, order, axis=1)
+    first = np.ones(ids.shape, dtype=bool)
+    first[:, 1:] = ids[:, 1:] != ids[:, :-1]
+    group = np.cumsum(first, axis=1) - 1
+    sums = np.zeros(ids.shape)
+    np.add.at(sums, (np.arange(n)[:, None], group), chances)
+    labels = np.full(ids.shape, -1, dtype=ids.dtype)
+    labels[np.nonzero(first)[0], group[first]] = ids[first]
+    sums[labels < 0] = -1
+    best = np.argsort(-sums, axis=1, kind="stable")[:, :places]
+    sums, labels = np.take_along_axis(sums, best, axis=1), np.take_along_axis(labels, best, axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scores = np.where(sums > 0, np.log(sums), -np.inf).astype(np.float32)
+    return np.where(np.isfinite(scores), labels, -1), scores

@@ -1,0 +1,245 @@
+"""Training the classifiers of a label tree, level by level, from the root down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.kernels.chunks import gather_rows, pack_chunk
+from longtail.kernels.dcd import hinge_lanes, logistic_lanes
+from longtail.kernels.lanes import LANES
+from longtail.kernels.threads import run_tasks
+from longtail.models.chunked import Chunks, Link, Packed, Plan
+from longtail.partition import LabelTree
+
+EVERY_ROW = np.empty(0, dtype=np.uint16)
+Counter = Callable[[int], None]  # (labels or nodes finished since the last call)
+
+
+@dataclass(frozen=True)
+class Solver:
+    """How the binary problems are solved; see `LabelTreeClassifier`."""
+
+    loss: str
+    C: float
+    positive_weight: float
+    bias: float
+    tol: float
+    max_iter: int
+    threshold: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The training rows, scaled, with what the solver needs of each."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+    norms: np.ndarray  # ‖x‖² + bias²
+    n_features: int
+
+    @property
+    def n(self) -> int:
+        return self.indptr.size - 1
+
+
+def train_chunks(
+    tree: LabelTree,
+    rows: Rows,
+    Y: sp.csr_array,
+    relevance: sp.csr_array | None,
+    solver: Solver,
+    negatives: str,
+    beam: int,
+    links: Sequence[Link],
+    n_jobs: int,
+    done: Counter | None = None,
+) -> Chunks:
+    """Train every chunk of the tree.
+
+    The rows of a chunk are those with a label below it ("tfn"), those that the levels above send there ("man", plus
+    the positives of each child), or both. `relevance` weighs positives: (n_rows, n_labels), rows summing to 1.
+    """
+    X = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n, rows.n_features))
+    ones = np.ones(rows.n, dtype=np.float32)
+    above: sp.csr_array | None = None  # which nodes each row has a label under, at the level above
+    levels: list[list[Packed]] = []
+    for level in range(tree.n_levels + 1):
+        last = level == tree.n_levels
+        places = _places_matrix(tree) if last else tree.membership(level)
+        truth = sp.csc_array(_binary(Y @ places))
+        weights = None if relevance is None else sp.csc_array(_row_shares(relevance @ places))
+        children = _children(tree, level)
+        matched = None if level == 0 else above
+        only_matched: sp.csr_array | None = None
+        if level > 0 and negatives != "tfn":
+            plan = Plan.of([beam] * level, links[:level])
+            nodes, _ = Chunks.join(levels, rows.n_features).search(X, ones, plan, n_jobs)
+            n_above = sum(len(found) for found in levels) - 1  # children are numbered after those of the levels above
+            sent = _matches(np.where(nodes >= 0, nodes - n_above, -1), children.size - 1)
+            only_matched = sent if negatives == "man" else None
+            matched = _binary(sent + above)
+        levels.append(_train_level(rows, truth, weights, children, matched, only_matched, solver, level, n_jobs, done))
+        above = None if last else _binary(Y @ places)
+    return Chunks.join(levels, rows.n_features)
+
+
+def _train_level(
+    rows: Rows,
+    truth: sp.csc_array,
+    weights: sp.csc_array | None,
+    children: np.ndarray,
+    matched: sp.csr_array | None,
+    only_matched: sp.csr_array | None,
+    solver: Solver,
+    level: int,
+    n_jobs: int,
+    done: Counter | None,
+) -> list[Packed]:
+    of_chunk = None if matched is None else sp.csc_array(matched)
+    sent = None if only_matched is None else sp.csc_array(only_matched)
+    widths = np.diff(children)
+    empty = np.diff(truth.indptr) == 0  # children without a row: never predicted
+
+    def solve(chunk: int, starts: range) -> tuple[np.ndarray, np.ndarray]:
+        """Train some children of a chunk, sixteen at a time; return its features and the weights."""
+        low, high = int(children[chunk]), int(children[chunk + 1])
+        members = None if of_chunk is None else _column(of_chunk, chunk)
+        allowed_rows = None if sent is None else _column(sent, chunk)
+        local = _local_rows(rows, members)
+        W = np.zeros((len(starts), local.features.size + 1, LANES), dtype=np.float32)
+        for batch, start in enumerate(starts):
+            labels = range(low + start, min(low + start + LANES, high))
+            _solve(local, members, allowed_rows, truth, weights, labels, solver, level, W[batch])
+        return local.features, W
+
+    def whole(chunk: int) -> Packed:
+        return pack(chunk, *solve(chunk, range(0, int(widths[chunk]), LANES)))
+
+    def pack(chunk: int, features: np.ndarray, W: np.ndarray) -> Packed:
+        found = pack_chunk(W, int(widths[chunk]), solver.threshold)
+        bias = np.where(empty[children[chunk] : children[chunk + 1]], np.float32(-np.inf), found[5])
+        return Packed(features[found[0]], *found[1:5], bias)
+
+    def told(sizes: Sequence[int]) -> Callable[[int, int], None] | None:
+        return None if done is None else lambda finished, total: done(sizes[finished - 1])
+
+    if widths.size >= 4 * n_jobs:
+        return run_tasks(whole, range(widths.size), n_jobs, told(widths.tolist()))
+    # few chunks: their batches of children are the tasks, so that no thread waits long
+    tasks = [(chunk, start) for chunk in range(widths.size) for start in range(0, int(widths[chunk]), LANES)]
+    sizes = [min(LANES, int(widths[chunk]) - start) for chunk, start in tasks]
+    found = run_tasks(lambda task: solve(task[0], range(task[1], task[1] + 1, LANES)), tasks, n_jobs, told(sizes))
+    out = []
+    for chunk in range(widths.size):
+        parts = [part for task, part in zip(tasks, found, strict=True) if task[0] == chunk]
+        features = parts[0][0] if parts else np.empty(0, np.int32)
+        W = np.concatenate([part[1] for part in parts]) if parts else np.zeros((0, 1, LANES), np.float32)
+        out.append(pack(chunk, features, W))
+    return out
+
+
+@dataclass(frozen=True)
+class _Local:
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+    norms: np.ndarray
+    features: np.ndarray
+
+
+def _local_rows(rows: Rows, members: np.ndarray | None) -> _Local:
+    """Return the rows of a chunk over their own features; all rows as they are for the root."""
+    if members is None:
+        features = np.arange(rows.n_features, dtype=np.int32)
+        return _Local(rows.indptr, rows.indices, rows.data, rows.norms, features)
+    position = np.full(rows.n_features, -1, dtype=np.int32)
+    found = gather_rows(rows.indptr, rows.indices, rows.data, members, position)
+    return _Local(*found[:3], rows.norms[members], found[3])
+
+
+def _solve(
+    local: _Local,
+    members: np.ndarray | None,
+    allowed_rows: np.ndarray | None,
+    truth: sp.csc_array,
+    weights: sp.csc_array | None,
+    labels: range,
+    solver: Solver,
+    level: int,
+    W: np.ndarray,
+) -> None:
+    """Train up to sixteen children of one chunk into W."""
+    n = local.indptr.size - 1
+    positive = np.zeros(n, dtype=np.uint16)
+    hinge = solver.loss == "squared_hinge"
+    costs = np.empty((2 if weights is None else n, LANES), dtype=np.float32)
+    costs[:] = solver.C
+    if weights is None:
+        costs[1] *= solver.positive_weight
+    for lane, label in enumerate(labels):
+        where = _column(truth, label)
+        at = where if members is None else np.searchsorted(members, where)
+        positive[at] |= np.uint16(1 << lane)
+        if weights is not None:
+            costs[at, lane] = solver.C * solver.positive_weight * _values(weights, label)
+    allowed = EVERY_ROW
+    if allowed_rows is not None and members is not None:
+        allowed = positive.copy()
+        allowed[np.searchsorted(members, allowed_rows)] = 0xFFFF
+    seed = (solver.seed * 1_000_003 + level * 7_919 + labels.start) % (2**31)
+    rows = (local.indptr, local.indices, local.data, local.norms, positive)
+    ends = (solver.tol, solver.max_iter, seed, W)
+    if hinge:
+        hinge_lanes(*rows, allowed, len(labels), solver.bias, 0.5 / costs, weights is not None, *ends)
+    else:
+        logistic_lanes(*rows, len(labels), solver.bias, costs, *ends)
+
+
+def _children(tree: LabelTree, level: int) -> np.ndarray:
+    """Return the pointers from the chunks of a level to their children (level 0: from the root to the first nodes)."""
+    return np.array([0, tree.n_nodes(0)], dtype=np.int64) if level == 0 else tree.children(level - 1)
+
+
+def _places_matrix(tree: LabelTree) -> sp.csr_array:
+    """Return labels × places."""
+    order = np.argsort(tree.leaf_labels, kind="stable").astype(np.int32)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(tree.leaf_labels, minlength=tree.n_labels))])
+    return sp.csr_array((np.ones(order.size, np.float32), order, indptr), shape=(tree.n_labels, tree.n_places))
+
+
+def _matches(nodes: np.ndarray, n_nodes: int) -> sp.csr_array:
+    """Return the nodes that the search kept for each row, as 0/1 CSR."""
+    keep = nodes >= 0
+    indptr = np.concatenate([[0], np.cumsum(keep.sum(axis=1))])
+    out = sp.csr_array((np.ones(int(indptr[-1]), np.float32), nodes[keep], indptr), shape=(nodes.shape[0], n_nodes))
+    out.sort_indices()
+    return out
+
+
+def _binary(M: sp.csr_array) -> sp.csr_array:
+    out = sp.csr_array(M)
+    out.sum_duplicates()
+    out.data = np.ones_like(out.data, dtype=np.float32)
+    return out
+
+
+def _row_shares(M: sp.csr_array) -> sp.csr_array:
+    out = sp.csr_array(M, dtype=np.float32)
+    out.sum_duplicates()
+    sums = np.asarray(out.sum(axis=1)).ravel()
+    out.data /= np.repeat(np.where(sums > 0, sums, 1), np.diff(out.indptr)).astype(np.float32)
+    return out
+
+
+def _column(M: sp.csc_array, j: int) -> np.ndarray:
+    return M.indices[M.indptr[j] : M.indptr[j + 1]]
+
+
+def _values(M: sp.csc_array, j: int) -> np.ndarray:
+    return M.data[M.indptr[j] : M.indptr[j + 1]]
