@@ -60,9 +60,10 @@ def test_explanations_add_up_to_the_score(data):
     model = OneVsAllClassifier().fit(X, Y)
     top = model.predict_topk(X[[5]], k=3)
     for label, score, found in zip(top.ids[0], top.scores[0], model.explain(X[[5]], top.ids[0]), strict=True):
-        assert sum(w for _, w in found) + model.bias_[label] == pytest.approx(score, abs=1e-5)
-        assert {f for f, _ in found} <= set(X[[5]].indices.tolist())
-        sizes = [abs(w) for _, w in found]
+        assert found.label == label and found.score == pytest.approx(score, abs=1e-5)
+        assert sum(w for _, w in found.features) + found.bias == pytest.approx(found.margin, abs=1e-5)
+        assert {f for f, _ in found.features} <= set(X[[5]].indices.tolist())
+        sizes = [abs(w) for _, w in found.features]
         assert sizes == sorted(sizes, reverse=True)
 
 

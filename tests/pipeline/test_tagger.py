@@ -71,7 +71,7 @@ def test_explanations_name_the_words_and_add_up(topics, tagger):
     facts = tagger.explain(text, k=2)
     json.dumps(facts)
     for found in facts["predicted"]:
-        assert sum(w["weight"] for w in found["words"]) + found["bias"] == pytest.approx(found["score"], abs=1e-4)
+        assert sum(w["weight"] for w in found["words"]) + found["bias"] == pytest.approx(found["margin"], abs=1e-4)
         for word in found["words"]:
             assert word["spans"] and all(text[a:b].lower() == word["word"] for a, b in word["spans"])
     wanted = tagger.labels_[-1]

@@ -181,6 +181,19 @@ def check_probabilities(estimator: XMCEstimator) -> None:
     _require(bool((np.diff(top.scores, axis=1) <= 0).all()), estimator, "probabilities must keep the order")
 
 
+def check_explanations(estimator: XMCEstimator) -> None:
+    """What explains a label adds up to its margin, and its score is the one predicted."""
+    data = _data()
+    estimator.fit(data.X, data.Y)
+    row = sp.csr_array(data.X)[[4]]
+    top = estimator.predict_topk(row, k=3)
+    for label, score, why in zip(top.ids[0], top.scores[0], estimator.explain(row, top.ids[0]), strict=True):
+        total = why.bias + sum(weight for _, weight in why.features)
+        _require(why.label == label, estimator, "an explanation must name its label")
+        _require(abs(total - why.margin) < 1e-4, estimator, "an explanation must add up to the margin")
+        _require(abs(why.score - float(score)) < 1e-3, estimator, "an explanation must give the predicted score")
+
+
 def check_bad_input(estimator: XMCEstimator) -> None:
     """Unusable input is refused in one sentence."""
     data = _data()
@@ -244,6 +257,7 @@ CHECKS: tuple[Check, ...] = (
     check_input_untouched,
     check_save_and_load,
     check_probabilities,
+    check_explanations,
     check_bad_input,
     check_odd_shapes,
     check_learns,

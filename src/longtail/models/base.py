@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -14,9 +15,24 @@ from longtail.data import TopK, binary_hits
 from longtail.errors import DataError, ModelError
 from longtail.models.calibration import Calibration
 from longtail.storage import Part, save_folder
-from longtail.validate import as_labels, as_rows, check_integer, check_same_rows, check_width
+from longtail.validate import as_labels, as_rows, as_sparse, check_integer, check_same_rows, check_width
 
 UNSAVED = ("n_jobs",)  # changes how fast a model is made, never which
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a label scores as it does: `bias` and the `features` add up to `margin`, which makes the score.
+
+    `path` lists the nodes of a tree on the way to the label, from the top: level, node and the node's own margin.
+    """
+
+    label: int
+    score: float
+    margin: float
+    bias: float
+    features: list[tuple[int, float]]  # (feature, contribution), strongest first
+    path: list[dict[str, Any]]
 
 
 class XMCEstimator(BaseEstimator):
@@ -54,6 +70,13 @@ class XMCEstimator(BaseEstimator):
         X = as_rows(X, "X")
         check_width(X, self.n_features_in_)
         return X
+
+    def _one_row(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the feature ids and scaled values of the one row X."""
+        X = as_sparse(self._check_rows(X))
+        if X.shape[0] != 1:
+            raise DataError(f"explain takes one row; got {X.shape[0]}.")
+        return X.indices, X.data * row_scale(X, bool(getattr(self, "normalize", False)))[0]
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "n_labels_"):
@@ -105,6 +128,10 @@ class XMCEstimator(BaseEstimator):
         self.calibration_ = Calibration.fit(top, binary_hits(top, Y), np.diff(Y.indptr))
         return self
 
+    def explain(self, X: Any, labels: Any) -> list[Explanation]:
+        """Return for the one row X, per label, what its score is made of."""
+        raise ModelError(f"{type(self).__name__} cannot explain itself.")
+
     def score(self, X: Any, Y: Any) -> float:
         """Return the share of rows whose first label is right (precision at 1)."""
         Y = as_labels(Y, "Y")
@@ -136,3 +163,18 @@ class XMCEstimator(BaseEstimator):
     def save(self, path: str | Path) -> Path:
         """Write the model to a folder; `longtail.load` reads it back."""
         return save_folder(path, "estimator.v1", self.parts())
+
+
+def row_scale(X: sp.csr_array, normalize: bool) -> np.ndarray:
+    """Return what each row is multiplied with: 1 over its length, or 1 (also for empty rows)."""
+    if not normalize:
+        return np.ones(X.shape[0], dtype=np.float32)
+    squares = sp.csr_array((np.square(X.data, dtype=np.float64), X.indices, X.indptr), shape=X.shape)
+    lengths = np.sqrt(squares.sum(axis=1))
+    return (1.0 / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+
+
+def row_scale_of(values: np.ndarray) -> np.float32:
+    """Return the scale of one row from its values, as `row_scale` gives it."""
+    length = np.sqrt(np.square(values, dtype=np.float64).sum())
+    return np.float32(1.0 / length if length > 0 else 1.0)

@@ -56,6 +56,10 @@ class Plan:
     def n_kept(self) -> int:
         return int(self.widths[-1])
 
+    def first(self, levels: int) -> Plan:
+        """Return the plan for the first levels alone."""
+        return Plan(self.widths[:levels], self.powers[:levels], self.slopes[:levels], self.aboves[:levels])
+
 
 @dataclass(frozen=True)
 class Packed:

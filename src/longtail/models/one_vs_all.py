@@ -13,7 +13,7 @@ from longtail.kernels.dcd import hinge_lanes, logistic_lanes
 from longtail.kernels.lanes import LANES
 from longtail.kernels.score import collect_weights, count_weights, dense_topk, sparse_topk
 from longtail.kernels.threads import Progress, blocks, run_tasks
-from longtail.models.base import XMCEstimator
+from longtail.models.base import Explanation, XMCEstimator, row_scale
 from longtail.storage import Part, pack_csr, unpack_csr
 from longtail.validate import (
     as_sparse,
@@ -167,29 +167,22 @@ class OneVsAllClassifier(XMCEstimator):
         run_tasks(score, blocks(X.shape[0], max(size, 1)), n_jobs)
         return TopK(ids, scores)
 
-    def explain(self, X: Any, labels: Any) -> list[list[tuple[int, float]]]:
-        """Return for the one row X, per label, the features that speak for or against it: (feature, contribution).
-
-        Strongest first. Contributions and the label's bias add up to its score.
-        """
-        X = as_sparse(self._check_rows(X))
-        if X.shape[0] != 1:
-            raise ModelError(f"explain takes one row; got {X.shape[0]}.")
-        values = X.data * row_scale(X, self.normalize)[0]
+    def explain(self, X: Any, labels: Any) -> list[Explanation]:
+        """Return for the one row X, per label, the features that speak for or against it, strongest first."""
+        ids, values = self._one_row(X)
         out = []
         for label in labels:
             found = []
-            for f, x in zip(X.indices, values, strict=True):
+            for f, x in zip(ids, values, strict=True):
                 low, high = self.weights_.indptr[f], self.weights_.indptr[f + 1]
                 at = low + np.searchsorted(self.weights_.indices[low:high], label)
                 if at < high and self.weights_.indices[at] == label:
                     found.append((int(f), float(x * self.weights_.data[at])))
-            out.append(sorted(found, key=lambda pair: -abs(pair[1])))
+            bias = float(self.bias_[label])
+            score = bias + sum(weight for _, weight in found)
+            found.sort(key=lambda pair: -abs(pair[1]))
+            out.append(Explanation(int(label), score, score, bias, found, []))
         return out
-
-    def score_of(self, X: Any, label: int) -> float:
-        """Return the margin of one label for the one row X."""
-        return float(self.bias_[label]) + sum(weight for _, weight in self.explain(X, [label])[0])
 
     def to_part(self) -> Part:
         arrays = {
@@ -214,21 +207,6 @@ class OneVsAllClassifier(XMCEstimator):
         if not model.bias_.shape == model.label_counts_.shape == (model.n_labels_,):
             raise ModelError(f"the model's part '{part.kind}' is inconsistent: its arrays differ in length.")
         return model
-
-
-def row_scale(X: sp.csr_array, normalize: bool) -> np.ndarray:
-    """Return what each row is multiplied with: 1 over its length, or 1 (also for empty rows)."""
-    if not normalize:
-        return np.ones(X.shape[0], dtype=np.float32)
-    squares = sp.csr_array((np.square(X.data, dtype=np.float64), X.indices, X.indptr), shape=X.shape)
-    lengths = np.sqrt(squares.sum(axis=1))
-    return (1.0 / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
-
-
-def row_scale_of(values: np.ndarray) -> np.float32:
-    """Return the scale of one row from its values, as `row_scale` gives it."""
-    length = np.sqrt(np.square(values, dtype=np.float64).sum())
-    return np.float32(1.0 / length if length > 0 else 1.0)
 
 
 def _weights_met(X: sp.csr_array, W: sp.csr_array) -> float:

@@ -71,21 +71,21 @@ def train_chunks(
     levels: list[list[Packed]] = []
     for level in range(tree.n_levels + 1):
         last = level == tree.n_levels
-        places = _places_matrix(tree) if last else tree.membership(level)
-        truth = sp.csc_array(_binary(Y @ places))
-        weights = None if relevance is None else sp.csc_array(_row_shares(relevance @ places))
-        children = _children(tree, level)
+        places = places_matrix(tree) if last else tree.membership(level)
+        truth = sp.csc_array(binary(Y @ places))
+        weights = None if relevance is None else sp.csc_array(row_shares(relevance @ places))
+        children = children_of(tree, level)
         matched = None if level == 0 else above
         only_matched: sp.csr_array | None = None
         if level > 0 and negatives != "tfn":
             plan = Plan.of([beam] * level, links[:level])
             nodes, _ = Chunks.join(levels, rows.n_features).search(X, ones, plan, n_jobs)
             n_above = sum(len(found) for found in levels) - 1  # children are numbered after those of the levels above
-            sent = _matches(np.where(nodes >= 0, nodes - n_above, -1), children.size - 1)
+            sent = matches(np.where(nodes >= 0, nodes - n_above, -1), children.size - 1)
             only_matched = sent if negatives == "man" else None
-            matched = _binary(sent + above)
+            matched = binary(sent + above)
         levels.append(_train_level(rows, truth, weights, children, matched, only_matched, solver, level, n_jobs, done))
-        above = None if last else _binary(Y @ places)
+        above = None if last else binary(Y @ places)
     return Chunks.join(levels, rows.n_features)
 
 
@@ -109,22 +109,22 @@ def _train_level(
     def solve(chunk: int, starts: range) -> tuple[np.ndarray, np.ndarray]:
         """Train some children of a chunk, sixteen at a time; return its features and the weights."""
         low, high = int(children[chunk]), int(children[chunk + 1])
-        members = None if of_chunk is None else _column(of_chunk, chunk)
-        allowed_rows = None if sent is None else _column(sent, chunk)
-        local = _local_rows(rows, members)
+        members = None if of_chunk is None else column(of_chunk, chunk)
+        allowed_rows = None if sent is None else column(sent, chunk)
+        local = local_rows(rows, members)
         W = np.zeros((len(starts), local.features.size + 1, LANES), dtype=np.float32)
         for batch, start in enumerate(starts):
             labels = range(low + start, min(low + start + LANES, high))
-            _solve(local, members, allowed_rows, truth, weights, labels, solver, level, W[batch])
+            solve_lanes(local, members, allowed_rows, truth, weights, labels, solver, level, W[batch])
         return local.features, W
 
     def whole(chunk: int) -> Packed:
         return pack(chunk, *solve(chunk, range(0, int(widths[chunk]), LANES)))
 
     def pack(chunk: int, features: np.ndarray, W: np.ndarray) -> Packed:
-        found = pack_chunk(W, int(widths[chunk]), solver.threshold)
-        bias = np.where(empty[children[chunk] : children[chunk + 1]], np.float32(-np.inf), found[5])
-        return Packed(features[found[0]], *found[1:5], bias)
+        lines, counts, kids, quanta, scales, bias = pack_chunk(W, int(widths[chunk]), solver.threshold)
+        bias = np.where(empty[children[chunk] : children[chunk + 1]], np.float32(-np.inf), bias)
+        return Packed(features[lines], counts, kids, quanta, scales, bias)
 
     def told(sizes: Sequence[int]) -> Callable[[int, int], None] | None:
         return None if done is None else lambda finished, total: done(sizes[finished - 1])
@@ -145,7 +145,7 @@ def _train_level(
 
 
 @dataclass(frozen=True)
-class _Local:
+class Local:
     indptr: np.ndarray
     indices: np.ndarray
     data: np.ndarray
@@ -153,18 +153,18 @@ class _Local:
     features: np.ndarray
 
 
-def _local_rows(rows: Rows, members: np.ndarray | None) -> _Local:
+def local_rows(rows: Rows, members: np.ndarray | None) -> Local:
     """Return the rows of a chunk over their own features; all rows as they are for the root."""
     if members is None:
         features = np.arange(rows.n_features, dtype=np.int32)
-        return _Local(rows.indptr, rows.indices, rows.data, rows.norms, features)
+        return Local(rows.indptr, rows.indices, rows.data, rows.norms, features)
     position = np.full(rows.n_features, -1, dtype=np.int32)
-    found = gather_rows(rows.indptr, rows.indices, rows.data, members, position)
-    return _Local(*found[:3], rows.norms[members], found[3])
+    indptr, indices, data, features = gather_rows(rows.indptr, rows.indices, rows.data, members, position)
+    return Local(indptr, indices, data, rows.norms[members], features)
 
 
-def _solve(
-    local: _Local,
+def solve_lanes(
+    local: Local,
     members: np.ndarray | None,
     allowed_rows: np.ndarray | None,
     truth: sp.csc_array,
@@ -183,11 +183,11 @@ def _solve(
     if weights is None:
         costs[1] *= solver.positive_weight
     for lane, label in enumerate(labels):
-        where = _column(truth, label)
+        where = column(truth, label)
         at = where if members is None else np.searchsorted(members, where)
         positive[at] |= np.uint16(1 << lane)
         if weights is not None:
-            costs[at, lane] = solver.C * solver.positive_weight * _values(weights, label)
+            costs[at, lane] = solver.C * solver.positive_weight * values_of(weights, label)
     allowed = EVERY_ROW
     if allowed_rows is not None and members is not None:
         allowed = positive.copy()
@@ -201,19 +201,19 @@ def _solve(
         logistic_lanes(*rows, len(labels), solver.bias, costs, *ends)
 
 
-def _children(tree: LabelTree, level: int) -> np.ndarray:
+def children_of(tree: LabelTree, level: int) -> np.ndarray:
     """Return the pointers from the chunks of a level to their children (level 0: from the root to the first nodes)."""
     return np.array([0, tree.n_nodes(0)], dtype=np.int64) if level == 0 else tree.children(level - 1)
 
 
-def _places_matrix(tree: LabelTree) -> sp.csr_array:
+def places_matrix(tree: LabelTree) -> sp.csr_array:
     """Return labels × places."""
     order = np.argsort(tree.leaf_labels, kind="stable").astype(np.int32)
     indptr = np.concatenate([[0], np.cumsum(np.bincount(tree.leaf_labels, minlength=tree.n_labels))])
     return sp.csr_array((np.ones(order.size, np.float32), order, indptr), shape=(tree.n_labels, tree.n_places))
 
 
-def _matches(nodes: np.ndarray, n_nodes: int) -> sp.csr_array:
+def matches(nodes: np.ndarray, n_nodes: int) -> sp.csr_array:
     """Return the nodes that the search kept for each row, as 0/1 CSR."""
     keep = nodes >= 0
     indptr = np.concatenate([[0], np.cumsum(keep.sum(axis=1))])
@@ -222,14 +222,14 @@ def _matches(nodes: np.ndarray, n_nodes: int) -> sp.csr_array:
     return out
 
 
-def _binary(M: sp.csr_array) -> sp.csr_array:
+def binary(M: sp.csr_array) -> sp.csr_array:
     out = sp.csr_array(M)
     out.sum_duplicates()
     out.data = np.ones_like(out.data, dtype=np.float32)
     return out
 
 
-def _row_shares(M: sp.csr_array) -> sp.csr_array:
+def row_shares(M: sp.csr_array) -> sp.csr_array:
     out = sp.csr_array(M, dtype=np.float32)
     out.sum_duplicates()
     sums = np.asarray(out.sum(axis=1)).ravel()
@@ -237,9 +237,9 @@ def _row_shares(M: sp.csr_array) -> sp.csr_array:
     return out
 
 
-def _column(M: sp.csc_array, j: int) -> np.ndarray:
+def column(M: sp.csc_array, j: int) -> np.ndarray:
     return M.indices[M.indptr[j] : M.indptr[j + 1]]
 
 
-def _values(M: sp.csc_array, j: int) -> np.ndarray:
+def values_of(M: sp.csc_array, j: int) -> np.ndarray:
     return M.data[M.indptr[j] : M.indptr[j + 1]]

@@ -41,7 +41,8 @@ def build_tree(
     max_leaf : how many labels a leaf may have. As many labels or fewer make one leaf.
     balanced : True divides into halves again and again, so that all leaves have the same size (within one label),
         and then joins neighbouring parts to nodes with `branching` children. False divides every node by k-means into
-        up to `branching` clusters of any size: truer to the data, less even.
+        about `branching` clusters of any size (a large node into more): truer to the data, less even. Leaves then
+        have a quarter of `max_leaf` labels on average.
     max_iter : how often, at most, the labels of a node are divided anew.
     sample : a node with more labels finds its centres on this many, drawn at random, before all its labels are
         divided; None for all. Memory and time for the upper levels depend on it.
@@ -88,7 +89,7 @@ def build_tree(
             parts = np.array_split(rest, -(-rest.size // max_leaf))
             leaves += parts
             below = collapsed_paths(np.arange(len(parts)), len(parts), branching).tolist()
-            ways += [(branching, *way) for way in below]
+            ways += [(1 + max(way[0] for way in ways), *way) for way in below]
         paths = np.zeros((len(ways), max(1, *map(len, ways))), dtype=np.int64)
         for path, way in zip(paths, ways, strict=True):
             path[: len(way)] = way

@@ -1,4 +1,4 @@
-"""Unbalanced clustering: every node is divided by k-means into clusters of any size, until they are small enough."""
+"""Unbalanced clustering: every node is divided by k-means into clusters of any size."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from longtail.kernels.lloyd import cluster_rows, cluster_rows_plain, move_rows, 
 from longtail.kernels.threads import Progress, blocks, run_tasks
 from longtail.partition.halving import balanced_leaves
 from longtail.partition.nodes import BLOCK, WORTH_SHARING, Place, in_blocks, run_nodes, some_of
-from longtail.partition.paths import collapsed_paths
 from longtail.partition.vectors import Vectors
 
-EXTRA_LEVELS = 4  # levels allowed beyond those that clusters of even size would need
+ROOM = 4  # how much larger than the mean leaf the largest may be
 
 Leaf = tuple[tuple[int, ...], np.ndarray]  # the way from the root, and the labels
 
@@ -31,41 +30,45 @@ def wide_leaves(
     n_jobs: int,
     progress: Progress | None = None,
 ) -> list[Leaf]:
-    """Return leaves of at most `max_leaf` labels; their ways from the root differ in length.
+    """Return leaves of at most `max_leaf` labels, on average a quarter of that, all equally far from the root.
 
-    Where k-means keeps splitting off a few labels from one large cluster, the tree would grow without end: a cluster
-    that is still too large some levels below the usual depth is divided into even parts instead.
+    k-means finds clusters of very different sizes; aiming at a quarter leaves room for the large ones, and few have to
+    be halved. The number of levels is the smallest that `branching` allows, and every node is divided into as many
+    clusters as its own size calls for, so that small nodes do not fall apart into leaves of one label.
     """
-    even = math.ceil(math.log(max(members.size / max_leaf, 1)) / math.log(branching) - 1e-9)
-    deepest = even + EXTRA_LEVELS
+    target = max(1.0, max_leaf / ROOM)
+    depth = max(1, math.ceil(math.log(max(members.size / target, 1)) / math.log(branching) - 1e-9))
     nodes: list[Leaf] = [((), members)]
-    leaves: list[Leaf] = []
-    total, settled = members.size, 0
-    while nodes:
-        ready = [node for node in nodes if node[1].size <= max_leaf]
-        nodes = [node for node in nodes if node[1].size > max_leaf]
-        leaves += ready
-        settled += sum(labels.size for _, labels in ready)
-        if progress is not None:
-            progress(settled, total)
+    for level in range(depth):
+        left = depth - level
 
-        def divide(i: int, jobs: int, nodes: list[Leaf] = nodes) -> list[Leaf]:
+        def divide(i: int, jobs: int, nodes: list[Leaf] = nodes, left: int = left) -> list[Leaf]:
             way, labels = nodes[i]
             here = Place(place.seed, (*place.way, *way))
-            if len(way) >= deepest:
-                depth = math.ceil(math.log2(labels.size / max_leaf))
-                parts = balanced_leaves(
-                    vectors, labels, depth, max_iter=max_iter, sample=sample, place=here, n_jobs=jobs
-                )
-                codes = np.flatnonzero([part.size for part in parts])
-                ways = collapsed_paths(codes, len(parts), branching).tolist()
-                return [((*way, *more), parts[code]) for more, code in zip(ways, codes, strict=True)]
-            clusters = divide_node(vectors, labels, branching, max_iter, sample, here, jobs)
-            return [((*way, c), part) for c, part in enumerate(clusters)]
+            k = round((labels.size / target) ** (1 / left))
+            parts = divide_node(vectors, labels, k, max_iter, sample, here, jobs) if k > 1 else [labels]
+            if left == 1:
+                found = [halved(vectors, part, max_leaf, max_iter, sample, here, jobs) for part in parts]
+                parts = [small for several in found for small in several]
+            return [((*way, c), part) for c, part in enumerate(parts)]
 
         divided = run_nodes(divide, [labels.size for _, labels in nodes], n_jobs)
         nodes = [child for children in divided for child in children]
-    return leaves
+        if progress is not None:
+            progress(level + 1, depth)
+    return nodes
+
+
+def halved(
+    vectors: Vectors, labels: np.ndarray, max_leaf: int, max_iter: int, sample: int | None, place: Place, n_jobs: int
+) -> list[np.ndarray]:
+    """Return a cluster whole, or halved until its parts have at most `max_leaf` labels."""
+    if labels.size <= max_leaf:
+        return [labels]
+    depth = math.ceil(math.log2(labels.size / max_leaf))
+    here = Place(place.seed, (*place.way, int(labels[0])))
+    parts = balanced_leaves(vectors, labels, depth, max_iter=max_iter, sample=sample, place=here, n_jobs=n_jobs)
+    return [part for part in parts if part.size]
 
 
 def divide_node(

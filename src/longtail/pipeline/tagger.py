@@ -212,40 +212,44 @@ class Tagger(BaseEstimator):
     def explain(self, text: str, k: int = 5, labels: Sequence[str] | None = None) -> dict[str, Any]:
         """Return why the k best labels (or the given ones) came, as facts: the words for and against each.
 
-        Word weights and the bias of a label add up to its score.
+        Word weights and the bias of a label add up to its margin; from the margins of the label and of the nodes on its
+        path, where the model has a tree, comes its score.
         """
         if not isinstance(text, str):
             raise DataError(f"explain takes one text; got {type(text).__name__}.")
         X = self.rows([text])
         if self.features_ is None or not hasattr(self.features_, "locate"):
             raise ModelError("only a Tagger that reads words can explain itself by words.")
-        if not hasattr(self.model_, "explain"):
-            raise ModelError(f"{type(self.model_).__name__} cannot explain itself.")
-        top = self._chosen_labels(X, k, labels)
-        tags = self.name_tags(top)[0]
+        wanted = self._label_numbers(labels) if labels is not None else None
+        if wanted is None:
+            top = self.model_.predict_topk(X, k=check_integer("k", k, low=1))
+            wanted = [int(label) for label in top.ids[0] if label >= 0]
+        found = self.model_.explain(X, wanted)
+        tags = self.name_tags(TopK(np.array([wanted]), np.array([[e.score for e in found]])))[0] if wanted else []
         words = self.features_.feature_names()
         spans: dict[int, list[list[int]]] = {}
         for start, end, column in self.features_.locate(text):
             spans.setdefault(int(column), []).append([int(start), int(end)])
         out = []
-        for tag, found in zip(tags, self.model_.explain(X, [int(i) for i in top.ids[0] if i >= 0]), strict=True):
-            weights = [{"word": words[f], "weight": w, "spans": spans.get(f, [])} for f, w in found]
-            bias = tag.score - sum(w for _, w in found)
-            out.append({**tag._asdict(), "bias": bias, "words": weights})
+        for tag, why in zip(tags, found, strict=True):
+            weights = [{"word": words[f], "weight": w, "spans": spans.get(f, [])} for f, w in why.features]
+            path = [{**step, "typical": self._typical(step.pop("labels"))} for step in why.path]
+            out.append({**tag._asdict(), "margin": why.margin, "bias": why.bias, "words": weights, "path": path})
         return {"text": text, "predicted": out}
 
-    def _chosen_labels(self, X: Any, k: int, labels: Sequence[str] | None) -> TopK:
-        if labels is None:
-            return self.model_.predict_topk(X, k=check_integer("k", k, low=1))
+    def _label_numbers(self, labels: Sequence[str]) -> list[int]:
         where = {name: i for i, name in enumerate(self.labels_)}
         for name in labels:
             if name not in where:
                 raise ParameterError(f"label must be one the model knows; got {name!r}.{near(name, self.labels_)}")
             if self.model_.label_counts_[where[name]] == 0:
                 raise ParameterError(f"label {name!r} has no training row, so there is nothing to explain.")
-        wanted = [where[name] for name in labels]
-        scores = [self.model_.score_of(X, label) for label in wanted]
-        return TopK(np.array([wanted]), np.array([scores]))
+        return [where[name] for name in labels]
+
+    def _typical(self, labels: np.ndarray, n: int = 3) -> list[str]:
+        """Return the names of the most frequent of some labels."""
+        order = np.argsort(-self.model_.label_counts_[labels], kind="stable")[:n]
+        return [self.labels_[i] for i in labels[order]]
 
     def save(self, path: str | Path) -> Path:
         """Write the tagger to a folder; `longtail.load` reads it back."""

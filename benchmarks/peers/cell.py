@@ -1,0 +1,108 @@
+"""One cell of the comparison: a method on a data set, trained, saved, loaded and predicted with, in own processes."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from longtail.data import TopK
+from longtail.metrics import ndcg_at_k, precision_at_k, propensities, psp_at_k
+from peers.methods import Method
+from peers.prepare import read_labels
+
+BENCHMARKS = Path(__file__).resolve().parent.parent
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS", "NUMBA_NUM_THREADS"
+)  # fmt: skip
+KS = (1, 3, 5)
+
+
+class CellError(Exception):
+    """A measurement that ended without numbers; `status` says how."""
+
+    def __init__(self, status: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def measure(
+    method: Method, python: Path, data: Path, folder: Path, seed: int, threads: int, timeout: float
+) -> dict[str, Any]:
+    """Return the facts of one cell: times, memory, size and accuracy."""
+    load_average = round(os.getloadavg()[0], 2)
+    at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    end = time.monotonic() + timeout
+    spec_file = _spec(method, data, folder, seed, threads)
+    try:
+        trained = _work("train", spec_file, python, threads, timeout, end)
+        predicted = _work("predict", spec_file, python, threads, timeout, end)
+        with np.load(folder / "top.npz") as file:
+            top = TopK(file["ids"], file["scores"])
+    finally:
+        shutil.rmtree(folder / "model", ignore_errors=True)
+    best = {
+        name: min(variant[name] for variant in predicted["variants"].values())
+        for name in ("batch_us_per_row", "single_p50_us", "single_p99_us")
+    }
+    return {"at": at, "load_average": load_average, **trained, **predicted, **best, "accuracy": accuracy(data, top)}
+
+
+def rehearse(method: Method, python: Path, data: Path, folder: Path, threads: int, timeout: float) -> None:
+    """Run a method on a few rows, so that nothing is compiled while it is measured."""
+    spec_file = _spec(method, data, folder, 0, threads)
+    _work("rehearse", spec_file, python, threads, timeout, time.monotonic() + timeout)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def accuracy(data: Path, top: TopK) -> dict[str, float]:
+    """Return the metrics in percent; labels that only test rows have count as rare as can be."""
+    Y, Y_train = read_labels(data, "test"), read_labels(data, "train")
+    counts = np.zeros(Y.shape[1], dtype=np.int64)
+    counts[: Y_train.shape[1]] = np.bincount(Y_train.indices, minlength=Y_train.shape[1])
+    propensity = propensities(counts, n_rows=Y_train.shape[0])
+    found = {f"p@{k}": precision_at_k(Y, top, k=k) for k in KS}
+    found |= {f"psp@{k}": psp_at_k(Y, top, propensity, k=k) for k in KS}
+    found["ndcg@5"] = ndcg_at_k(Y, top, k=5)
+    return {name: round(100 * value, 4) for name, value in found.items()}
+
+
+def _spec(method: Method, data: Path, folder: Path, seed: int, threads: int) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    spec = {
+        "library": method.library,
+        "params": method.params,
+        "threads": threads,
+        "seed": seed,
+        "data": str(data),
+        "model": str(folder / "model"),
+    }
+    spec_file = folder / "spec.json"
+    spec_file.write_text(json.dumps(spec))
+    return spec_file
+
+
+def _work(task: str, spec_file: Path, python: Path, threads: int, timeout: float, end: float) -> dict[str, Any]:
+    variables = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads)), "PYTHONNOUSERSITE": "1"}
+    command = [str(python), "-m", "peers.worker", task, str(spec_file)]
+    log = spec_file.parent / f"{task}.log"
+    with log.open("w") as out:
+        try:
+            done = subprocess.run(
+                command, cwd=BENCHMARKS, env=variables, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                timeout=max(end - time.monotonic(), 1.0),
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise CellError("timeout", f"not finished after {timeout:g} s, in {task}") from None
+    if done.returncode:
+        lines = log.read_text(errors="replace").strip().splitlines() or [f"exit status {done.returncode}"]
+        raise CellError("failed", f"{task}: {lines[-1][:300]}")
+    return json.loads((spec_file.parent / f"{task}.json").read_text())

@@ -1,0 +1,226 @@
+"""longtail's label tree beside PECOS, Omikuji and napkinXC: accuracy, time, memory and size, in one run on one machine.
+
+    python benchmarks/tree_vs_peers.py --data FOLDER
+
+FOLDER holds `eurlex-4k` (XMC text), `eurlex57k`, `yso-titles` and `pubmed-mesh` (JSONL); default LONGTAIL_DATA. All
+methods get the same rows. Each peer is installed into an environment of its own under the work folder (this needs
+pip and a package index), and each measurement is a process of its own, one at a time, on the same number of cores.
+Repeats take turns between methods, each with the next seed; a library without a seed draws anew every time.
+
+What is measured:
+
+- train: seconds of the library's training call with the data in memory, and the CPU seconds it used; longtail's
+  kernels are compiled before (their loading is given as `warm_seconds`);
+- batch: microseconds per row for all test rows, top 5, median of three passes; Omikuji takes one row a call. Where a
+  library can hold its model in several ways (PECOS: two layouts; Omikuji: sparse or denser weights, one or more
+  threads) the fastest way counts for each time;
+- one row: 500 test rows one by one on one thread, top 5, the row already in the form the library takes;
+- model: bytes on disk after the library's own save; load: seconds to read it back;
+- peak: the most resident memory of the training process, and what it held just before training.
+
+The file of results is written after every measurement; `--resume` takes up a run where it ended.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from peers.cell import CellError, measure, rehearse
+from peers.environments import InstallError, environment, versions
+from peers.methods import METHODS
+from peers.prepare import DATA_SETS, prepare
+from peers.summary import ratios, summarise, verdicts
+from peers.tables import console, show
+from peers.worker import K
+
+Facts = dict[str, Any]
+OUR_PACKAGES = ("longtail", "numpy", "scipy", "scikit-learn", "numba")
+PEER_PACKAGES = ("libpecos", "omikuji", "napkinxc", "numpy", "scipy", "scikit-learn")
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    default = os.environ.get("LONGTAIL_DATA")
+    parser.add_argument("--data", type=Path, default=default, required=default is None, help="default LONGTAIL_DATA")
+    parser.add_argument("--only", nargs="+", choices=list(DATA_SETS), default=list(DATA_SETS), help="data sets")
+    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2], help="repeat i uses seed i, in turn")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--once-above", type=float, default=900, metavar="SECONDS",
+                        help="a method whose training took longer than this is not repeated")  # fmt: skip
+    parser.add_argument("--timeout", type=float, default=1800, metavar="SECONDS", help="per measurement")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "tree_vs_peers.json")
+    parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "longtail-tree-vs-peers",
+                        help="folder for prepared data, environments and models")  # fmt: skip
+    parser.add_argument("--resume", action="store_true", help="keep the measurements of the output file")
+    parser.add_argument("--redo", nargs="+", choices=list(METHODS), default=[], help="with --resume: not of these")
+    args = parser.parse_args()
+    args.work, args.output = args.work.resolve(), args.output.resolve()
+    return args
+
+
+def main() -> None:
+    args = options()
+    out = console()
+    facts = opening(args)
+    folders: dict[str, Path] = {}
+    for name in args.only:
+        try:
+            folders[name], facts["data"][name] = prepare(name, args.data, args.work)
+        except FileNotFoundError as error:
+            out.print(f"{name} is left out: {error}", style="red")
+    pythons = install(args, facts)
+    rehearsed: set[str] = set()
+    for name, folder in folders.items():
+        for repeat in range(args.repeats):
+            # another method begins each time, so that none always stands behind the same one
+            turn = repeat % len(args.methods)
+            for method in args.methods[turn:] + args.methods[:turn]:
+                if not to_do(facts["runs"], name, method, repeat, args):
+                    continue
+                run = one_cell(method, pythons.get(METHODS[method].library), folder, repeat, rehearsed, facts, args)
+                facts["runs"] = [r for r in facts["runs"] if _key(r) != (name, method, repeat)]
+                facts["runs"].append({"data": name, "method": method, "repeat": repeat, **run})
+                out.print(line(facts["runs"][-1]), markup=False, highlight=False)
+                write(facts, args.output)
+    write(facts, args.output)
+    show(facts, out)
+    out.print(f"\nwritten to {args.output.name}")
+
+
+def opening(args: argparse.Namespace) -> Facts:
+    """Return the facts before the first measurement; with --resume, those of the last run."""
+    settings = {"threads": args.threads, "k": K}
+    runs: list[Facts] = []
+    data: Facts = {}
+    peers: Facts = {}
+    if args.resume and args.output.exists():
+        before = json.loads(args.output.read_text())
+        if before["settings"] != settings:
+            sys.exit(f"--resume needs the settings of the file, {before['settings']}; got {settings}.")
+        runs, data, peers = before["runs"], before["data"], before["versions"]["peers"]
+        runs = [run for run in runs if run["method"] not in args.redo]
+    return {
+        "command": command(args),
+        "machine": {
+            "cores": os.cpu_count(),
+            "system": platform.system(),
+            "architecture": platform.machine(),
+            "processor": processor(),
+        },
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in OUR_PACKAGES},
+            "peers": peers,
+        },
+        "settings": settings,
+        "data": data,
+        "methods": {name: {"title": m.title, "about": m.about, "params": m.params} for name, m in METHODS.items()},
+        "runs": runs,
+    }
+
+
+def install(args: argparse.Namespace, facts: Facts) -> dict[str, Path | str]:
+    """Return the interpreter of every library, or the reason why there is none."""
+    found: dict[str, Path | str] = {}
+    for library in dict.fromkeys(METHODS[name].library for name in args.methods):
+        try:
+            python = environment(library, args.work)
+            found[library] = python
+            if library != "longtail":
+                facts["versions"]["peers"][library] = versions(python, PEER_PACKAGES)
+        except InstallError as error:
+            found[library] = clean(str(error), args)
+            print(f"{library} cannot be installed: {found[library]}", flush=True)
+    return found
+
+
+def one_cell(
+    method: str, python: Path | str | None, data: Path, repeat: int, rehearsed: set[str], facts: Facts,
+    args: argparse.Namespace,
+) -> Facts:  # fmt: skip
+    seed = args.seeds[repeat % len(args.seeds)]
+    if not isinstance(python, Path):
+        return {"seed": seed, "status": "not installed", "message": str(python)}
+    folder = args.work / "cells" / f"{data.name}-{method}-{repeat}"
+    try:
+        if METHODS[method].ours and method not in rehearsed:
+            rehearse(METHODS[method], python, data, folder, args.threads, args.timeout)
+            rehearsed.add(method)
+        found = measure(METHODS[method], python, data, folder, seed, args.threads, args.timeout)
+    except CellError as error:
+        return {"seed": seed, "status": error.status, "message": clean(str(error), args)}
+    return {"seed": seed, "status": "ok", **found}
+
+
+def to_do(runs: list[Facts], data: str, method: str, repeat: int, args: argparse.Namespace) -> bool:
+    """Say whether a cell is still to be measured: not if it has been, nor if the method was too slow or failed."""
+    before = [run for run in runs if (run["data"], run["method"]) == (data, method)]
+    if any(run["repeat"] == repeat and run["status"] == "ok" for run in before):
+        return False
+    earlier = [run for run in before if run["repeat"] < repeat]
+    return all(run["status"] == "ok" and run["train_seconds"] <= args.once_above for run in earlier)
+
+
+def line(run: Facts) -> str:
+    head = f"{run['data']}, {METHODS[run['method']].title}, repeat {run['repeat']}"
+    if run["status"] != "ok":
+        return f"{head}: {run['status']}: {run['message']}"
+    scores = "/".join(f"{run['accuracy'][f'p@{k}']:.2f}" for k in (1, 3, 5))
+    return (
+        f"{head}: P@1/3/5 {scores}, train {run['train_seconds']:.1f} s (CPU {run['train_cpu_seconds']:.1f}), "
+        f"batch {run['batch_us_per_row']:.0f} µs, one row {run['single_p50_us']:.0f} µs, "
+        f"{run['model_bytes'] / 1e6:.1f} MB, peak {run['peak_bytes'] / 1e6:.0f} MB"
+    )
+
+
+def write(facts: Facts, output: Path) -> None:
+    """Write everything found so far, all or nothing."""
+    facts["summary"] = summarise(facts["runs"])
+    facts["ratios"] = {data: ratios(methods) for data, methods in facts["summary"].items()}
+    facts["verdicts"] = verdicts(facts["summary"])
+    output.parent.mkdir(parents=True, exist_ok=True)
+    part = output.with_suffix(".part")
+    part.write_text(json.dumps(facts, indent=1) + "\n")
+    part.replace(output)
+
+
+def command(args: argparse.Namespace) -> str:
+    """Return the command without paths of this machine."""
+    words = ["python benchmarks/tree_vs_peers.py --data FOLDER"]
+    words += [f"--only {' '.join(args.only)}"] if args.only != list(DATA_SETS) else []
+    words += [f"--methods {' '.join(args.methods)}"] if args.methods != list(METHODS) else []
+    words.append(f"--seeds {' '.join(map(str, args.seeds))} --repeats {args.repeats} --threads {args.threads}")
+    words += ["--resume"] if args.resume else []
+    words += [f"--redo {' '.join(args.redo)}"] if args.redo else []
+    return " ".join(words)
+
+
+def processor() -> str:
+    file = Path("/proc/cpuinfo")
+    names = file.read_text().splitlines() if file.exists() else []
+    return next((name.partition(":")[2].strip() for name in names if name.startswith("model name")), "")
+
+
+def clean(message: str, args: argparse.Namespace) -> str:
+    """Return a message without the folders of this machine."""
+    for folder, name in ((args.work, "WORK"), (args.data, "DATA"), (Path(sys.prefix), "PYTHON"), (Path.home(), "~")):
+        message = message.replace(str(folder), name)
+    return message
+
+
+def _key(run: Facts) -> tuple[str, str, int]:
+    return run["data"], run["method"], run["repeat"]
+
+
+if __name__ == "__main__":
+    main()
