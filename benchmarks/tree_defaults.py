@@ -2,8 +2,9 @@
 
     python benchmarks/tree_defaults.py --data FOLDER
 
-FOLDER holds `eurlex-4k`, `eurlex57k`, `pubmed-mesh` and `yso-titles`; LONGTAIL_DATA is its default. A fifth of every train
-set is held out. Each line changes one thing against the default. CPU seconds, not wall time: the machine may be shared.
+FOLDER holds `eurlex-4k`, `eurlex57k`, `pubmed-mesh` and `yso-titles`; LONGTAIL_DATA is its default. A fifth of every
+train set is held out. Each line changes one thing against the default. CPU seconds, not wall time: the machine may be
+shared.
 """
 
 from __future__ import annotations

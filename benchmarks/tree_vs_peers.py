@@ -16,7 +16,9 @@ What is measured:
   threads) the fastest way counts for each time;
 - one row: 500 test rows one by one on one thread, top 5, the row already in the form the library takes;
 - model: bytes on disk after the library's own save; load: seconds to read it back;
-- peak: the most resident memory of the training process, and what it held just before training.
+- peak: the most resident memory of the training process; added: by how much training raised it.
+
+`others_cores` of a run is how many cores other programs used meanwhile.
 
 The file of results is written after every measurement; `--resume` takes up a run where it ended.
 """
@@ -27,6 +29,7 @@ import argparse
 import json
 import os
 import platform
+import signal
 import sys
 import tempfile
 from importlib.metadata import version
@@ -70,6 +73,7 @@ def options() -> argparse.Namespace:
 
 def main() -> None:
     args = options()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the measurement under way is ended too
     out = console()
     facts = opening(args)
     folders: dict[str, Path] = {}
@@ -90,7 +94,7 @@ def main() -> None:
                 run = one_cell(method, pythons.get(METHODS[method].library), folder, repeat, rehearsed, facts, args)
                 facts["runs"] = [r for r in facts["runs"] if _key(r) != (name, method, repeat)]
                 facts["runs"].append({"data": name, "method": method, "repeat": repeat, **run})
-                out.print(line(facts["runs"][-1]), markup=False, highlight=False)
+                print(line(facts["runs"][-1]), flush=True)
                 write(facts, args.output)
     write(facts, args.output)
     show(facts, out)

@@ -22,8 +22,8 @@ def read_part(folder: Path, part: str) -> tuple[Any, Any]:
     np, sp = importlib.import_module("numpy"), importlib.import_module("scipy.sparse")
     with np.load(folder / f"{part}.npz") as file:
         X, Y = (
-            sp.csr_matrix((file[f"{name}_data"], file[f"{name}_indices"], file[f"{name}_indptr"]), file[f"{name}_shape"])
-            for name in ("X", "Y")
+            sp.csr_matrix((file[f"{m}_data"], file[f"{m}_indices"], file[f"{m}_indptr"]), file[f"{m}_shape"])
+            for m in ("X", "Y")
         )
     return X, Y
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import resource
 import shutil
 import subprocess
 import time
@@ -37,13 +38,14 @@ def measure(
     method: Method, python: Path, data: Path, folder: Path, seed: int, threads: int, timeout: float
 ) -> dict[str, Any]:
     """Return the facts of one cell: times, memory, size and accuracy."""
-    load_average = round(os.getloadavg()[0], 2)
     at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     end = time.monotonic() + timeout
     spec_file = _spec(method, data, folder, seed, threads)
+    others = Others()
     try:
         trained = _work("train", spec_file, python, threads, timeout, end)
         predicted = _work("predict", spec_file, python, threads, timeout, end)
+        busy = others.cores()
         with np.load(folder / "top.npz") as file:
             top = TopK(file["ids"], file["scores"])
     finally:
@@ -52,7 +54,31 @@ def measure(
         name: min(variant[name] for variant in predicted["variants"].values())
         for name in ("batch_us_per_row", "single_p50_us", "single_p99_us")
     }
-    return {"at": at, "load_average": load_average, **trained, **predicted, **best, "accuracy": accuracy(data, top)}
+    return {"at": at, "others_cores": busy, **trained, **predicted, **best, "accuracy": accuracy(data, top)}
+
+
+class Others:
+    """How many cores other programs keep busy from now on: times of a busy machine say little."""
+
+    def __init__(self) -> None:
+        self.started = time.monotonic()
+        self.before = self._others()
+
+    @staticmethod
+    def _others() -> float | None:
+        """Return the CPU seconds of this machine so far, without those of this program's children."""
+        file = Path("/proc/stat")
+        if not file.exists():
+            return None
+        user, nice, system, *_ = (int(word) for word in file.read_text().split("\n", 1)[0].split()[1:])
+        own = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return (user + nice + system) / os.sysconf("SC_CLK_TCK") - own.ru_utime - own.ru_stime
+
+    def cores(self) -> float | None:
+        after = self._others()
+        if after is None or self.before is None:
+            return None
+        return round(max(after - self.before, 0.0) / (time.monotonic() - self.started), 2)
 
 
 def rehearse(method: Method, python: Path, data: Path, folder: Path, threads: int, timeout: float) -> None:

@@ -13,6 +13,7 @@ from peers.methods import METHODS
 from peers.summary import ratios
 
 WIDTH = 140  # letters, where the output is not a terminal
+QUIET = 0.2  # cores that other programs may use before times are called rough
 Facts = dict[str, Any]
 ACCURACY = ("p@1", "p@3", "p@5", "ndcg@5", "psp@1", "psp@3", "psp@5")
 # heading, value, format; less is better in all
@@ -24,7 +25,7 @@ COSTS: list[tuple[str, Callable[[Facts], float], str]] = [
     ("p99 µs", lambda f: f["single_p99_us"], ",.0f"),
     ("model MB", lambda f: f["model_bytes"] / 1e6, ",.2f"),
     ("peak MB", lambda f: f["peak_bytes"] / 1e6, ",.0f"),
-    ("of it in training", lambda f: (f["peak_bytes"] - f["before_training_bytes"]) / 1e6, ",.0f"),
+    ("added in training", lambda f: f["added_bytes"] / 1e6, ",.0f"),
     ("load s", lambda f: f["load_seconds"], ",.3f"),
 ]
 
@@ -47,6 +48,9 @@ def show(facts: Facts, out: Console) -> None:
             if found["status"] != "ok":
                 out.print(f"{METHODS[method].title}: {found['status']} ({found['message']})", style="red", markup=False)
         _ratios(methods, out)
+        busy = [found["others_cores"] for found in ended.values() if found["others_cores"] is not None]
+        if busy and max(busy) > QUIET:
+            out.print(f"Other programs used up to {max(busy):.1f} cores meanwhile: times are rough.", style="red")
     _goals(facts["verdicts"], out)
 
 

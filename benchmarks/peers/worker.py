@@ -83,6 +83,7 @@ def train(method: Adapter, data: Path, model: Path, started: float) -> dict[str,
         "peak_bytes": max(peak, peak_before),
         "peak_in_training_bytes": peak if anew else None,
         "before_training_bytes": before,
+        "added_bytes": (peak if anew else max(peak, peak_before)) - before,
         "model_bytes": folder_bytes(model),
     }
 
@@ -104,7 +105,7 @@ def predict(method: Adapter, data: Path, model: Path, out: Path) -> dict[str, An
             seconds, found = timed(method.batch, batch_rows, K)
             passes.append(seconds)
         if variant == method.variants[0]:
-            facts["load_seconds"], facts["loaded_bytes"] = load_seconds, memory("VmRSS")
+            facts["load_seconds"] = load_seconds
             write_top(np, method.pairs(found), out)
         del found
         one = method.one(K)
@@ -117,7 +118,6 @@ def predict(method: Adapter, data: Path, model: Path, out: Path) -> dict[str, An
             "single_p50_us": 1e6 * float(np.percentile(times, 50)),
             "single_p99_us": 1e6 * float(np.percentile(times, 99)),
         }
-    facts["predict_peak_bytes"] = memory("VmHWM")
     return facts
 
 

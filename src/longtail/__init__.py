@@ -14,12 +14,15 @@ if TYPE_CHECKING:
     from longtail import checks, data, features, metrics
     from longtail.data import Dataset, TopK
     from longtail.features import EncoderFeatures, TfidfFeatures
-    from longtail.models import OneVsAllClassifier
+    from longtail.models import LabelTreeClassifier, OneVsAllClassifier
+    from longtail.partition import LabelTree
     from longtail.pipeline import Tagger, load
 
 _HOMES = {
     "Dataset": "longtail.data",
     "EncoderFeatures": "longtail.features",
+    "LabelTree": "longtail.partition",
+    "LabelTreeClassifier": "longtail.models",
     "OneVsAllClassifier": "longtail.models",
     "Tagger": "longtail.pipeline",
     "TfidfFeatures": "longtail.features",
@@ -31,6 +34,8 @@ _ROOMS = ("checks", "data", "features", "metrics")
 __all__ = [
     "Dataset",
     "EncoderFeatures",
+    "LabelTree",
+    "LabelTreeClassifier",
     "OneVsAllClassifier",
     "Tagger",
     "TfidfFeatures",

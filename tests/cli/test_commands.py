@@ -39,7 +39,7 @@ def run(capfd):
 
 def test_train_says_what_it_did_and_where_the_result_is(files, run):
     out = run("train", files / "train.jsonl", "-o", files / "m2", "--seed", 1)
-    assert "Trained ova on 240 texts with 10 labels" in out and "held-out" in out and str(files / "m2") in out
+    assert "Trained tree on 240 texts with 10 labels" in out and "held-out" in out and str(files / "m2") in out
     facts = json.loads(run("train", files / "train.jsonl", "-o", files / "m3", "--calibrate", 0, "--json"))
     assert facts["trained_rows"] == 240 and facts["calibrated"] is False
     assert run("train", files / "train.jsonl", "-o", files / "m4", "--loss", "logistic", "--C", 5, "--ngrams", 2)

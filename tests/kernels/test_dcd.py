@@ -74,8 +74,8 @@ def test_costs_per_row_equal_costs_per_class():
     found = []
     for diagonal, flag in ((per_row, True), (per_class, False)):
         W = np.zeros((X.shape[1] + 1, 16), np.float32)
-        rows = (X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, norms, bits, EVERY_ROW, 16, 1.0, diagonal, flag)
-        hinge_lanes(*rows, 1e-4, 2000, 1, W)
+        rows = (X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, norms, bits)
+        hinge_lanes(*rows, EVERY_ROW, 16, 1.0, diagonal, flag, 1e-4, 2000, 1, W)
         found.append(W)
     assert np.array_equal(*found)
 

@@ -9,6 +9,8 @@ def test_public_names():
     assert lt.__all__ == [
         "Dataset",
         "EncoderFeatures",
+        "LabelTree",
+        "LabelTreeClassifier",
         "OneVsAllClassifier",
         "Tagger",
         "TfidfFeatures",

@@ -194,6 +194,23 @@ def check_explanations(estimator: XMCEstimator) -> None:
         _require(abs(why.score - float(score)) < 1e-3, estimator, "an explanation must give the predicted score")
 
 
+def check_allow_and_deny(estimator: XMCEstimator) -> None:
+    """Only allowed labels are predicted; those denied make room for the next best."""
+    data = _data()
+    estimator.fit(data.X, data.Y)
+    free = estimator.predict_topk(data.X, k=3)
+    few = [2, 5, 11]
+    only = estimator.predict_topk(data.X, k=3, allow=few)
+    _require(set(np.unique(only.ids)) <= {-1, *few}, estimator, "only allowed labels may be predicted")
+    _require(bool((only.ids[:, 0] >= 0).all()), estimator, "an allowed label must be predicted for every row")
+    denied = int(free.ids[0, 0])
+    without = estimator.predict_topk(data.X, k=2, deny=[denied])
+    _require(denied not in without.ids, estimator, "a denied label must not be predicted")
+    _require(without.ids[0, 0] == free.ids[0, 1], estimator, "the next best label must move up")
+    _refuses(estimator, lambda: estimator.predict_topk(data.X, allow=[]), ParameterError, "no label allowed")
+    _refuses(estimator, lambda: estimator.predict_topk(data.X, deny=[10**6]), ParameterError, "an unknown label number")
+
+
 def check_bad_input(estimator: XMCEstimator) -> None:
     """Unusable input is refused in one sentence."""
     data = _data()
@@ -258,6 +275,7 @@ CHECKS: tuple[Check, ...] = (
     check_save_and_load,
     check_probabilities,
     check_explanations,
+    check_allow_and_deny,
     check_bad_input,
     check_odd_shapes,
     check_learns,

@@ -10,15 +10,19 @@ import click
 
 from longtail.cli.options import data_options, jobs_option, json_option, read_data
 from longtail.cli.output import announce_compilation, file_size, print_json, stages
+from longtail.errors import ParameterError
 
 
 @click.command()
 @click.argument("data")
 @click.option("-o", "--output", "model", required=True, type=click.Path(path_type=Path), help="Model folder to write.")
-@click.option("--method", default="ova", show_default=True, help="ova: one linear classifier per label.")
+@click.option("--method", default="tree", show_default=True, help="tree (label tree) or ova (one-vs-all).")
+@click.option("--fast", is_flag=True, help="Settings of the tree that train faster, for a little accuracy.")
+@click.option("--trees", "n_trees", type=int, default=None, help="Trees in the ensemble. [default: 1]")
+@click.option("--beam", type=int, default=None, help="Clusters of the tree kept at every level. [default: 10]")
 @click.option("--C", "cost", type=float, default=None, help="Cost of errors against large weights. [default: 1]")
 @click.option("--loss", default=None, help="squared_hinge or logistic. [default: squared_hinge]")
-@click.option("--threshold", type=float, default=None, help="Drop weights smaller than this. [default: 0.01]")
+@click.option("--threshold", type=float, default=None, help="Drop weights smaller than this. [default: the method's]")
 @click.option("--positive-weight", type=float, default=None, help="Cost of missing a label, times C. [default: 1]")
 @click.option("--ngrams", type=int, default=1, show_default=True, help="Longest run of words that is a feature.")
 @click.option("--min-df", type=int, default=1, show_default=True, help="Leave out words in fewer texts than this.")
@@ -42,8 +46,7 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
 
     check_target(model)
     method = check_choice("method", options["method"], tuple(METHODS))
-    given = {"C": options["cost"], **{name: options[name] for name in ("loss", "threshold", "positive_weight")}}
-    estimator = METHODS[method](**{name: value for name, value in given.items() if value is not None})
+    estimator = _estimator(METHODS[method], method, options)
     features = TfidfFeatures(
         ngrams=(1, options["ngrams"]), min_df=options["min_df"], max_features=options["max_features"]
     )
@@ -72,6 +75,21 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
         print_json(facts)
         return
     click.echo(summary(facts))
+
+
+def _estimator(kind: type[Any], method: str, options: dict[str, Any]) -> Any:
+    """Make the estimator from the options that were given; an option the method does not have is refused."""
+    names = ("n_trees", "beam", "loss", "threshold", "positive_weight")
+    given = {"C": options["cost"], **{name: options[name] for name in names}}
+    given = {name: value for name, value in given.items() if value is not None}
+    for name in given:
+        if name not in kind().get_params():
+            raise ParameterError(f"--{name.removeprefix('n_')} is not an option of the method {method!r}.")
+    if options["fast"]:
+        if not hasattr(kind, "fast"):
+            raise ParameterError(f"--fast is not an option of the method {method!r}.")
+        return kind.fast(**given)
+    return kind(**given)
 
 
 def summary(facts: dict[str, Any]) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from longtail.kernels.beam import search_block
 from longtail.kernels.dcd import hinge_lanes
-from longtail.kernels.score import sparse_topk
 
 
 def is_compiled() -> bool:
     """Say whether the compiled kernels lie in numba's cache."""
-    for kernel in (hinge_lanes, sparse_topk):
+    for kernel in (hinge_lanes, search_block):
         folder = getattr(getattr(kernel, "_cache", None), "cache_path", None)
         name = f"{kernel.py_func.__module__.rsplit('.', 1)[-1]}.{kernel.py_func.__name__}-*.nbi"
         if folder is None or not any(Path(folder).glob(name)):

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from longtail.data import TopK, binary_hits
-from longtail.errors import DataError, ModelError
+from longtail.errors import DataError, ModelError, ParameterError
 from longtail.models.calibration import Calibration
 from longtail.storage import Part, save_folder
 from longtail.validate import as_labels, as_rows, as_sparse, check_integer, check_same_rows, check_width
@@ -82,8 +82,11 @@ class XMCEstimator(BaseEstimator):
         if not hasattr(self, "n_labels_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(X, Y) first.")
 
-    def predict_topk(self, X: Any, k: int = 5) -> TopK:
-        """Return the k best labels of every row with their scores, best first."""
+    def predict_topk(self, X: Any, k: int = 5, *, allow: Any = None, deny: Any = None) -> TopK:
+        """Return the k best labels of every row with their scores, best first.
+
+        `allow` (only these labels) and `deny` (none of these) are lists of label numbers.
+        """
         raise ModelError(f"{type(self).__name__} does not rank labels.")
 
     def predict(self, X: Any, k: int = 20) -> sp.csr_array:
@@ -178,3 +181,20 @@ def row_scale_of(values: np.ndarray) -> np.float32:
     """Return the scale of one row from its values, as `row_scale` gives it."""
     length = np.sqrt(np.square(values, dtype=np.float64).sum())
     return np.float32(1.0 / length if length > 0 else 1.0)
+
+
+def allowed_labels(n_labels: int, allow: Any, deny: Any) -> np.ndarray:
+    """Return which labels may be predicted (bool per label), from lists of numbers; at least one must be."""
+    out = np.ones(n_labels, dtype=bool)
+    for name, labels in (("allow", allow), ("deny", deny)):
+        if labels is None:
+            continue
+        numbers = np.unique(np.asarray(labels))
+        if numbers.size and (numbers.dtype.kind not in "iu" or numbers[0] < 0 or numbers[-1] >= n_labels):
+            raise ParameterError(f"{name} must hold label numbers from 0 to {n_labels - 1}; got {labels!r}.")
+        chosen = np.zeros(n_labels, dtype=bool)
+        chosen[numbers.astype(np.int64)] = True
+        out &= chosen if name == "allow" else ~chosen
+    if not out.any():
+        raise ParameterError("allow and deny leave no label to predict.")
+    return out

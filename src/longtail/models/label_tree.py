@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -13,10 +14,10 @@ from longtail.errors import DataError, ModelError, ParameterError
 from longtail.features import pifa
 from longtail.kernels.beam import link
 from longtail.kernels.threads import Progress
-from longtail.models.base import Explanation, XMCEstimator, row_scale, row_scale_of
+from longtail.models.base import Explanation, XMCEstimator, allowed_labels, row_scale, row_scale_of
 from longtail.models.chunked import Chunks, Link, Plan
 from longtail.models.one_vs_all import LOSSES
-from longtail.models.tree_editing import add_to_leaves, drop_labels, learn_rows, place_labels
+from longtail.models.tree_editing import add_to_leaves, drop_labels, learn_rows, place_labels, silenced
 from longtail.models.tree_training import Rows, Solver, train_chunks
 from longtail.partition import LabelTree, build_tree
 from longtail.storage import Part
@@ -163,9 +164,9 @@ class LabelTreeClassifier(XMCEstimator):
         """Learn new rows without the old ones; labels and clusters stay. Returns self.
 
         The classifiers of labels and nodes that the new rows have move towards them, the less the fewer the rows are
-        against all rows seen. Rows of a tenth or more of what was seen improve a model; a few rows at a time do not, and
-        training anew is always more accurate (docs/label-tree.md has the figures). A calibration is kept, and grows
-        stale.
+        against all rows seen. Rows of a tenth or more of what was seen improve a model; a few rows at a time do not,
+        and training anew is always more accurate (benchmarks/results/tree_updates.json). A calibration is kept, and
+        grows stale.
         """
         if not hasattr(self, "trees_"):
             return self.fit(X, Y)
@@ -288,10 +289,16 @@ class LabelTreeClassifier(XMCEstimator):
         weight = check_real("path_weight", weight, low=0)
         return [Link(power, SLOPE, 1.0) for _ in range(tree.n_levels)] + [Link(power, SLOPE, weight)]
 
-    def predict_topk(self, X: Any, k: int = 5) -> TopK:
-        """Return the k best labels of every row with their scores (logarithms), best first."""
+    def predict_topk(self, X: Any, k: int = 5, *, allow: Any = None, deny: Any = None) -> TopK:
+        """Return the k best labels of every row with their scores (logarithms), best first.
+
+        `allow` (only these labels) and `deny` (none of these) are lists of label numbers. The search passes by clusters
+        in which nothing is allowed, so that the beam is spent on the others.
+        """
         self._check_fitted()
         k = check_integer("k", k, low=1)
+        if allow is not None or deny is not None:
+            return self._restricted(allow, deny).predict_topk(X, k)
         if len(self.trees_) == 1 and X_is_one_row(X, self.n_features_in_):
             return self._predict_row(X, k)
         X = as_sparse(self._check_rows(X))
@@ -307,6 +314,15 @@ class LabelTreeClassifier(XMCEstimator):
         out_ids[:, : min(k, places)] = ids[:, :k]
         out_scores[:, : min(k, places)] = scores[:, :k]
         return TopK(out_ids, out_scores)
+
+    def _restricted(self, allow: Any, deny: Any) -> Self:
+        """Return a view of this model in which some labels, and clusters without any other, are silent."""
+        allowed = allowed_labels(self.n_labels_, allow, deny)
+        view = copy(self)
+        view.chunks_ = [
+            silenced(tree, chunks, allowed) for tree, chunks in zip(self.trees_, self.chunks_, strict=True)
+        ]
+        return view
 
     def _predict_row(self, X: sp.csr_array, k: int) -> TopK:
         """Predict one sorted CSR row of float32 without the ado of a batch; the same result to the last bit."""

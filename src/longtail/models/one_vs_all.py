@@ -13,7 +13,7 @@ from longtail.kernels.dcd import hinge_lanes, logistic_lanes
 from longtail.kernels.lanes import LANES
 from longtail.kernels.score import collect_weights, count_weights, dense_topk, sparse_topk
 from longtail.kernels.threads import Progress, blocks, run_tasks
-from longtail.models.base import Explanation, XMCEstimator, row_scale
+from longtail.models.base import Explanation, XMCEstimator, allowed_labels, row_scale
 from longtail.storage import Part, pack_csr, unpack_csr
 from longtail.validate import (
     as_sparse,
@@ -142,8 +142,11 @@ class OneVsAllClassifier(XMCEstimator):
         self.n_iter_[order] = epochs
         return self
 
-    def predict_topk(self, X: Any, k: int = 5) -> TopK:
-        """Return the k best labels of every row with their margins, best first."""
+    def predict_topk(self, X: Any, k: int = 5, *, allow: Any = None, deny: Any = None) -> TopK:
+        """Return the k best labels of every row with their margins, best first.
+
+        `allow` (only these labels) and `deny` (none of these) are lists of label numbers.
+        """
         X = as_sparse(self._check_rows(X))
         k = check_integer("k", k, low=1)
         scale = row_scale(X, self.normalize)
@@ -153,6 +156,9 @@ class OneVsAllClassifier(XMCEstimator):
         X_indptr = X.indptr.astype(np.int64, copy=False)
         block_ids, block_scores = ids[:, :used], scores[:, :used]
 
+        start = self.bias_
+        if allow is not None or deny is not None:
+            start = np.where(allowed_labels(self.n_labels_, allow, deny), start, np.float32(-np.inf))
         n_jobs = resolve_jobs(self.n_jobs)
         dense = X.shape[0] >= FEWEST_ROWS_FOR_DENSE * n_jobs and _weights_met(X, W) > DENSE_ABOVE * self.n_labels_
         kernel = dense_topk if dense else sparse_topk  # the same result, to the last bit
@@ -160,7 +166,7 @@ class OneVsAllClassifier(XMCEstimator):
         def score(at: slice) -> None:
             indptr = X_indptr[at.start : at.stop + 1]
             out = np.empty((at.stop - at.start, used), np.int32), np.empty((at.stop - at.start, used), np.float32)
-            kernel(indptr, X.indices, X.data, scale[at], W.indptr, W.indices, W.data, self.bias_, *out)
+            kernel(indptr, X.indices, X.data, scale[at], W.indptr, W.indices, W.data, start, *out)
             block_ids[at], block_scores[at] = out
 
         size = min(-(-X.shape[0] // n_jobs), 16_384) if dense else 256

@@ -10,6 +10,8 @@ negatives was measured to cost accuracy.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -214,3 +216,19 @@ def drop_labels(tree: LabelTree, chunks: Chunks, keep: np.ndarray) -> tuple[Labe
     return LabelTree(tree.parents, indptr, np.concatenate(labels_of), int(keep.sum())), Chunks.join(
         packed, chunks.n_features
     )
+
+
+def silenced(tree: LabelTree, chunks: Chunks, allowed: np.ndarray) -> Chunks:
+    """Return the chunks with a bias of -inf for labels that are not allowed, and for nodes with no other label."""
+    bias = [chunks.bias[: tree.n_nodes(0)]]
+    at = tree.n_nodes(0)
+    for level in range(1, tree.n_levels):
+        bias.append(chunks.bias[at : at + tree.n_nodes(level)])
+        at += tree.n_nodes(level)
+    for level in range(tree.n_levels):
+        open_nodes = np.zeros(tree.n_nodes(level), dtype=bool)
+        membership = tree.membership(level)
+        open_nodes[membership[np.flatnonzero(allowed)].indices] = True
+        bias[level] = np.where(open_nodes, bias[level], np.float32(-np.inf))
+    bias.append(np.where(allowed[tree.leaf_labels], chunks.bias[at:], np.float32(-np.inf)))
+    return replace(chunks, bias=np.concatenate(bias).astype(np.float32))

@@ -16,13 +16,13 @@ from longtail.data.splits import split_random
 from longtail.errors import DataError, ModelError, ParameterError, near
 from longtail.features import TfidfFeatures
 from longtail.metrics import evaluate, propensities
-from longtail.models import OneVsAllClassifier
+from longtail.models import LabelTreeClassifier, OneVsAllClassifier
 from longtail.models.base import XMCEstimator
 from longtail.storage import Part, save_folder
 from longtail.validate import as_rows, check_choice, check_integer, check_real, resolve_seed
 
-METHODS: dict[str, type[XMCEstimator]] = {"ova": OneVsAllClassifier}
-DEFAULT_METHOD = "ova"
+METHODS: dict[str, type[XMCEstimator]] = {"tree": LabelTreeClassifier, "ova": OneVsAllClassifier}
+DEFAULT_METHOD = "tree"
 HELD_OUT_AT_MOST = 20_000
 FEWEST_ROWS_TO_CALIBRATE = 50
 Stage = Callable[[str, int, int], None]  # (what is being done, done, total)
@@ -41,7 +41,8 @@ class Tagger(BaseEstimator):
 
     Parameters
     ----------
-    method : which model to train: "ova" (one linear classifier per label).
+    method : which model to train: "tree" (a label tree: fast, for any number of labels) or "ova" (one linear classifier
+        per label: exact, for some thousands of labels).
     features : how texts become rows; None for `TfidfFeatures()`. Not used when rows are given instead of texts.
     model : an estimator to use instead of the method's default one.
     calibrate : share of the rows (at most 20,000 rows) held out to learn what a score means as a probability and which
@@ -178,9 +179,17 @@ class Tagger(BaseEstimator):
             raise DataError("this Tagger was trained on rows of features, and the data has only texts.")
         return self.rows(data.X)
 
-    def predict_topk(self, texts: Any, k: int = 5) -> TopK:
-        """Return the k best labels of every text as numbers (positions in `labels_`), with scores."""
-        return self.model_.predict_topk(self.rows(texts), k=k)
+    def predict_topk(
+        self, texts: Any, k: int = 5, *, allow: Sequence[str] | None = None, deny: Sequence[str] | None = None
+    ) -> TopK:
+        """Return the k best labels of every text as numbers (positions in `labels_`), with scores.
+
+        `allow` (only these labels) and `deny` (none of these) are lists of label names.
+        """
+        rows = self.rows(texts)
+        only = None if allow is None else self._numbers(allow)
+        none_of = None if deny is None else self._numbers(deny)
+        return self.model_.predict_topk(rows, k=k, allow=only, deny=none_of)
 
     def predict_proba(self, texts: Any, k: int = 20) -> sp.csr_array:
         """Return calibrated probabilities of the k best labels of every text, as a sparse matrix."""
@@ -192,9 +201,14 @@ class Tagger(BaseEstimator):
         keep = self.model_.chosen(top)
         return [tuple(self.labels_[i] for i in ids[kept]) for ids, kept in zip(top.ids, keep, strict=True)]
 
-    def tag(self, texts: Any, k: int = 5) -> list[list[Tag]]:
-        """Return the k best labels of every text, by name, with score and probability, best first."""
-        return self.name_tags(self.predict_topk(texts, k=k))
+    def tag(
+        self, texts: Any, k: int = 5, *, allow: Sequence[str] | None = None, deny: Sequence[str] | None = None
+    ) -> list[list[Tag]]:
+        """Return the k best labels of every text, by name, with score and probability, best first.
+
+        `allow` (only these labels) and `deny` (none of these) are lists of label names.
+        """
+        return self.name_tags(self.predict_topk(texts, k=k, allow=allow, deny=deny))
 
     def name_tags(self, top: TopK) -> list[list[Tag]]:
         """Return predictions with label names and, where the model is calibrated, probabilities."""
@@ -233,17 +247,26 @@ class Tagger(BaseEstimator):
         out = []
         for tag, why in zip(tags, found, strict=True):
             weights = [{"word": words[f], "weight": w, "spans": spans.get(f, [])} for f, w in why.features]
-            path = [{**step, "typical": self._typical(step.pop("labels"))} for step in why.path]
+            path = [
+                {"level": s["level"], "node": s["node"], "margin": s["margin"], "typical": self._typical(s["labels"])}
+                for s in why.path
+            ]
             out.append({**tag._asdict(), "margin": why.margin, "bias": why.bias, "words": weights, "path": path})
         return {"text": text, "predicted": out}
 
     def _label_numbers(self, labels: Sequence[str]) -> list[int]:
+        numbers = self._numbers(labels)
+        for name, number in zip(labels, numbers, strict=True):
+            if self.model_.label_counts_[number] == 0:
+                raise ParameterError(f"label {name!r} has no training row, so there is nothing to explain.")
+        return numbers
+
+    def _numbers(self, labels: Sequence[str]) -> list[int]:
+        """Return the numbers of labels given by name."""
         where = {name: i for i, name in enumerate(self.labels_)}
         for name in labels:
             if name not in where:
                 raise ParameterError(f"label must be one the model knows; got {name!r}.{near(name, self.labels_)}")
-            if self.model_.label_counts_[where[name]] == 0:
-                raise ParameterError(f"label {name!r} has no training row, so there is nothing to explain.")
         return [where[name] for name in labels]
 
     def _typical(self, labels: np.ndarray, n: int = 3) -> list[str]:
