@@ -16,9 +16,13 @@ from longtail.kernels.score import insert_top
 
 @njit(nogil=True, cache=True)
 def link(margin, power, slope):
-    """Return -max(0, 1 - margin)^power + slope · margin; power 0 stands for the margin alone."""
+    """Return -max(0, 1 - margin)^power + slope · margin; power 0: the margin alone; power -1: log σ(margin)."""
     if power == 0:
         return margin
+    if power < 0:
+        if margin < 0:
+            return margin - np.float32(np.log1p(np.exp(margin)))
+        return -np.float32(np.log1p(np.exp(-margin)))
     short = np.float32(1.0) - margin
     if short <= 0:
         return slope * margin

@@ -74,7 +74,7 @@ class LabelTreeClassifier(XMCEstimator):
     def __init__(
         self,
         branching: int = 128,
-        max_leaf: int = 120,
+        max_leaf: int = 160,
         balanced: bool = False,
         beam: int = 10,
         C: float = 1.0,
