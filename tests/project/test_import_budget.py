@@ -2,7 +2,10 @@
 
 import subprocess
 import sys
-import time
+
+import pytest
+
+import longtail as lt
 
 HEAVY = ("torch", "numba", "scipy", "sklearn", "pyarrow", "rich", "sentence_transformers", "pandas")
 
@@ -28,12 +31,24 @@ def test_no_model_loads_torch():
     assert "torch" not in loaded_after(code)
 
 
+def test_predicting_does_not_load_scikit_learn(tmp_path):
+    lt.Tagger(calibrate=0).fit(["red apple", "blue car"] * 5, [["a"], ["b"]] * 5).save(tmp_path / "m")
+    code = f"import longtail as lt\nassert lt.load({str(tmp_path / 'm')!r}).tag(['an apple'])[0][0].label == 'a'"
+    assert not {"sklearn", "torch", "pyarrow"} & loaded_after(code)
+
+
 def test_help_answers_within_its_budget():
+    resource = pytest.importorskip("resource")
+
+    def processor_seconds():
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
     command = [sys.executable, "-m", "longtail", "--help"]
     subprocess.run(command, capture_output=True, check=True)
     times = []
-    for _ in range(5):
-        started = time.perf_counter()
+    for _ in range(5):  # processor time: what other programs do on the machine does not count
+        started = processor_seconds()
         subprocess.run(command, capture_output=True, check=True)
-        times.append(time.perf_counter() - started)
+        times.append(processor_seconds() - started)
     assert min(times) < 0.3, times

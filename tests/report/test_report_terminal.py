@@ -77,11 +77,13 @@ def test_a_difference_stands_on_its_side_of_zero():
 
 def test_the_longest_words_bar_is_the_strongest():
     words = [{"word": "wine", "weight": 0.8}, {"word": "car", "weight": -0.2}]
-    said = {"label": "drinks", "score": 1.25, "words": words, "path": ["root", "food"]}
+    path = [{"level": 0, "node": 3, "margin": 0.5, "typical": ["food", "bread"]}]
+    said = {"label": "drinks", "score": 1.25, "words": words, "path": path}
     facts = {"text": "Wine in a car", "predicted": [said]}
     out = printed(show_explanation, facts)
-    assert "*Wine* in a *car*" in out and "1.250" in out and "root > food" in out
-    bars = {line.split()[0]: line.split()[-1] for line in out.splitlines() if line.startswith("  ") and "." in line}
+    assert "*Wine* in a *car*" in out and "1.250" in out and "  in +0.50  food, bread" in out
+    lines = [line.split() for line in out.splitlines() if line.startswith(("  wine", "  car"))]
+    bars = {line[0]: line[-1] for line in lines}
     assert bars == {"wine": "#" * 24, "car": "-" * 6}
 
 

@@ -48,7 +48,7 @@ report_option = click.option("--report", type=click.Path(path_type=Path), help="
 @json_option
 def evaluate(model: Path, data: str, report: Path | None, as_json: bool, **options: Any) -> None:
     """Evaluate MODEL on DATA: every metric with its confidence interval, by label frequency, with calibration."""
-    from longtail.pipeline import evaluate_tagger, load_tagger
+    from longtail.pipeline import evaluate_tagger, load_tagger, page_tree
     from longtail.report.html import evaluation_page
     from longtail.report.page import write_page
     from longtail.report.progress import as_callback, progress
@@ -70,6 +70,7 @@ def evaluate(model: Path, data: str, report: Path | None, as_json: bool, **optio
         )
     facts["title"] = f"{Path(model).name} on {rows.name or data}"
     facts["command"] = f"longtail evaluate {model} {data}"
+    facts["tree"] = page_tree(tagger)
     if report is not None:
         write_page(report, evaluation_page(facts))
     if as_json:

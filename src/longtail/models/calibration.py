@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from sklearn.isotonic import IsotonicRegression
 
 from longtail.data import TopK
 from longtail.errors import DataError
@@ -35,6 +34,8 @@ class Calibration:
     @classmethod
     def fit(cls, topk: TopK, hits: np.ndarray, n_true: np.ndarray) -> Self:
         """Learn the curve from predictions, whether each was right, and how many labels each row really has."""
+        from sklearn.isotonic import IsotonicRegression  # only to learn: importing scikit-learn takes its time
+
         present = topk.ids >= 0
         scores = topk.scores[present].astype(np.float64)
         right = hits[present].astype(np.float64)

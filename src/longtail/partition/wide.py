@@ -13,7 +13,7 @@ from longtail.partition.halving import balanced_leaves
 from longtail.partition.nodes import BLOCK, WORTH_SHARING, Place, in_blocks, run_nodes, some_of
 from longtail.partition.vectors import Vectors
 
-ROOM = 4  # how much larger than the mean leaf the largest may be
+ROOM = 4  # how much larger than the mean cluster the largest may be
 
 Leaf = tuple[tuple[int, ...], np.ndarray]  # the way from the root, and the labels
 
@@ -34,7 +34,9 @@ def wide_leaves(
 
     k-means finds clusters of very different sizes; aiming at a quarter leaves room for the large ones, and few have to
     be halved. The number of levels is the smallest that `branching` allows, and every node is divided into as many
-    clusters as its own size calls for, so that small nodes do not fall apart into leaves of one label.
+    clusters as its own size calls for, so that small nodes do not fall apart into leaves of one label. A cluster far
+    larger than its siblings is halved too: divided at the next level, it alone would need almost as many centres as
+    there are leaves, and the time for that grows with the square of the labels.
     """
     target = max(1.0, max_leaf / ROOM)
     depth = max(1, math.ceil(math.log(max(members.size / target, 1)) / math.log(branching) - 1e-9))
@@ -47,9 +49,9 @@ def wide_leaves(
             here = Place(place.seed, (*place.way, *way))
             k = round((labels.size / target) ** (1 / left))
             parts = divide_node(vectors, labels, k, max_iter, sample, here, jobs) if k > 1 else [labels]
-            if left == 1:
-                found = [halved(vectors, part, max_leaf, max_iter, sample, here, jobs) for part in parts]
-                parts = [small for several in found for small in several]
+            most = max_leaf if left == 1 else max(max_leaf, ROOM * labels.size // max(k, 1))
+            found = [halved(vectors, part, most, max_iter, sample, here, jobs) for part in parts]
+            parts = [small for several in found for small in several]
             return [((*way, c), part) for c, part in enumerate(parts)]
 
         divided = run_nodes(divide, [labels.size for _, labels in nodes], n_jobs)
@@ -60,12 +62,12 @@ def wide_leaves(
 
 
 def halved(
-    vectors: Vectors, labels: np.ndarray, max_leaf: int, max_iter: int, sample: int | None, place: Place, n_jobs: int
+    vectors: Vectors, labels: np.ndarray, most: int, max_iter: int, sample: int | None, place: Place, n_jobs: int
 ) -> list[np.ndarray]:
-    """Return a cluster whole, or halved until its parts have at most `max_leaf` labels."""
-    if labels.size <= max_leaf:
+    """Return a cluster whole, or halved until its parts have at most `most` labels."""
+    if labels.size <= most:
         return [labels]
-    depth = math.ceil(math.log2(labels.size / max_leaf))
+    depth = math.ceil(math.log2(labels.size / most))
     here = Place(place.seed, (*place.way, int(labels[0])))
     parts = balanced_leaves(vectors, labels, depth, max_iter=max_iter, sample=sample, place=here, n_jobs=n_jobs)
     return [part for part in parts if part.size]

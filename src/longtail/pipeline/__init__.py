@@ -3,6 +3,7 @@
 from longtail.pipeline.evaluation import compare_taggers, evaluate_tagger, evaluation_facts
 from longtail.pipeline.loading import load, load_tagger
 from longtail.pipeline.tagger import METHODS, Tag, Tagger
+from longtail.pipeline.tree_facts import page_tree, tree_facts
 
 __all__ = [
     "METHODS",
@@ -13,4 +14,6 @@ __all__ = [
     "evaluation_facts",
     "load",
     "load_tagger",
+    "page_tree",
+    "tree_facts",
 ]

@@ -226,6 +226,7 @@ def _examples(tagger: Tagger, data: Dataset, Y: Any, names: Sequence[str], n: in
                         "probability": tag["probability"],
                         "correct": tag["label"] in true,
                         "words": [{"word": w["word"], "weight": w["weight"]} for w in tag["words"][:WORDS_SHOWN]],
+                        "path": tag["path"],
                     }
                     for tag in found
                 ],

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import NotFittedError
 
 from longtail.data import Dataset, TopK
 from longtail.data.splits import split_random
@@ -19,7 +17,16 @@ from longtail.metrics import evaluate, propensities
 from longtail.models import LabelTreeClassifier, OneVsAllClassifier
 from longtail.models.base import XMCEstimator
 from longtail.storage import Part, save_folder
-from longtail.validate import as_rows, check_choice, check_integer, check_real, resolve_seed
+from longtail.validate import (
+    Estimator,
+    as_rows,
+    check_choice,
+    check_integer,
+    check_real,
+    clone,
+    not_fitted,
+    resolve_seed,
+)
 
 METHODS: dict[str, type[XMCEstimator]] = {"tree": LabelTreeClassifier, "ova": OneVsAllClassifier}
 DEFAULT_METHOD = "tree"
@@ -36,7 +43,7 @@ class Tag(NamedTuple):
     probability: float | None
 
 
-class Tagger(BaseEstimator):
+class Tagger(Estimator):
     """Learns to tag texts from examples; gives label names with scores and calibrated probabilities.
 
     Parameters
@@ -158,7 +165,7 @@ class Tagger(BaseEstimator):
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "model_"):
-            raise NotFittedError("this Tagger is not fitted yet; call fit(texts, labels) first.")
+            raise not_fitted("this Tagger is not fitted yet; call fit(texts, labels) first.")
 
     def rows(self, texts: Any) -> Any:
         """Return the rows of texts as the model sees them; rows given instead of texts are checked and passed on."""

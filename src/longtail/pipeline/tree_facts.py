@@ -1,9 +1,10 @@
-"""What a tagger's label tree looks like, as facts: clusters with their typical labels, sizes and telling words."""
+"""What a tagger's label tree looks like, as facts: clusters with their sizes, typical labels and telling words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
@@ -14,13 +15,12 @@ from longtail.partition import LabelTree
 from longtail.pipeline.tagger import Tagger
 from longtail.validate import check_integer
 
-CLUSTERS = (12, 4)  # named below the root, and below every other cluster
-PAGE: dict[str, Any] = {"depth": 2, "clusters": (60, 12), "labels": 12}  # what a page has room for
+CLUSTERS = (12, 3)  # named below the root, and below each cluster
+ON_A_PAGE = (100, 8)
+LABELS_ON_A_PAGE = 12
+CELLS_ON_A_PAGE = 2000  # clusters of the second level that are still drawn
 
-
-def has_tree(tagger: Tagger) -> bool:
-    """Say whether the tagger's model has a label tree."""
-    return isinstance(getattr(tagger, "model_", None), LabelTreeClassifier)
+Facts = dict[str, Any]
 
 
 def tree_facts(
@@ -29,20 +29,21 @@ def tree_facts(
     tree: int = 0,
     depth: int | None = None,
     clusters: int | Sequence[int] = CLUSTERS,
-    labels: int = 5,
+    labels: int = 4,
     words: int = 5,
-) -> dict[str, Any]:
+) -> Facts:
     """Return the clusters of a tagger's label tree: the most used ones with their typical labels and telling words.
 
-    A label is used once for every training row that has it; `uses` and `share` of a cluster count those of its labels.
-    Typical labels are the most used ones. Telling words have the largest weights in the cluster's own classifier, and
-    are left out where the tagger does not read words. Clusters that are not named are counted in `rest`.
+    A label is used once by every training row that has it; `uses` and `share` of a cluster add up those of its labels.
+    Typical labels are the most used ones. Telling words are those with the largest weights in the cluster's own
+    classifier; a tagger that does not read words has none. `clusters` lists the tree from the top, each cluster
+    followed by those below it, the most used first; what is not listed is counted in `rest`.
 
     Parameters
     ----------
     tree : which tree of an ensemble.
-    depth : how many levels to name; None for all.
-    clusters : how many clusters to name below the root, below each of those, and so on; the last number counts for all
+    depth : how many levels to list; None for all.
+    clusters : how many clusters to list below the root, below each of those, and so on; the last number counts for all
         deeper levels.
     labels, words : how many to name for each cluster.
 
@@ -50,105 +51,144 @@ def tree_facts(
     >>> kinds = [["fruit", "apple"], ["fruit", "pear"], ["vehicle", "car"], ["vehicle", "train"]] * 5
     >>> model = LabelTreeClassifier(max_leaf=3, branching=2, balanced=True)
     >>> facts = tree_facts(Tagger(model=model, random_state=0).fit(texts, kinds))
-    >>> [level["clusters"] for level in facts["levels"]], facts["labels"], facts["uses"]
-    ([2], 6, 40)
-    >>> sorted(cluster["typical"][0]["label"] for cluster in facts["clusters"])
-    ['fruit', 'vehicle']
+    >>> facts["labels"], facts["uses"], [level["clusters"] for level in facts["levels"]]
+    (6, 40, [2])
+    >>> sorted((found["typical"][0]["label"], found["labels"]) for found in facts["clusters"])
+    [('fruit', 3), ('vehicle', 3)]
     """
+    model = _model(tagger)
+    tree = check_integer("tree", tree, low=0, high=len(model.trees_) - 1)
+    look = _Look.at(tagger, model, tree)
+    n_levels = look.tree.n_levels if depth is None else min(check_integer("depth", depth, low=1), look.tree.n_levels)
+    given = list(clusters) if isinstance(clusters, list | tuple) else [clusters]
+    limits = [check_integer("clusters", n, low=1) for n in given]
+    shown = check_integer("labels", labels, low=1), check_integer("words", words, low=0)
+    sizes = [look.sizes(level) for level in range(look.tree.n_levels)]
+    total = int(look.counts.sum())
+    listed: list[Facts] = []
+
+    def walk(level: int, above: int | None, nodes: np.ndarray) -> Facts | None:
+        """List the most used of some siblings, each followed by those below it; return what is left out."""
+        n_labels, uses = sizes[level]
+        order = nodes[np.lexsort((nodes, -n_labels[nodes], -uses[nodes]))]
+        kept = order[: limits[min(level, len(limits) - 1)]] if level < n_levels else order[:0]
+        for node in kept.tolist():
+            below = look.children(level, node)
+            size = {"labels": int(n_labels[node]), "uses": int(uses[node])}
+            found: Facts = {"level": level, "cluster": node, "above": above, "clusters": below.size, **size}
+            found["share"] = size["uses"] / total if total else 0.0
+            found |= look.names(level, node, *shown)
+            listed.append(found)
+            found["rest"] = walk(level + 1, node, below) if below.size else None
+        left = order[kept.size :]
+        if left.size == 0:
+            return None
+        return {"clusters": left.size, "labels": int(n_labels[left].sum()), "uses": int(uses[left].sum())}
+
+    rest = walk(0, None, np.arange(look.tree.n_nodes(0)))
+    levels = [
+        {
+            "clusters": n_labels.size,
+            "listed": sum(found["level"] == level for found in listed),
+            "fewest_labels": int(n_labels.min()),
+            "most_labels": int(n_labels.max()),
+        }
+        for level, (n_labels, _) in enumerate(sizes)
+    ]
+    return {
+        "tree": tree,
+        "trees": len(model.trees_),
+        "labels": look.tree.n_labels,
+        "labels_used": int((look.counts > 0).sum()),
+        "uses": total,
+        "rows": model.n_rows_,
+        "depth": n_levels,
+        "levels": levels,
+        "clusters": listed,
+        "rest": rest,
+    }
+
+
+def page_tree(tagger: Tagger) -> Facts | None:
+    """Return the facts of a tagger's label tree that a page draws; None where the model has no tree.
+
+    The clusters of the first level that has several also have `inside`: labels and uses of all clusters right below
+    them, the most used first, unless these are too many to be drawn.
+    """
+    if not isinstance(tagger.model_, LabelTreeClassifier):
+        return None
+    look = _Look.at(tagger, tagger.model_, 0)
+    tree = look.tree
+    first = next((level for level in range(tree.n_levels) if tree.n_nodes(level) > 1), 0)  # one cluster says nothing
+    facts = tree_facts(tagger, depth=first + 2, clusters=[1] * first + [*ON_A_PAGE], labels=LABELS_ON_A_PAGE)
+    if first + 1 < tree.n_levels and tree.n_nodes(first + 1) <= CELLS_ON_A_PAGE:
+        n_labels, uses = look.sizes(first + 1)
+        for found in facts["clusters"]:
+            if found["level"] == first:
+                below = look.children(first, found["cluster"])
+                order = below[np.lexsort((below, -n_labels[below], -uses[below]))]
+                found["inside"] = np.column_stack([n_labels[order], uses[order]]).tolist()
+    return facts
+
+
+def _model(tagger: Tagger) -> LabelTreeClassifier:
     tagger._check_fitted()
     model = tagger.model_
     if not isinstance(model, LabelTreeClassifier):
-        raise ModelError(f"the model has no label tree: it is a {type(model).__name__}; train with the method 'tree'.")
-    tree = check_integer("tree", tree, low=0, high=len(model.trees_) - 1)
-    found, counts = model.trees_[tree], model.label_counts_
-    n_levels = found.n_levels if depth is None else min(check_integer("depth", depth, low=1), found.n_levels)
-    limits = [check_integer("clusters", n, low=1) for n in ([clusters] if np.isscalar(clusters) else list(clusters))]
-    n_labels, n_words = check_integer("labels", labels, low=1), check_integer("words", words, low=0)
-    reads_words = hasattr(tagger.features_, "feature_names") and n_words > 0
-    names = tagger.features_.feature_names() if reads_words else []
-    sizes = [_sizes(found, level, counts) for level in range(found.n_levels)]
-    total = int(counts.sum())
-
-    def named(level: int, node: int) -> dict[str, Any]:
-        below = _labels_below(found, level, node)
-        order = below[np.argsort(-counts[below], kind="stable")][:n_labels]
-        top = _strongest(model.chunks_[tree], found, level, node, n_words) if reads_words else []
-        n_children = 0 if level == found.n_levels - 1 else int(np.diff(found.children(level))[node])
-        return {
-            "level": level,
-            "cluster": node,
-            "above": int(found.parents[level][node]) if level else None,
-            "clusters": n_children,
-            "labels": int(sizes[level][0][node]),
-            "uses": int(sizes[level][1][node]),
-            "share": float(sizes[level][1][node] / total) if total else 0.0,
-            "typical": [{"label": tagger.labels_[i], "uses": int(counts[i])} for i in order if counts[i]],
-            "words": [{"word": names[feature], "weight": weight} for feature, weight in top],
-        }
-
-    def walk(level: int, nodes: np.ndarray) -> Iterator[dict[str, Any]]:
-        """Name the most used of some siblings, each followed by those below it; last comes what was left out."""
-        in_level = sizes[level]
-        order = nodes[np.lexsort((nodes, -in_level[0][nodes], -in_level[1][nodes]))]
-        kept = order[: limits[min(level, len(limits) - 1)]] if level < n_levels else order[:0]
-        for node in kept.tolist():
-            record = named(level, node)
-            *inner, last = walk(level + 1, _children(found, level, node)) if record["clusters"] else [None]
-            yield {**record, "rest": last}
-            yield from inner
-        left = order[kept.size :]
-        rest = {"clusters": left.size, **{k: int(v[left].sum()) for k, v in zip(("labels", "uses"), in_level)}}
-        yield rest if left.size else None
-
-    *listed, rest = walk(0, np.arange(found.n_nodes(0)))
-    levels = [
-        {
-            "level": level,
-            "clusters": found.n_nodes(level),
-            "named": sum(cluster["level"] == level for cluster in listed),
-            "fewest_labels": int(sizes[level][0].min()),
-            "most_labels": int(sizes[level][0].max()),
-        }
-        for level in range(found.n_levels)
-    ]
-    facts = {"tree": tree, "trees": len(model.trees_), "labels": found.n_labels, "places": found.n_places}
-    facts |= {"labels_used": int((counts > 0).sum()), "uses": total, "rows": model.n_rows_}
-    return {**facts, "depth": n_levels, "levels": levels, "clusters": listed, "rest": rest}
+        raise ModelError(f"the model is a {type(model).__name__} and has no label tree; train with the method 'tree'.")
+    return model
 
 
-def _sizes(tree: LabelTree, level: int, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of labels below every node of a level, and how often they are used."""
-    member = tree.membership(level)
-    nodes = np.bincount(member.indices, minlength=tree.n_nodes(level))
-    uses = np.bincount(
-        member.indices, weights=np.repeat(counts, np.diff(member.indptr)), minlength=tree.n_nodes(level)
-    )
-    return nodes, uses.astype(np.int64)
+@dataclass(frozen=True)
+class _Look:
+    """A tree with what is needed to describe its nodes."""
 
+    tree: LabelTree
+    chunks: Chunks
+    counts: np.ndarray  # training rows per label
+    labels: Sequence[str]
+    words: Sequence[str] | None  # by column
 
-def _children(tree: LabelTree, level: int, node: int) -> np.ndarray:
-    ends = tree.children(level)
-    return np.arange(ends[node], ends[node + 1])
+    @classmethod
+    def at(cls, tagger: Tagger, model: LabelTreeClassifier, tree: int) -> Self:
+        reads_words = hasattr(tagger.features_, "feature_names")
+        words = tagger.features_.feature_names() if reads_words else None
+        return cls(model.trees_[tree], model.chunks_[tree], model.label_counts_, tagger.labels_, words)
 
+    def sizes(self, level: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the number of labels below every node of a level, and how often they are used."""
+        member, n = self.tree.membership(level), self.tree.n_nodes(level)
+        weights = np.repeat(self.counts, np.diff(member.indptr))
+        return np.bincount(member.indices, minlength=n), np.bincount(member.indices, weights, n).astype(np.int64)
 
-def _labels_below(tree: LabelTree, level: int, node: int) -> np.ndarray:
-    """Return the different labels below a node; the leaves below it, and so their labels, are consecutive."""
-    low, high = node, node + 1
-    for t in range(level, tree.n_levels):
-        ends = tree.children(t)
-        low, high = int(ends[low]), int(ends[high])
-    return np.unique(tree.leaf_labels[low:high])
+    def children(self, level: int, node: int) -> np.ndarray:
+        """Return the nodes right below a node; none below a leaf."""
+        if level == self.tree.n_levels - 1:
+            return np.empty(0, dtype=np.int64)
+        ends = self.tree.children(level)
+        return np.arange(ends[node], ends[node + 1])
 
+    def names(self, level: int, node: int, n_labels: int, n_words: int) -> Facts:
+        """Return the typical labels and the telling words of a node."""
+        low, high = node, node + 1
+        for t in range(level, self.tree.n_levels):  # what is below a node is consecutive at every level
+            ends = self.tree.children(t)
+            low, high = int(ends[low]), int(ends[high])
+        below = np.unique(self.tree.leaf_labels[low:high])
+        best = below[np.argsort(-self.counts[below], kind="stable")][:n_labels].tolist()
+        typical = [{"label": self.labels[i], "uses": int(self.counts[i])} for i in best if self.counts[i]]
+        words = [] if self.words is None else self.strongest(level, node, n_words, self.words)
+        return {"typical": typical, "words": words}
 
-def _strongest(chunks: Chunks, tree: LabelTree, level: int, node: int, n: int) -> list[tuple[int, float]]:
-    """Return the n features with the largest weights above zero in a node's own classifier, largest first."""
-    child = node + sum(tree.n_nodes(t) for t in range(level))
-    chunk = int(np.searchsorted(chunks.child_indptr, child, side="right") - 1)
-    lines = slice(int(chunks.line_indptr[chunk]), int(chunks.line_indptr[chunk + 1]))
-    start, stop = int(chunks.entry_indptr[lines.start]), int(chunks.entry_indptr[lines.stop])
-    own = np.flatnonzero(chunks.children[start:stop] == child - int(chunks.child_indptr[chunk])) + start
-    weights = chunks.weights[own].astype(np.float32) * chunks.scales[child]
-    best = np.argsort(-weights, kind="stable")[:n]
-    best = best[weights[best] > 0]
-    at = np.searchsorted(chunks.entry_indptr, own[best], side="right") - 1
-    return [(int(f), float(w)) for f, w in zip(chunks.features[at], weights[best], strict=True)]
+    def strongest(self, level: int, node: int, n: int, words: Sequence[str]) -> list[Facts]:
+        """Return the words with the largest weights above 0 in a node's own classifier, largest first."""
+        chunks, child = self.chunks, node + sum(self.tree.n_nodes(t) for t in range(level))
+        chunk = int(np.searchsorted(chunks.child_indptr, child, side="right") - 1)
+        start, stop = (int(chunks.entry_indptr[line]) for line in chunks.line_indptr[chunk : chunk + 2])
+        own = start + np.flatnonzero(chunks.children[start:stop] == child - int(chunks.child_indptr[chunk]))
+        weights = chunks.weights[own] * chunks.scales[child]
+        best = np.argsort(-weights, kind="stable")[:n]
+        best = best[weights[best] > 0]
+        lines = np.searchsorted(chunks.entry_indptr, own[best], side="right") - 1
+        found = zip(chunks.features[lines], weights[best], strict=True)
+        return [{"word": words[feature], "weight": float(weight)} for feature, weight in found]

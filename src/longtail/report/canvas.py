@@ -52,6 +52,16 @@ svg.lt { display: block; width: 100%; height: auto; overflow: visible;
 .lt .sbad { stroke: var(--bad); stroke-width: 2 }
 .lt .ssoft { stroke: var(--soft); stroke-width: 2 }
 .lt .hollow { fill: var(--paper); stroke: var(--soft); stroke-width: 2 }
+svg.map { font-size: 12px }
+.map .held { fill: var(--panel); stroke: var(--line) }
+.map .rest { fill: var(--grid) }
+.map .s0, .map .s1, .map .s2, .map .s3, .map .s4, .map .s5 { fill: var(--accent) }
+.map .s0 { fill-opacity: .08 }
+.map .s1 { fill-opacity: .15 }
+.map .s2 { fill-opacity: .23 }
+.map .s3 { fill-opacity: .32 }
+.map .s4 { fill-opacity: .42 }
+.map .s5 { fill-opacity: .54 }
 """
 
 Scale = Callable[[float], float]

@@ -8,6 +8,7 @@ from typing import Any
 from longtail.report.canvas import escape
 from longtail.report.page import Markup, element, section
 from longtail.report.reading import confidence, marked_parts, missed, strongest, suggestions
+from longtail.report.trees import steps
 
 Facts = Mapping[str, Any]
 TEXT_SHOWN = 700  # letters of the text
@@ -22,9 +23,14 @@ def examples(facts: Facts) -> Markup:
     True
     """
     cards = [_card(example) for example in facts.get("examples") or []]
-    marked = any(p.get("words") for e in facts.get("examples") or [] for p in suggestions(e))
-    lead = "Words for a suggestion are marked blue, words against it red; the stronger the colour, the more they weigh."
-    return section("Examples", lead if marked else "", *cards)
+    said = [p for e in facts.get("examples") or [] for p in suggestions(e)]
+    lead = ""
+    if any(p.get("words") for p in said):
+        lead = "Words for a suggestion are marked blue, words against it red; the stronger the colour, the more they "
+        lead += "weigh."
+    if any(steps(p) for p in said):
+        lead += " “In” names the clusters of labels a suggestion was found in, each with its own margin."
+    return section("Examples", lead.strip(), *cards)
 
 
 def _card(example: Facts) -> Markup:
@@ -50,7 +56,14 @@ def _suggestion(p: Facts) -> Markup:
         element("span", confidence(p), css="share"),
         judged or element("span"),
         element("span", Markup(", ".join(words)), css="words") if words else "",
+        _path(p),
     )
+
+
+def _path(p: Facts) -> Markup:
+    """Return the clusters on the way to a suggestion."""
+    way = [element("span", element("bdi", names), f"\u00a0{margin}") for margin, names in steps(p)]
+    return element("span", "in ", Markup(" › ".join(way)), css="path") if way else Markup()
 
 
 def _word(word: Facts) -> Markup:

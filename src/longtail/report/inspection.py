@@ -10,6 +10,7 @@ from rich.text import Text
 
 from longtail.report import reading
 from longtail.report.blocks import tail_sparkline
+from longtail.report.branches import path_lines
 from longtail.report.console import clean, heading, is_plain, print_bar, print_facts, print_table, say
 from longtail.report.formatting import flat_rows, percent, show, span
 
@@ -56,7 +57,8 @@ def show_explanation(console: Console, facts: Facts) -> None:
     """Print a text with its telling words marked and, for each suggestion, the words behind it as bars.
 
     Keys: `text` and `labels` or `predicted`, each with `label`, `score` or `probability`, `words` (of `word`,
-    `weight` and perhaps `spans`), perhaps `path` and `correct`; and perhaps `true`.
+    `weight` and perhaps `spans`), perhaps `path` (clusters of the label tree, each with `margin` and `typical` labels)
+    and `correct`; and perhaps `true`.
     """
     predicted = reading.suggestions(facts)
     if facts.get("text"):
@@ -68,14 +70,14 @@ def show_explanation(console: Console, facts: Facts) -> None:
         head = Text.assemble((clean(console, p.get("label", "")), "bold"), f"  {reading.confidence(p)}")
         judged = judgement(console, p)
         say(console, head.append("  ").append_text(judged) if judged else head)
-        if p.get("path"):
-            say(console, "  path: " + " > ".join(str(step) for step in p["path"]), "dim")
         body = []
         for word in words:
             drawn = print_bar(console, word["weight"] / most)
             body.append([f"  {word['word']}", f"{word['weight']:+.2f}", drawn])
         if body:
             print_table(console, ["", "", " "], body, header=False)
+        for line in path_lines(console, p, "  "):
+            say(console, line, "dim")
     gone = reading.missed(facts)
     if gone:
         console.print()

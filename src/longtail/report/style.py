@@ -32,6 +32,10 @@ figure { margin: 0; max-width: 34rem }
 figcaption { margin-bottom: 1rem }
 figcaption h3 { text-wrap: balance }
 figcaption p { color: var(--soft); font-size: .875rem; line-height: 1.5; margin: 0 }
+figure.full { max-width: none }
+figure.full p { max-width: 44rem }
+svg.map.phone { display: none }
+figure.full + .filter, figure.full + .wide { margin-top: 2.25rem }
 
 .wide { overflow-x: auto }
 .tall { max-height: 40rem; overflow-y: auto }
@@ -53,6 +57,10 @@ td .low { display: inline-block; min-width: 6.4em }
 .named { display: flex }
 .key { flex: none; width: 6rem }
 .meaning { color: var(--soft); font-weight: 400 }
+.clusters .low { display: block }
+details { font-weight: 400; font-size: .95em; margin-top: .2rem }
+summary { color: var(--accent); cursor: pointer; width: max-content }
+details ul { margin: .3rem 0 .4rem; padding-left: 1.1rem }
 .better { color: var(--good); font-weight: 600 }
 .worse { color: var(--bad); font-weight: 600 }
 thead button { font: inherit; color: inherit; background: none; border: 0; padding: 0; cursor: pointer;
@@ -76,6 +84,7 @@ mark { color: inherit; border-radius: 3px; padding: .1em .15em }
 .said b { font-weight: 500; overflow-wrap: anywhere }
 .said .share { text-align: right }
 .said .word { display: inline-block }
+.said .path { grid-column: 4; color: var(--soft); font-size: .95em; overflow-wrap: anywhere }
 .yes, .no { font-weight: 600; white-space: nowrap }
 .yes { color: var(--good) }
 .no { color: var(--bad) }
@@ -108,7 +117,9 @@ footer { margin-top: 4rem; padding-top: 1.25rem; border-top: 1px solid var(--lin
   dl.facts { grid-template-columns: minmax(7rem, max-content) 1fr }
   .card { padding: 1.1rem }
   .said li { grid-template-columns: 1fr 3rem 4.8rem; gap: .1rem .6rem }
-  .said .words { grid-column: 1 / -1; color: var(--soft) }
+  .said .words, .said .path { grid-column: 1 / -1; color: var(--soft) }
+  svg.map.desk { display: none }
+  svg.map.phone { display: block }
 }
 @media print {
   main { padding: 0 }

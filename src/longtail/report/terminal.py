@@ -14,6 +14,7 @@ from rich.text import Text
 
 from longtail.report import reading, sentences
 from longtail.report.blocks import around_zero, marked_bar
+from longtail.report.branches import show_tree
 from longtail.report.canvas import finite
 from longtail.report.console import BAR, clean, heading, is_plain, print_bar, print_facts, print_table, say
 from longtail.report.formatting import count, flat_rows, percent, points, points_span, span
@@ -26,7 +27,7 @@ from longtail.report.inspection import (
     show_tail,
 )
 
-__all__ = ["show_comparison", "show_dataset", "show_evaluation", "show_explanation", "show_inspection"]
+__all__ = ["show_comparison", "show_dataset", "show_evaluation", "show_explanation", "show_inspection", "show_tree"]
 
 Facts = Mapping[str, Any]
 LABELS_SHOWN = 10  # the page shows all

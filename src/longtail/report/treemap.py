@@ -1,37 +1,37 @@
-"""A treemap as SVG: boxes within boxes, as large as their values, with as much of their names as they have room for.
+"""A treemap as SVG: boxes as large as their values, with as many of their names as they have room for.
 
-Rows of boxes are laid out so that boxes come out as square as they can (squarified). Every box is a drawing of its own
+Boxes are laid out in rows so that they come out as square as they can (squarified). Every box is a drawing of its own
 inside the drawing, which cuts off what does not fit.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from longtail.report.canvas import escape
 
 FONT = 12.0
-LINE = 15.5  # from one line of text to the next
-HEAD = 19.0  # of a box with boxes inside
+LINE = 15.0  # from one line of text to the next
 EDGE = 6.0  # between the edge of a box and its text
-GAP = 3.0  # around boxes inside a box
-LEAST_WIDTH, LEAST_HEIGHT = 30.0, 18.0  # a smaller box stays without text
-TINTS = 6
-NARROW, WIDE = frozenset("iljtfrI.,:;'|!()[]-/ "), frozenset("mwMWQGOD@%&")
+LEAST_WIDTH, LEAST_HEIGHT = 34.0, 20.0  # a smaller box stays without text
+LEAST_WITH_CELLS = 70.0  # a lower box shows names only
+LEAST_CELL = 12.0  # units of area, on average; smaller cells are not drawn
+SHADES = 6  # of the boxes, from pale to dark: classes s0 to s5 in the style of the drawings
+NARROW, SLIM, WIDE = frozenset("iljI.,:;'|!()[]/ "), frozenset("tfr-"), frozenset("mwMW@%")
 
 
 @dataclass(frozen=True)
 class Box:
-    """One box: its size, its names (the first is the most important), what the pointer finds, and boxes inside it."""
+    """One box: its size, its names (the most important first), its shade, what the pointer finds, and cells inside."""
 
-    value: float
+    size: float
     names: Sequence[str]
+    shade: int | None = None  # None for a box that stands for several
     note: str = ""
-    tint: int = 0  # from 0, pale, to TINTS - 1
-    inside: Sequence[Box] = ()
-    rest: bool = False  # stands for several that have no room
+    cells: Sequence[tuple[float, int]] = ()  # size and shade of each
 
 
 @dataclass(frozen=True)
@@ -43,133 +43,156 @@ class Area:
     width: float
     height: float
 
-    def shrunk(self, edge: float, head: float = 0.0) -> Area:
-        """Return the rectangle without an edge and without a strip at its top."""
-        width, height = self.width - 2 * edge, self.height - edge - (head or edge)
-        return Area(self.x + edge, self.y + (head or edge), max(width, 0.0), max(height, 0.0))
 
+def squarified(sizes: Sequence[float], area: Area) -> list[Area]:
+    """Return one rectangle per size, in proportion; sizes are above 0, the largest first.
 
-def squarified(values: Sequence[float], area: Area) -> list[Area]:
-    """Return one rectangle per value, in proportion; values come largest first and are above 0.
-
-    >>> squarified([2, 1, 1], Area(0, 0, 4, 2))[0]
-    Area(x=0.0, y=0.0, width=2.0, height=2.0)
+    >>> squarified([2, 1, 1], Area(0, 0, 4, 2))
+    [Area(x=0, y=0.0, width=2.0, height=2.0), Area(x=2.0, y=0.0, width=2.0, height=1.0), Area(...)]
     """
-    out: list[Area] = []
-    x, y, width, height = float(area.x), float(area.y), float(area.width), float(area.height)
-    unit = width * height / (sum(values) or 1.0)
-    sizes, at = [value * unit for value in values], 0
-    while at < len(sizes):
+    x, y, width, height = area.x, area.y, area.width, area.height
+    unit = width * height / (sum(sizes) or 1.0)
+    left, out = [size * unit for size in sizes], []
+    while left:
         side = min(width, height)
-        count, worst = 0, math.inf
-        while at + count < len(sizes):  # add to the row as long as that makes its boxes squarer
-            row = sizes[at : at + count + 1]
-            thick = sum(row) / side if side else 0.0
-            now = max((max(thick / (s / thick), (s / thick) / thick) if s and thick else math.inf) for s in row)
-            if count and now > worst:
-                break
-            count, worst = count + 1, now
-        row = sizes[at : at + count]
-        thick = sum(row) / side if side else 0.0
-        offset = 0.0
+        n = 1
+        while n < len(left) and _worst(left[: n + 1], side) <= _worst(left[:n], side):
+            n += 1  # one more box makes this row squarer
+        row, left = left[:n], left[n:]
+        thick = sum(row) / side if side > 0 else 0.0
+        along = 0.0
         for size in row:
-            along = size / thick if thick else 0.0
-            upright = width >= height  # the row is a column at the left edge
-            place = (x, y + offset, thick, along) if upright else (x + offset, y, along, thick)
-            out.append(Area(*place))
-            offset += along
-        x, y, width, height = (x + thick, y, width - thick, height) if width >= height else (
-            x, y + thick, width, height - thick
-        )  # fmt: skip
-        at += count
+            length = size / thick if thick > 0 else 0.0
+            out.append(Area(x, y + along, thick, length) if width >= height else Area(x + along, y, length, thick))
+            along += length
+        if width >= height:
+            x, width = x + thick, max(width - thick, 0.0)
+        else:
+            y, height = y + thick, max(height - thick, 0.0)
     return out
 
 
-def treemap(boxes: Sequence[Box], *, width: float, height: float, title: str, description: str, css: str = "") -> str:
-    """Return the drawing of boxes, each with the boxes inside it.
+def _worst(row: Sequence[float], side: float) -> float:
+    """Return how far the longest box of a row is from a square."""
+    total = sum(row)
+    if side <= 0 or total <= 0 or min(row) <= 0:
+        return math.inf
+    return max(side * side * max(row) / total**2, total**2 / (side * side * min(row)))
 
-    >>> svg = treemap([Box(3, ["fruit"]), Box(1, ["cars"])], width=400, height=200, title="Tree", description="two")
+
+def treemap(
+    boxes: Sequence[Box], *, width: float, height: float, title: str, description: str, css: str = "", legend: str = ""
+) -> str:
+    """Return the drawing of some boxes, with a legend below it if one is given.
+
+    >>> svg = treemap([Box(3, ["fruit"], 0), Box(1, ["cars"], 1)], width=400, height=200, title="A", description="B")
     >>> svg.count("<rect") == 2 and "fruit" in svg
     True
     """
-    body = "".join(_level(boxes, Area(0, 0, width, height), 0))
-    name = f"lt map {css}".strip()
+    kept = sorted((box for box in boxes if box.size > 0), key=lambda box: -box.size)
+    places = squarified([box.size for box in kept], Area(0.0, 0.0, width, height))
+    body = "".join(_drawn(box, place) for box, place in zip(kept, places, strict=True))
+    whole = height + (24 if legend else 0)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="{name}" viewBox="0 0 {width:g} {height:g}" role="img" '
-        f'aria-label="{escape(title)}"><desc>{escape(description)}</desc>{body}</svg>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="{escape(f"lt map {css}".strip())}" '
+        f'viewBox="0 0 {width:g} {whole:g}" role="img" aria-label="{escape(title)}"><desc>{escape(description)}</desc>'
+        f'{body}<g transform="translate(0 {height + 10:g})">{legend}</g></svg>'
     )
 
 
-def _level(boxes: Sequence[Box], area: Area, depth: int) -> Iterator[str]:
-    kept = sorted((box for box in boxes if box.value > 0), key=lambda box: (box.rest, -box.value))
-    for box, place in zip(kept, squarified([box.value for box in kept], area), strict=True):
-        yield _box(box, place, depth)
+def shades_legend(name: str, marks: Sequence[str]) -> str:
+    """Return a row of shades with what each means."""
+    at = letters(name) + 8
+    out = [f'<text x="0" y="11" class="soft">{escape(name)}</text>']
+    for shade, mark in enumerate(marks):
+        out.append(f'<rect x="{at:.1f}" y="1" width="12" height="12" rx="2" class="s{shade}"/>')
+        out.append(f'<text x="{at + 16:.1f}" y="11" class="soft">{escape(mark)}</text>')
+        at += 24 + letters(mark)
+    return "".join(out)
 
 
-def _box(box: Box, area: Area, depth: int) -> str:
-    gap = 1.0 if depth == 0 else 0.5
-    width, height = area.width - 2 * gap, area.height - 2 * gap
-    if width <= 0.5 or height <= 0.5:
+def _drawn(box: Box, area: Area) -> str:
+    width, height = area.width - 2, area.height - 2  # a gap between boxes
+    if width < 1 or height < 1:
         return ""
-    kind = "rest" if box.rest else "group" if box.inside else f"t{box.tint}"
+    held = bool(box.cells) and height >= LEAST_WITH_CELLS and width >= LEAST_WITH_CELLS
+    kind = "rest" if box.shade is None else "held" if held else f"s{box.shade}"
     parts = [f"<title>{escape(box.note)}</title>" if box.note else ""]
-    parts.append(f'<rect width="{width:.1f}" height="{height:.1f}" rx="{3 if depth == 0 else 2}" class="{kind}"/>')
-    inner = Area(0, 0, width, height).shrunk(GAP, HEAD)
-    if box.inside and inner.width >= LEAST_WIDTH and inner.height >= LEAST_HEIGHT:
-        parts += _text([" · ".join(box.names)], width, HEAD + 6)
-        parts += _level(box.inside, inner, depth + 1)
-    else:
-        parts += _text(box.names, width, height)
-    return (
-        f'<svg x="{area.x + gap:.1f}" y="{area.y + gap:.1f}" width="{width:.1f}" height="{height:.1f}">'
-        + "".join(parts)
-        + "</svg>"
-    )
+    parts.append(f'<rect width="{width:.1f}" height="{height:.1f}" rx="3" class="{kind}"/>')
+    if width >= LEAST_WIDTH and height >= LEAST_HEIGHT and box.names:
+        most = max(1, int((height * (0.5 if held else 1.0) - 5) / LINE))
+        strong, lines = filled(box.names, width - 2 * EDGE, most)
+        for number, text in enumerate([*strong, *lines]):
+            css = ' class="strong"' if number < len(strong) else ""
+            parts.append(f'<text x="{EDGE:g}" y="{3 + FONT + number * LINE:.1f}"{css}>{escape(text)}</text>')
+        if held:
+            top = 11 + (len(strong) + len(lines)) * LINE
+            parts += _cells(box.cells, Area(3.0, top, width - 6, height - top - 3))
+    where = f'x="{area.x + 1:.1f}" y="{area.y + 1:.1f}" width="{width:.1f}" height="{height:.1f}"'
+    return f"<svg {where}>{''.join(parts)}</svg>"
 
 
-def _text(names: Sequence[str], width: float, height: float) -> list[str]:
-    """Return the names as lines: the first strong on a line of its own, the others as many as there is room for."""
-    room = width - 2 * EDGE
-    if width < LEAST_WIDTH or height < LEAST_HEIGHT or not names:
+def _cells(cells: Sequence[tuple[float, int]], area: Area) -> list[str]:
+    """Return the cells as one path per shade; nothing where they would be too small to see."""
+    kept = sorted((cell for cell in cells if cell[0] > 0), key=lambda cell: -cell[0])
+    if not kept or area.width * area.height < LEAST_CELL * len(kept):
         return []
-    lines = filled(names, room, max(1, int((height - 4) / LINE)))
-    y = 2 + FONT if height < 2 * LINE else 4 + FONT
-    return [
-        f'<text x="{EDGE:g}" y="{y + i * LINE:.1f}"{"" if i else " class=" + chr(34) + "strong" + chr(34)}>'
-        f"{escape(line)}</text>"
-        for i, line in enumerate(lines)
-    ]
+    paths: dict[int, list[str]] = {}
+    for (_, shade), a in zip(kept, squarified([size for size, _ in kept], area), strict=True):
+        width, height = max(a.width - 0.8, 0.3), max(a.height - 0.8, 0.3)
+        paths.setdefault(shade, []).append(f"M{a.x:.1f} {a.y:.1f}h{width:.1f}v{height:.1f}h-{width:.1f}z")
+    return [f'<path d="{"".join(steps)}" class="s{shade}"/>' for shade, steps in sorted(paths.items())]
 
 
-def filled(names: Sequence[str], room: float, most: int) -> list[str]:
-    """Return lines no wider than the room: the first name, then the others, several to a line where they fit.
+def filled(names: Sequence[str], room: float, most: int) -> tuple[list[str], list[str]]:
+    """Return lines no wider than the room: those of the first name, then those of the others, as many as fit.
 
-    >>> filled(["games", "chess", "go", "poker"], 70, 3)
-    ['games', 'chess, go,', 'poker']
+    >>> filled(["games", "chess", "go", "poker"], 72, 3)
+    (['games'], ['chess, go,', 'poker'])
     """
-    lines = [cut(names[0], room)]
-    at, rest = 1, list(names[1:])
-    while rest and at < most:
-        line = ""
-        while rest and letters(line + rest[0] + ",") <= room:
-            line += rest.pop(0) + (", " if rest else "")
-        if not line:
-            line = cut(rest.pop(0), room) if len(lines) < most else ""
-        lines.append(line.rstrip())
-        at += 1
-    if rest and len(lines) > 1:
-        lines[-1] = cut(lines[-1].rstrip(",") + ", …", room) if not lines[-1].endswith("…") else lines[-1]
-    return lines
+    strong = wrapped(names[0], room / 1.1, 1 if most < 3 else 2)
+    lines: list[str] = []
+    rest = [" ".join(str(name).split()) for name in names[1:]]
+    while rest and len(strong) + len(lines) < most:
+        line, taken = rest[0], 1
+        while taken < len(rest) and letters(f"{line}, {rest[taken]},") <= room:
+            line, taken = f"{line}, {rest[taken]}", taken + 1
+        rest = rest[taken:]
+        lines.append(cut(line + ("," if rest else ""), room))
+    if rest and lines and not lines[-1].endswith("…"):
+        lines[-1] = cut(lines[-1] + " …", room)
+    return strong, lines
+
+
+def wrapped(name: str, room: float, most: int) -> list[str]:
+    """Return a name on as few lines as it needs, at most some; broken after blanks, dashes, slashes and colons.
+
+    >>> wrapped("restoration of customs duties", 130, 2)
+    ['restoration of', 'customs duties']
+    """
+    lines = [""]
+    for piece in re.findall(r"[^\s/:-]+[\s/:-]*|[\s/:-]+", " ".join(str(name).split())):
+        if lines[-1] and len(lines) < most and letters((lines[-1] + piece).rstrip()) > room:
+            lines.append("")
+        lines[-1] += piece
+    return [cut(line, room) for line in lines]
 
 
 def letters(text: str) -> float:
-    """Return about how wide a text is drawn."""
-    wide = sum(0.33 if c in NARROW else 0.9 if c in WIDE or ord(c) > 0x2E7F else 0.68 if c.isupper() else 0.58 for c in text)
-    return FONT * wide
+    """Return about how wide a text is drawn; rather too wide, so that names are shortened and not clipped."""
+    return FONT * sum(
+        0.34 if c in NARROW else 0.42 if c in SLIM else 0.97 if c in WIDE or ord(c) > 0x2E7F
+        else 0.72 if c.isupper() else 0.62
+        for c in text
+    )  # fmt: skip
 
 
-def cut(text: object, room: float) -> str:
-    """Return a text cut with an ellipsis to the room there is."""
+def cut(text: str, room: float) -> str:
+    """Return a text cut with an ellipsis to the room there is.
+
+    >>> cut("a very long name", 60)
+    'a very l…'
+    """
     plain = " ".join(str(text).split())
     if letters(plain) <= room:
         return plain

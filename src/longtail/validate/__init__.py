@@ -9,6 +9,7 @@ from longtail.validate.arrays import (
     check_width,
     make_csr,
 )
+from longtail.validate.estimator import Estimator, clone, not_fitted
 from longtail.validate.parameters import (
     check_choice,
     check_flag,
@@ -19,6 +20,7 @@ from longtail.validate.parameters import (
 )
 
 __all__ = [
+    "Estimator",
     "as_dense",
     "as_labels",
     "as_rows",
@@ -29,7 +31,9 @@ __all__ = [
     "check_real",
     "check_same_rows",
     "check_width",
+    "clone",
     "make_csr",
+    "not_fitted",
     "resolve_jobs",
     "resolve_seed",
 ]
