@@ -83,7 +83,7 @@ def test_telling_words_have_the_largest_weights_of_the_clusters_own_classifier(t
         _, terms = chunks.margin_terms(child, every, np.ones(len(words), dtype=np.float32))
         weights = sorted((w for _, w in terms if w > 0), reverse=True)[:6]
         assert [word["weight"] for word in found["words"]] == pytest.approx(weights)
-        named = dict((words[f], w) for f, w in terms)
+        named = {words[f]: w for f, w in terms}
         assert all(named[word["word"]] == pytest.approx(word["weight"]) for word in found["words"])
 
 

@@ -15,10 +15,12 @@ from longtail.validate import check_integer, check_real, make_csr, resolve_seed
 BLOCK_ROWS = 32_768
 LABELS_PER_CLUSTER = 64
 OWN_FEATURES = 4  # a label is recognised by these; with more labels than features they are shared, not all at once
-CLUSTER_FEATURES = 24
+CLUSTERS_PER_SECTION = 32
+SHARED_FEATURES = 24  # of a cluster, and as many of a section
 EXPONENT = 0.5  # label i is drawn in proportion to 1 / (i + 1) ** EXPONENT, as in Amazon-670K
 ELSEWHERE = 0.2  # share of labels that do not follow the row's cluster
 TOO_FREQUENT = 0.1  # labels with more than this share of their cluster's occurrences are in rows of every cluster
+OWN_SHARE = 0.22
 COMMON = 0.02  # share of the features that are common words only
 
 
@@ -33,9 +35,10 @@ def make_extreme(
 ) -> Dataset:
     """Make TF-IDF-like rows of unit length with a long tail of labels, in the shape of Amazon-670K by default.
 
-    Labels come in clusters of about 64, and most labels of a row are of one cluster. A row has some of the few features
-    that each of its labels is known by, some of the features of their clusters, and common words. The averages per row
-    are met within a few percent. Where there are at least as many occurrences of labels as labels, each has a row.
+    Labels come in clusters of about 64, clusters in sections of 32, and most labels of a row are of one cluster. A row
+    has some of the few features that each of its labels is known by, some of the features of their clusters and
+    sections, and common words. The averages per row are met within a few percent. Where there are at least as many
+    occurrences of labels as labels, each has a row.
 
     Amazon-670K has 490,449 rows, 670,091 labels and 135,909 features: `make_extreme(490_449, 670_091)`. Memory is about
     twice the result; nothing takes rows × labels.
@@ -56,9 +59,13 @@ def make_extreme(
     n_common = max(1, round(COMMON * n_features))
     words = rng.permutation(n_features).astype(np.int32)  # so that common words do not stand first
     own = words[rng.integers(n_common, n_features, size=(n_labels, OWN_FEATURES))]
-    shared = words[rng.integers(n_common, n_features, size=(int(cluster_of.max()) + 1, CLUSTER_FEATURES))]
-    # a third of a row's features are of its labels, a quarter or less of their clusters
-    tokens = [max(1, round(part * features_per_row / labels_per_row)) for part in (0.33, 0.25)]
+    n_clusters = int(cluster_of.max()) + 1
+    of_cluster, of_section = (
+        words[rng.integers(n_common, n_features, size=(n, SHARED_FEATURES))]
+        for n in (n_clusters, -(-n_clusters // CLUSTERS_PER_SECTION))
+    )
+    # what a label adds to its row: features of its own, of its cluster and of its section
+    tokens = [max(1, round(part * features_per_row / labels_per_row)) for part in (OWN_SHARE, 0.2, 0.1)]
     chance = 1.0 / np.arange(1, n_features + 1)
     chance /= chance.sum()
     common = None
@@ -67,7 +74,9 @@ def make_extreme(
         indptr = Y.indptr[at.start : at.stop + 1]
         labels = Y.indices[indptr[0] : indptr[-1]]
         rows = np.repeat(np.arange(at.stop - at.start), np.diff(indptr))
-        mine = _pick(rng, rows, own[labels], tokens[0]), _pick(rng, rows, shared[cluster_of[labels]], tokens[1])
+        clusters = cluster_of[labels]
+        sources = own[labels], of_cluster[clusters], of_section[clusters // CLUSTERS_PER_SECTION]
+        mine = [_pick(rng, rows, source, n) for source, n in zip(sources, tokens, strict=True)]
         if common is None:  # how many common words fill a row up, judged by the first block
             found = np.unique(np.concatenate([r * n_features + f for r, f in mine])).size / (at.stop - at.start)
             common = _draws_for(chance, max(features_per_row - found, 1.0))
