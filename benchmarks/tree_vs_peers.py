@@ -45,6 +45,7 @@ from peers.tables import console, show
 from peers.worker import K
 
 Facts = dict[str, Any]
+FORMAT = 1  # of the file of results
 OUR_PACKAGES = ("longtail", "numpy", "scipy", "scikit-learn", "numba")
 PEER_PACKAGES = ("libpecos", "omikuji", "napkinxc", "numpy", "scipy", "scikit-learn")
 
@@ -103,7 +104,7 @@ def main() -> None:
 
 def opening(args: argparse.Namespace) -> Facts:
     """Return the facts before the first measurement; with --resume, those of the last run."""
-    settings = {"threads": args.threads, "k": K}
+    settings = {"format": FORMAT, "threads": args.threads, "k": K}
     runs: list[Facts] = []
     data: Facts = {}
     peers: Facts = {}

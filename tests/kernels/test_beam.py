@@ -59,6 +59,12 @@ def plain_search(chunks, row, plan):
     return [child for child, _ in kept], [score for _, score in kept]
 
 
+def one_row(chunks, ids, values, plan):
+    """Search for one row, unscaled, with places for labels."""
+    n_places = int(chunks.child_indptr[-1]) - (chunks.n_chunks - 1)
+    return chunks.search_row(ids, values, False, plan, np.arange(n_places, dtype=np.int32), plan.n_kept)
+
+
 @given(st.integers(0, 2**32 - 1), st.lists(st.integers(1, 20), min_size=1, max_size=3), st.integers(1, 4))
 @settings(max_examples=25, deadline=None)
 def test_every_way_of_searching_agrees_with_a_plain_loop(seed, widths, beam):
@@ -78,7 +84,8 @@ def test_every_way_of_searching_agrees_with_a_plain_loop(seed, widths, beam):
         assert np.array_equal(nodes, results[0][0]) and np.array_equal(scores, results[0][1])
     for row in range(9):
         at = slice(X.indptr[row], X.indptr[row + 1])
-        nodes, scores = chunks.search_row(X.indices[at].astype(np.int32), X.data[at], plan)
+        (labels,), (scores,) = one_row(chunks, X.indices[at].astype(np.int32), X.data[at], plan)
+        nodes = np.where(labels >= 0, labels + chunks.n_chunks - 1, -1)
         assert np.array_equal(nodes, results[0][0][row]) and np.array_equal(scores, results[0][1][row])
         want_nodes, want_scores = plain_search(chunks, dense[row], plan)
         n = len(want_nodes)
@@ -91,12 +98,18 @@ def test_search_without_an_index_is_the_same(monkeypatch):
     chunks = random_chunks(rng, [5, 6])
     plan = Plan.of([2, 3], [Link(3, 0.0, 1.0), Link(3, 0.0, 0.3)])
     ids, values = np.arange(0, 25, 2, dtype=np.int32), rng.standard_normal(13).astype(np.float32)
-    with_index = chunks.search_row(ids, values, plan)
-    monkeypatch.setattr(chunked, "LARGEST_INDEX", 0)
+    with_index = one_row(chunks, ids, values, plan)
+    X = sp.random_array((30, 25), density=0.3, rng=rng, dtype=np.float32).tocsr()
+    many = chunks.search(X, np.ones(30, np.float32), plan, 1)
+    monkeypatch.setattr(chunked, "LARGEST_SPREAD", 0)
     other = random_chunks(np.random.default_rng(0), [5, 6])
-    assert other.line_index[0].size == 0
-    without = other.search_row(ids, values, plan)
+    assert other.spread[0].size == other.spread[3].size == 0
+    without = one_row(other, ids, values, plan)
     assert np.array_equal(with_index[0], without[0]) and np.array_equal(with_index[1], without[1])
+    for dense_from in (1, 10**9):
+        monkeypatch.setattr(chunked, "DENSE_FROM", dense_from)
+        again = other.search(X, np.ones(30, np.float32), plan, 1)
+        assert np.array_equal(many[0], again[0]) and np.array_equal(many[1], again[1])
 
 
 def test_the_index_counts_lines_across_words():
@@ -138,13 +151,13 @@ def test_features_and_children_above_65536():
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([16, 32, 48, 64, 112]), st.integers(0, 9))
 @settings(max_examples=40, deadline=None)
-def test_wide_scores_equal_plain_to_the_last_bit(seed, width, n):
+def test_wide_sums_equal_plain_to_the_last_bit(seed, width, n):
     rng = np.random.default_rng(seed)
-    block = rng.standard_normal(11 * width).astype(np.float32)
-    lines, values = rng.integers(0, 10, 9).astype(np.int32), rng.standard_normal(9).astype(np.float32)
+    block = rng.integers(-127, 128, 5 + 11 * width).astype(np.int8)
+    lines, values = rng.integers(0, 11, 9).astype(np.int32), rng.standard_normal(9).astype(np.float32)
     got, want = np.zeros(width, np.float32), np.zeros(width, np.float32)
-    lanes.wide_scores(block, lines, values, n, 10, width, got)
-    lanes.wide_scores_plain(block, lines, values, n, 10, width, want)
+    lanes.wide_sums(block, 5, lines, values, n, width, got)
+    lanes.wide_sums_plain(block, 5, lines, values, n, width, want)
     assert np.array_equal(got, want)
 
 
@@ -155,7 +168,7 @@ def test_rows_without_nodes_get_nothing():
     search_block(
         np.zeros(3, np.int64), np.empty(0, np.int32), np.empty(0, np.float32), np.ones(2, np.float32), nodes, scores,
         chunks.child_indptr, chunks.line_indptr, chunks.features, chunks.entry_indptr, chunks.children,
-        chunks.weights, chunks.scales, chunks.bias, np.int64(3), np.float32(0), np.float32(1), 1,
+        chunks.weights, chunks.scales, chunks.bias, *chunks.spread, np.int64(3), np.float32(0), np.float32(1), 1,
         np.full(25, -1, np.int32), found, best,
     )  # fmt: skip
     assert (found == -1).all() and np.isneginf(best).all()

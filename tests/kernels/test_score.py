@@ -5,7 +5,15 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longtail.kernels.score import collect_weights, count_weights, dense_topk, sparse_topk, sparse_topk_plain
+from longtail.kernels.score import (
+    collect_weights,
+    count_weights,
+    dense_topk,
+    row_scales,
+    row_scales_plain,
+    sparse_topk,
+    sparse_topk_plain,
+)
 
 
 def run(function, X, W, start, k):
@@ -58,3 +66,14 @@ def test_scoring_in_dense_blocks_is_the_same_to_the_last_bit(seed, n_labels, k):
     start = np.where(rng.random(n_labels) < 0.2, -np.inf, rng.standard_normal(n_labels)).astype(np.float32)
     sparse, dense = run(sparse_topk, X, W, start, k), run(dense_topk, X, W, start, k)
     assert np.array_equal(sparse[0], dense[0]) and np.array_equal(sparse[1], dense[1])
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=30, deadline=None)
+def test_row_scales_agree_with_plain(seed):
+    rng = np.random.default_rng(seed)
+    X = sp.random_array((8, 20), density=0.2, rng=rng, dtype=np.float32).tocsr()
+    got, want = np.zeros(8, np.float32), np.zeros(8, np.float32)
+    row_scales(X.indptr.astype(np.int64), X.data, got)
+    row_scales_plain(X.indptr, X.data, want)
+    np.testing.assert_allclose(got, want, rtol=1e-6)

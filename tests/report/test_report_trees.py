@@ -135,6 +135,12 @@ def test_boxes_are_as_large_as_clusters_have_labels_and_shaded_by_use(facts):
     assert sum(cells) == 6
 
 
+def test_clusters_inside_are_named_where_there_is_room(facts):
+    assert ">label 1.0.0<" in tree({"tree": facts})
+    facts["clusters"][0]["inside"] = [[1, 1]] * 400
+    assert ">label 1.0.0<" not in tree({"tree": facts})
+
+
 def test_the_same_shades_mean_the_same_in_the_legend(facts):
     html = tree({"tree": facts})
     legend = re.findall(r'height="12" rx="2" class="s(\d)"/><text[^>]*>([^<]+)<', html)

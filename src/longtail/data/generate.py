@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data.dataset import Dataset
+from longtail.data.extreme import make_extreme as make_extreme
 from longtail.errors import ParameterError
 from longtail.validate import check_integer, check_real, resolve_seed
 

@@ -1,8 +1,10 @@
 """Beam search through a tree of chunks: for many rows at once, or for one.
 
 Scores are sums of -max(0, 1 - margin)^p along the path (and a little of the margin itself, so that labels beyond
-the margin stay ranked). Terms of a margin are added feature by feature in ascending order and nothing is fused, in
-both the dense and the sparse way of scoring a chunk, so that a row scores the same to the last bit either way.
+the margin stay ranked). A margin is the child's bias plus its scale times the sum of value · weight over the row's
+features, with whole numbers for weights. The terms are added feature by feature in ascending order and nothing is
+fused, in the dense and the sparse way of scoring a chunk alike, so that a row scores the same to the last bit either
+way.
 """
 
 from __future__ import annotations
@@ -10,8 +12,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from longtail.kernels.lanes import LANES, popcount, wide_scores
+from longtail.kernels.lanes import LANES, popcount, wide_sums
 from longtail.kernels.score import insert_top
+
+FIRST_PLACES = 3  # nodes of every row that are scored before the others are judged
 
 
 @njit(nogil=True, cache=True)
@@ -53,19 +57,25 @@ def margins_sparse(
     out,                                       # OUT  (n_children,)
 ):  # fmt: skip
     """Compute the margins of all children of one chunk for one row, following the row's features."""
-    for c in range(n_children):
-        out[c] = bias[first + c]
+    out[:n_children] = 0
     line = low
     for t in range(start, stop):
         f = ids[t]
         line = _find(features, line, high, f)
         if line == high:
-            return
+            break
         if features[line] == f:
             x = values[t] * scale
             for e in range(entry_indptr[line], entry_indptr[line + 1]):
-                c = children[e]
-                out[c] += x * (np.float32(weights[e]) * scales[first + c])
+                out[children[e]] += x * np.float32(weights[e])
+    _finish(out, scales, bias, first, n_children)
+
+
+@njit(nogil=True, cache=True)
+def _finish(out, scales, bias, first, n_children):
+    """Turn sums into margins."""
+    for c in range(n_children):
+        out[c] = bias[first + c] + scales[first + c] * out[c]
 
 
 @njit(nogil=True, cache=True)
@@ -89,24 +99,30 @@ def index_lines(line_indptr, features, n_words):
 
 
 @njit(nogil=True, cache=True)
-def margins_indexed(
-    ids, values,                               # IN   one row, scaled
-    bits, before, low,                         # IN   index of the chunk's lines, and its first line
-    entry_indptr, children, weights, scales, bias, first, n_children,
-    out,                                       # OUT  (n_children,)
-):  # fmt: skip
-    """The same as `margins_sparse`, finding lines by the index; to the last bit."""
-    for c in range(n_children):
-        out[c] = bias[first + c]
-    for t in range(ids.size):
+def find_lines(ids, values, start, stop, scale, bits, before, met_lines, met_values):
+    """Write the lines of a chunk that a row meets, by the index of the chunk, and the row's values; return how many."""
+    met = 0
+    for t in range(start, stop):
         f = ids[t]
         word, bit = bits[f >> 6], np.uint64(1) << np.uint64(f & 63)
-        if word & bit:
-            line = low + before[f >> 6] + np.int64(popcount(word & (bit - np.uint64(1))))
-            x = values[t]
+        met_lines[met] = before[f >> 6] + np.int32(popcount(word & (bit - np.uint64(1))))
+        met_values[met] = values[t] * scale
+        met += (word & bit) != 0
+    return met
+
+
+@njit(nogil=True, cache=True)
+def spread_chunks(line_indptr, child_indptr, entry_indptr, children, weights, block_indptr):
+    """Return the weights of all chunks as dense int8 blocks, one after the other, lines padded to sixteens."""
+    out = np.zeros(block_indptr[-1], dtype=np.int8)
+    for chunk in range(line_indptr.size - 1):
+        width = (child_indptr[chunk + 1] - child_indptr[chunk] + LANES - 1) // LANES * LANES
+        at = block_indptr[chunk]
+        for line in range(line_indptr[chunk], line_indptr[chunk + 1]):
             for e in range(entry_indptr[line], entry_indptr[line + 1]):
-                c = children[e]
-                out[c] += x * (np.float32(weights[e]) * scales[first + c])
+                out[at + children[e]] = weights[e]
+            at += width
+    return out
 
 
 @njit(nogil=True, cache=True)
@@ -115,23 +131,62 @@ def search_block(
     nodes, scores,                             # IN   nodes of the beam, -1 where none, and their scores (n, beam)
     child_indptr, line_indptr,                 # IN   children and lines of every chunk   (n_chunks + 1,)
     features, entry_indptr, children, weights, scales, bias,
+    bits, before, block_indptr, blocks,        # IN   from `index_lines` and `spread_chunks`, or empty
     power, slope, parent_weight,               # IN   score = link(margin) + parent_weight · score of the parent
-    dense_from,                                # IN   spread a chunk out when at least this many rows visit it
+    dense_from,                                # IN   prepare a chunk when at least this many rows visit it
     position,                                  # TMP  -1 on entry and exit                (n_features,) int32
     new_nodes, new_scores,                     # OUT  best children of every row          (n, k)
 ):  # fmt: skip
     """Score the children of the nodes in the beam and keep the k best of every row.
 
-    Rows that visit the same chunk are scored together: the chunk is spread out once into a small dense block.
+    Rows that visit the same chunk are scored together, against a dense block of its weights: kept from before, or
+    spread out once for all of them. Where margins only lower a score, the best few nodes of every row go first, and
+    then only the nodes that could still add to its k best: the result is the same.
     """
     n, beam = nodes.shape
+    k = new_nodes.shape[1]
+    new_nodes[:] = -1
+    new_scores[:] = -np.inf
+    bounded = power != 0 and slope == 0
+    first_places = min(beam, FIRST_PLACES) if bounded else beam
+    pairs = np.empty(n * beam, dtype=np.int64)
+    for turn in range(2):
+        n_pairs = 0
+        for row in range(n):
+            for place in range(first_places) if turn == 0 else range(first_places, beam):
+                if nodes[row, place] < 0:
+                    continue
+                if bounded and parent_weight * scores[row, place] <= new_scores[row, k - 1]:
+                    break  # nor can those that follow: they start no higher
+                pairs[n_pairs] = row * beam + place
+                n_pairs += 1
+        if n_pairs:
+            _score_pairs(
+                indptr, indices, data, scale, nodes, scores, pairs[:n_pairs], child_indptr, line_indptr, features,
+                entry_indptr, children, weights, scales, bias, bits, before, block_indptr, blocks,
+                power, slope, parent_weight, dense_from, position, new_nodes, new_scores,
+            )  # fmt: skip
+        if first_places == beam:
+            break
+
+
+@njit(nogil=True, cache=True)
+def _score_pairs(
+    indptr, indices, data, scale, nodes, scores,
+    pairs,                                     # IN   row · beam + place, ascending
+    child_indptr, line_indptr, features, entry_indptr, children, weights, scales, bias,
+    bits, before, block_indptr, blocks, power, slope, parent_weight, dense_from, position,
+    new_nodes, new_scores,                     # IN/OUT
+):  # fmt: skip
+    """Score some (row, place) pairs, chunk by chunk, and put their children among the best of their rows."""
+    beam = nodes.shape[1]
     n_chunks = child_indptr.size - 1
-    # (row, place) pairs sorted by chunk
     visits = np.zeros(n_chunks + 1, dtype=np.int64)
-    for row in range(n):
-        for place in range(beam):
-            if nodes[row, place] >= 0:
-                visits[nodes[row, place] + 1] += 1
+    longest_row = 0
+    for pair in pairs:
+        row = pair // beam
+        visits[nodes[row, pair % beam] + 1] += 1
+        longest_row = max(longest_row, indptr[row + 1] - indptr[row])
     widest, longest = 0, 0
     for chunk in range(n_chunks):
         if visits[chunk + 1] >= dense_from:
@@ -139,23 +194,17 @@ def search_block(
         if visits[chunk + 1] > 0:
             widest = max(widest, child_indptr[chunk + 1] - child_indptr[chunk])
         visits[chunk + 1] += visits[chunk]
-    pairs = np.empty(visits[n_chunks], dtype=np.int64)
+    order = np.empty(pairs.size, dtype=np.int64)  # pairs sorted by chunk
     fill = visits[:-1].copy()
-    for row in range(n):
-        for place in range(beam):
-            node = nodes[row, place]
-            if node >= 0:
-                pairs[fill[node]] = row * beam + place
-                fill[node] += 1
+    for at in range(pairs.size):
+        node = nodes[pairs[at] // beam, pairs[at] % beam]
+        order[fill[node]] = at
+        fill[node] += 1
     padded = (widest + LANES - 1) // LANES * LANES
-    block = np.empty((longest + 1) * padded, dtype=np.float32)
-    margins = np.empty((n, beam, widest), dtype=np.float32)
-    out = np.empty(padded, dtype=np.float32)
-    longest_row = 0
-    for row in range(n):
-        longest_row = max(longest_row, indptr[row + 1] - indptr[row])
-    met_lines = np.empty(longest_row, dtype=np.int32)
-    met_values = np.empty(longest_row, dtype=np.float32)
+    kept = blocks.size > 0
+    block = blocks if kept else np.empty(longest * padded, dtype=np.int8)
+    margins = np.empty((pairs.size, padded), dtype=np.float32)
+    met_lines, met_values = np.empty(longest_row, dtype=np.int32), np.empty(longest_row, dtype=np.float32)
     for chunk in range(n_chunks):
         first, last = visits[chunk], visits[chunk + 1]
         if first == last:
@@ -163,67 +212,81 @@ def search_block(
         low, high = line_indptr[chunk], line_indptr[chunk + 1]
         child = child_indptr[chunk]
         n_children = child_indptr[chunk + 1] - child
-        if last - first < dense_from:
+        width = (n_children + LANES - 1) // LANES * LANES
+        few = last - first < dense_from
+        if few and not kept:
             for at in range(first, last):
-                row, place = pairs[at] // beam, pairs[at] % beam
+                row = pairs[order[at]] // beam
                 margins_sparse(
                     indices, data, indptr[row], indptr[row + 1], scale[row], features, low, high,
-                    entry_indptr, children, weights, scales, bias, child, n_children, margins[row, place],
+                    entry_indptr, children, weights, scales, bias, child, n_children, margins[order[at]],
                 )  # fmt: skip
             continue
-        width = (n_children + LANES - 1) // LANES * LANES
-        n_lines = high - low
-        block[: (n_lines + 1) * width] = 0
-        for line in range(n_lines):
-            position[features[low + line]] = line
-            for e in range(entry_indptr[low + line], entry_indptr[low + line + 1]):
-                c = children[e]
-                block[line * width + c] = np.float32(weights[e]) * scales[child + c]
-        for c in range(n_children):
-            block[n_lines * width + c] = bias[child + c]
+        start = block_indptr[chunk] if kept else 0
+        if not kept:
+            block[: (high - low) * width] = 0
+            for line in range(low, high):
+                for e in range(entry_indptr[line], entry_indptr[line + 1]):
+                    block[(line - low) * width + children[e]] = weights[e]
+        if not few:
+            for line in range(low, high):
+                position[features[line]] = line - low
         for at in range(first, last):
-            row, place = pairs[at] // beam, pairs[at] % beam
-            met = 0
-            for t in range(indptr[row], indptr[row + 1]):
-                line = position[indices[t]]
-                met_lines[met] = line
-                met_values[met] = data[t] * scale[row]
-                met += line >= 0
-            wide_scores(block, met_lines, met_values, met, n_lines, width, out)
-            margins[row, place, :n_children] = out[:n_children]
-        for line in range(n_lines):
-            position[features[low + line]] = -1
-    _keep_best(nodes, scores, child_indptr, margins, power, slope, parent_weight, new_nodes, new_scores)
-
-
-@njit(nogil=True, cache=True)
-def _keep_best(nodes, scores, child_indptr, margins, power, slope, parent_weight, new_nodes, new_scores):
-    n, beam = nodes.shape
+            row = pairs[order[at]] // beam
+            if few:
+                met = find_lines(
+                    indices, data, indptr[row], indptr[row + 1], scale[row], bits[chunk], before[chunk],
+                    met_lines, met_values,
+                )  # fmt: skip
+            else:
+                met = 0
+                for t in range(indptr[row], indptr[row + 1]):
+                    line = position[indices[t]]
+                    met_lines[met] = line
+                    met_values[met] = data[t] * scale[row]
+                    met += line >= 0
+            wide_sums(block, start, met_lines, met_values, met, width, margins[order[at]])
+            _finish(margins[order[at]], scales, bias, child, n_children)
+        if not few:
+            for line in range(low, high):
+                position[features[line]] = -1
     k = new_nodes.shape[1]
-    for row in range(n):
-        new_nodes[row, :] = -1
-        new_scores[row, :] = -np.inf
-        for place in range(beam):
-            node = nodes[row, place]
-            if node < 0:
-                continue
-            above = parent_weight * scores[row, place]
-            first = child_indptr[node]
-            for c in range(child_indptr[node + 1] - first):
-                score = link(margins[row, place, c], power, slope) + above
-                if score > new_scores[row, k - 1]:
-                    insert_top(new_nodes[row], new_scores[row], first + c, score)
+    for at in range(pairs.size):
+        row, place = pairs[at] // beam, pairs[at] % beam
+        node = nodes[row, place]
+        above = parent_weight * scores[row, place]
+        first = child_indptr[node]
+        for c in range(child_indptr[node + 1] - first):
+            score = link(margins[at, c], power, slope) + above
+            if score > new_scores[row, k - 1]:
+                insert_top(new_nodes[row], new_scores[row], first + c, score)
 
 
 @njit(nogil=True, cache=True)
 def search_one(
-    ids, values,                               # IN   one row, scaled
+    ids, data, normalize,                      # IN   one row, to be scaled to length 1 or not
     child_indptr, line_indptr, features, entry_indptr, children, weights, scales, bias,
-    bits, before,                              # IN   from `index_lines`, or empty
+    bits, before, block_indptr, blocks,        # IN   from `index_lines` and `spread_chunks`, or empty
     widths, powers, slopes, aboves,            # IN   per level: children to keep, and the link
-    out_nodes, out_scores,                     # OUT  best children of the last level (k,)
+    leaf_labels,                               # IN   label of every place, the children of the last level
+    labels, out_scores,                        # OUT  best labels and their scores, -1 and -inf where none  (k,)
 ):  # fmt: skip
-    """Walk one row down all levels; the same result as `search_block`, to the last bit."""
+    """Walk one row down all levels; the same result as `search_block`, to the last bit.
+
+    Returns False, and nothing else, for a row that is not sorted or not finite.
+    """
+    for t in range(ids.size):
+        if not np.isfinite(data[t]) or (t > 0 and ids[t] <= ids[t - 1]):
+            return False
+    values = data
+    if normalize:
+        total = 0.0
+        for t in range(ids.size):
+            total += np.float64(data[t]) * np.float64(data[t])
+        scale = np.float32(1.0 / np.sqrt(total)) if total > 0 else np.float32(1.0)
+        values = np.empty(ids.size, dtype=np.float32)
+        for t in range(ids.size):
+            values[t] = data[t] * scale
     n_levels = widths.size
     beam = 1
     for level in range(n_levels):
@@ -234,6 +297,7 @@ def search_one(
     nodes[0] = 0
     size = 1
     margins = np.empty(64, dtype=np.float32)
+    met_lines, met_values = np.empty(ids.size, dtype=np.int32), np.empty(ids.size, dtype=np.float32)
     for level in range(n_levels):
         width = widths[level]
         found[:width] = -1
@@ -244,17 +308,19 @@ def search_one(
                 continue
             first = child_indptr[node]
             n_children = child_indptr[node + 1] - first
-            if n_children > widest:
-                widest = max(n_children, 64)
+            padded = (n_children + LANES - 1) // LANES * LANES
+            if padded > widest:
+                widest = max(padded, 64)
                 margins = np.empty(widest, dtype=np.float32)
             above = aboves[level] * scores[place]
-            if powers[level] > 0 and slopes[level] == 0 and above <= best[width - 1]:
+            if powers[level] != 0 and slopes[level] == 0 and above <= best[width - 1]:
                 break  # margins only lower a score, and the nodes that follow start no higher
-            if bits.size:
-                margins_indexed(
-                    ids, values, bits[node], before[node], line_indptr[node],
-                    entry_indptr, children, weights, scales, bias, first, n_children, margins,
-                )  # fmt: skip
+            if blocks.size:
+                met = find_lines(
+                    ids, values, 0, ids.size, np.float32(1.0), bits[node], before[node], met_lines, met_values
+                )
+                wide_sums(blocks, block_indptr[node], met_lines, met_values, met, padded, margins)
+                _finish(margins, scales, bias, first, n_children)
             else:
                 margins_sparse(
                     ids, values, 0, ids.size, np.float32(1.0), features, line_indptr[node], line_indptr[node + 1],
@@ -268,5 +334,8 @@ def search_one(
             nodes[place] = found[place] + 1 if found[place] >= 0 else -1
             scores[place] = best[place]
         size = width
-    out_nodes[:] = found[: widths[n_levels - 1]]
-    out_scores[:] = best[: widths[n_levels - 1]]
+    for place in range(labels.size):
+        inside = place < widths[n_levels - 1] and found[place] >= 0
+        labels[place] = leaf_labels[found[place] - (child_indptr.size - 2)] if inside else -1
+        out_scores[place] = best[place] if inside else -np.inf
+    return True

@@ -162,64 +162,63 @@ def score_lanes_plain(
 
 
 def _wide(vectors):
-    """Make the function that scores 16 · `vectors` neighbouring columns of a block."""
+    """Make the function that sums 16 · `vectors` neighbouring columns of a block of whole numbers."""
+    bytes_16, ints_16 = ir.VectorType(ir.IntType(8), LANES), ir.VectorType(_I32, LANES)
 
     @intrinsic
-    def scores(typing_context, block, lines, values, n, base, width, offset, out):
+    def sums(typing_context, block, start, lines, values, n, width, offset, out):
         def codegen(context: Any, b: Any, signature: Any, args: Any) -> Any:
-            w, i, v, o = (_data(context, b, signature.args[k], args[k]) for k in (0, 1, 2, 7))
-            n, base, width, offset = args[3], args[4], args[5], args[6]
-
-            def lanes_at(row: Any, k: int) -> Any:
-                at = b.add(b.add(b.mul(row, width), offset), ir.Constant(_I64, LANES * k))
-                out = b.load(b.bitcast(b.gep(w, [at]), _VEC.as_pointer()))
-                out.align = 4
-                return out
-
-            sums = [cgutils.alloca_once_value(b, lanes_at(base, k)) for k in range(vectors)]
+            w, i, v, o = (_data(context, b, signature.args[k], args[k]) for k in (0, 2, 3, 7))
+            start, n, width, offset = args[1], args[4], args[5], args[6]
+            first = b.gep(w, [b.add(start, offset)])
+            totals = [cgutils.alloca_once_value(b, _const(0.0)) for _ in range(vectors)]
             with cgutils.for_range(b, n) as loop:
-                row = b.sext(b.load(b.gep(i, [loop.index])), _I64)
+                row = b.mul(b.sext(b.load(b.gep(i, [loop.index])), _I64), width)
                 x = _splat(b, b.load(b.gep(v, [loop.index])))
-                for k, total in enumerate(sums):
-                    b.store(b.fadd(b.load(total), b.fmul(x, lanes_at(row, k))), total)
-            for k, total in enumerate(sums):
+                for k, total in enumerate(totals):
+                    at = b.gep(first, [b.add(row, ir.Constant(_I64, LANES * k))])
+                    small = b.load(b.bitcast(at, bytes_16.as_pointer()))
+                    small.align = 1
+                    wide = b.sitofp(b.sext(small, ints_16), _VEC)
+                    b.store(b.fadd(b.load(total), b.fmul(x, wide)), total)
+            for k, total in enumerate(totals):
                 at = b.gep(o, [b.add(offset, ir.Constant(_I64, LANES * k))])
                 b.store(b.load(total), b.bitcast(at, _VEC.as_pointer())).align = 4
             return context.get_dummy_value()
 
         i64 = types.int64
-        return types.void(block, lines, values, i64, i64, i64, i64, out), codegen
+        return types.void(block, i64, lines, values, i64, i64, i64, out), codegen
 
-    return scores
+    return sums
 
 
 _wide_1, _wide_2, _wide_4 = _wide(1), _wide(2), _wide(4)
 
 
 @njit(nogil=True, cache=True)
-def wide_scores(block, lines, values, n, base, width, out):
-    """out[:width] = line `base` of the block + sum over t < n of values[t] · line lines[t]; width in sixteens.
+def wide_sums(block, start, lines, values, n, width, out):
+    """out[:width] = sum over t < n of values[t] · block[start + lines[t] · width:][:width]; width in sixteens.
 
-    `block` is flat, `width` floats a line. Added one after the other, nothing fused, as in `score_lanes`.
+    `block` is flat int8. Added one after the other, nothing fused, as in `score_lanes`.
     """
     offset = 0
     while width - offset >= 4 * LANES:
-        _wide_4(block, lines, values, n, base, width, offset, out)
+        _wide_4(block, start, lines, values, n, width, offset, out)
         offset += 4 * LANES
     if width - offset >= 2 * LANES:
-        _wide_2(block, lines, values, n, base, width, offset, out)
+        _wide_2(block, start, lines, values, n, width, offset, out)
         offset += 2 * LANES
     if width - offset >= LANES:
-        _wide_1(block, lines, values, n, base, width, offset, out)
+        _wide_1(block, start, lines, values, n, width, offset, out)
 
 
-def wide_scores_plain(
-    block: np.ndarray, lines: np.ndarray, values: np.ndarray, n: int, base: int, width: int, out: np.ndarray
+def wide_sums_plain(
+    block: np.ndarray, start: int, lines: np.ndarray, values: np.ndarray, n: int, width: int, out: np.ndarray
 ) -> None:
-    grid = block[: block.size // width * width].reshape(-1, width)
-    out[:width] = grid[base]
+    out[:width] = 0
     for t in range(n):
-        out[:width] += values[t] * grid[lines[t]]
+        at = start + lines[t] * width
+        out[:width] += values[t] * block[at : at + width].astype(np.float32)
 
 
 @intrinsic

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from longtail.data import TopK, binary_hits
 from longtail.errors import DataError, ModelError, ParameterError
+from longtail.kernels.score import row_scales
 from longtail.kernels.threads import Progress
 from longtail.models.calibration import Calibration
 from longtail.storage import Part, save_folder
@@ -184,17 +185,10 @@ class XMCEstimator(Estimator):
 
 def row_scale(X: sp.csr_array, normalize: bool) -> np.ndarray:
     """Return what each row is multiplied with: 1 over its length, or 1 (also for empty rows)."""
-    if not normalize:
-        return np.ones(X.shape[0], dtype=np.float32)
-    squares = sp.csr_array((np.square(X.data, dtype=np.float64), X.indices, X.indptr), shape=X.shape)
-    lengths = np.sqrt(squares.sum(axis=1))
-    return (1.0 / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
-
-
-def row_scale_of(values: np.ndarray) -> np.float32:
-    """Return the scale of one row from its values, as `row_scale` gives it."""
-    length = np.sqrt(np.square(values, dtype=np.float64).sum())
-    return np.float32(1.0 / length if length > 0 else 1.0)
+    out = np.ones(X.shape[0], dtype=np.float32)
+    if normalize:
+        row_scales(X.indptr.astype(np.int64, copy=False), X.data, out)
+    return out
 
 
 def allowed_labels(n_labels: int, allow: Any, deny: Any) -> np.ndarray:

@@ -15,13 +15,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.errors import ModelError
-from longtail.kernels.beam import index_lines, search_block, search_one
+from longtail.kernels.beam import index_lines, search_block, search_one, spread_chunks
+from longtail.kernels.lanes import LANES
 from longtail.kernels.threads import blocks, run_tasks
 from longtail.partition import LabelTree
 from longtail.storage import Part
 
 BLOCK_ROWS = 2048  # searched together
-LARGEST_INDEX = 256 << 20  # bytes
+LARGEST_SPREAD = 256 << 20  # bytes
 DENSE_FROM = 12  # rows that must visit a chunk before spreading it out pays (measured on eurlex-4k)
 
 
@@ -124,13 +125,20 @@ class Chunks:
         return int(self.levels[-1])
 
     @cached_property
-    def line_index(self) -> tuple[np.ndarray, np.ndarray]:
-        """The index that finds a chunk's line of a feature at once; empty where it would take too much memory."""
+    def spread(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """What makes the search fast once it is there: an index of the lines, and the weights as dense int8 blocks.
+
+        Empty where both would take more than a quarter of a gigabyte: the search then works on the stored form.
+        """
         n_words = (self.n_features + 63) // 64
-        if self.n_chunks * n_words * 12 > LARGEST_INDEX:
-            n_words = 0
-        lines = self.line_indptr if n_words else np.zeros(1, dtype=np.int64)
-        return index_lines(lines, self.features, n_words)
+        widths = -(-np.diff(self.child_indptr) // LANES) * LANES
+        block_indptr = np.concatenate([[0], np.cumsum(np.diff(self.line_indptr) * widths)]).astype(np.int64)
+        if self.n_chunks * n_words * 12 + int(block_indptr[-1]) > LARGEST_SPREAD:
+            nothing = np.zeros(1, dtype=np.int64)
+            return *index_lines(nothing, self.features, 0), nothing, np.empty(0, dtype=np.int8)
+        index = index_lines(self.line_indptr, self.features, n_words)
+        lines = (self.line_indptr, self.child_indptr, self.entry_indptr, self.children, self.weights)
+        return *index, block_indptr, spread_chunks(*lines, block_indptr)
 
     def search(self, X: sp.csr_array, scale: np.ndarray, plan: Plan, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
         """Walk all rows down the levels of the plan; return the numbers of the children kept at the last, and scores.
@@ -141,6 +149,7 @@ class Chunks:
         out_nodes, out_scores = np.empty((n, plan.n_kept), np.int64), np.empty((n, plan.n_kept), np.float32)
         indptr = X.indptr.astype(np.int64, copy=False)
         size = max(1, min(BLOCK_ROWS, -(-n // n_jobs)))
+        spread = self.spread
 
         def walk(at: slice) -> None:
             rows = at.stop - at.start
@@ -151,7 +160,8 @@ class Chunks:
                 search_block(
                     indptr[at.start : at.stop + 1], X.indices, X.data, scale[at], nodes, scores,
                     self.child_indptr, self.line_indptr, self.features, self.entry_indptr, self.children,
-                    self.weights, self.scales, self.bias, plan.powers[level], plan.slopes[level], plan.aboves[level],
+                    self.weights, self.scales, self.bias, *spread,
+                    plan.powers[level], plan.slopes[level], plan.aboves[level],
                     DENSE_FROM, position, found, new,
                 )  # fmt: skip
                 nodes, scores = np.where(found >= 0, found + 1, -1), new
@@ -160,15 +170,21 @@ class Chunks:
         run_tasks(walk, blocks(n, size), n_jobs)
         return out_nodes, out_scores
 
-    def search_row(self, ids: np.ndarray, values: np.ndarray, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
-        """Walk one row, already scaled, down the levels; the same result as `search`, with less ado."""
-        nodes, scores = np.empty(plan.n_kept, np.int64), np.empty(plan.n_kept, np.float32)
-        search_one(
-            ids, values, self.child_indptr, self.line_indptr, self.features, self.entry_indptr, self.children,
-            self.weights, self.scales, self.bias, *self.line_index,
-            plan.widths, plan.powers, plan.slopes, plan.aboves, nodes, scores,
+    def search_row(
+        self, ids: np.ndarray, data: np.ndarray, normalize: bool, plan: Plan, leaf_labels: np.ndarray, k: int
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Walk one row down the levels; return its k best labels and scores, as `search` does, with less ado.
+
+        None for a row whose ids are not sorted or whose values are not finite.
+        """
+        labels, scores = np.empty((1, k), np.int32), np.empty((1, k), np.float32)
+        sound = search_one(
+            ids, data, normalize,
+            self.child_indptr, self.line_indptr, self.features, self.entry_indptr, self.children, self.weights,
+            self.scales, self.bias, *self.spread, plan.widths, plan.powers, plan.slopes, plan.aboves,
+            leaf_labels, labels[0], scores[0],
         )  # fmt: skip
-        return nodes, scores
+        return (labels, scores) if sound else None
 
     def margin_terms(self, child: int, ids: np.ndarray, values: np.ndarray) -> tuple[float, list[tuple[int, float]]]:
         """Return the bias of a child and what each feature of a row adds to its margin."""

@@ -14,7 +14,7 @@ from longtail.errors import DataError, ModelError, ParameterError
 from longtail.features import pifa
 from longtail.kernels.beam import link
 from longtail.kernels.threads import Progress
-from longtail.models.base import Explanation, XMCEstimator, allowed_labels, row_scale, row_scale_of
+from longtail.models.base import Explanation, XMCEstimator, allowed_labels, row_scale
 from longtail.models.chunked import Chunks, Link, Plan
 from longtail.models.one_vs_all import LOSSES
 from longtail.models.tree_editing import add_to_leaves, drop_labels, learn_rows, place_labels, silenced
@@ -296,11 +296,14 @@ class LabelTreeClassifier(XMCEstimator):
         in which nothing is allowed, so that the beam is spent on the others.
         """
         self._check_fitted()
-        k = check_integer("k", k, low=1)
+        if type(k) is not int or k < 1:
+            k = check_integer("k", k, low=1)
         if allow is not None or deny is not None:
             return self._restricted(allow, deny).predict_topk(X, k)
-        if len(self.trees_) == 1 and X_is_one_row(X, self.n_features_in_):
-            return self._predict_row(X, k)
+        if len(self.trees_) == 1 and is_one_row(X, self.n_features_in_):
+            row = self._predict_row(X, k)
+            if row is not None:
+                return row
         X = as_sparse(self._check_rows(X))
         scale = row_scale(X, self.normalize)
         places = min(k, self.n_labels_) if len(self.trees_) == 1 else max(min(k, self.n_labels_), MERGED_AT_LEAST)
@@ -324,21 +327,13 @@ class LabelTreeClassifier(XMCEstimator):
         ]
         return view
 
-    def _predict_row(self, X: sp.csr_array, k: int) -> TopK:
-        """Predict one sorted CSR row of float32 without the ado of a batch; the same result to the last bit."""
+    def _predict_row(self, X: sp.csr_array, k: int) -> TopK | None:
+        """Predict one row without the ado of a batch, the same to the last bit; None if it needs to be looked at."""
+        tree = self.trees_[0]
         ids, values = X.indices.astype(np.int32, copy=False), X.data.astype(np.float32, copy=False)
-        if not np.isfinite(values).all():
-            X = as_sparse(X)  # says what is wrong and where
-        if self.normalize:
-            values = values * row_scale_of(values)
-        tree, chunks = self.trees_[0], self.chunks_[0]
-        used = min(k, self.n_labels_)
-        found, scores = chunks.search_row(ids, values, self._plan(tree, used))
-        ids = _labels_of(tree, chunks, found)
-        if used < k:
-            ids = np.concatenate([ids, np.full(k - used, -1, ids.dtype)])
-            scores = np.concatenate([scores, np.full(k - used, -np.inf, np.float32)])
-        return TopK(ids[None], scores[None])
+        plan = self._plan(tree, min(k, self.n_labels_))
+        found = self.chunks_[0].search_row(ids, values, self.normalize, plan, tree.leaf_labels, k)
+        return None if found is None else TopK(*found)
 
     def _plan(self, tree: LabelTree, places: int) -> Plan:
         key = (tree.n_levels, places, self.beam, self.link, self.path_weight, self.negatives)
@@ -416,14 +411,13 @@ class LabelTreeClassifier(XMCEstimator):
         return model
 
 
-def X_is_one_row(X: Any, n_features: int) -> bool:
-    """Say whether X is one sorted CSR row of numbers, which needs no more preparation."""
+def is_one_row(X: Any, n_features: int) -> bool:
+    """Say whether X is one CSR row of real numbers."""
     return (
         isinstance(X, sp.csr_array | sp.csr_matrix)
         and X.shape == (1, n_features)
         and X.data.dtype.kind in "fiub"
         and X.data.size == X.indices.size
-        and bool((X.indices[1:] > X.indices[:-1]).all())
     )
 
 

@@ -16,8 +16,9 @@ from longtail.pipeline.tagger import Tagger
 from longtail.validate import check_integer
 
 CLUSTERS = (12, 3)  # named below the root, and below each cluster
-ON_A_PAGE = (100, 8)
-LABELS_ON_A_PAGE = 12
+ON_A_PAGE = 150  # clusters of the first level that a page lists
+INSIDE_ON_A_PAGE = 240  # and of the next in all, but at least 8 of each
+LABELS_ON_A_PAGE = (12, 3)  # named of a cluster, and of those inside it
 CELLS_ON_A_PAGE = 2000  # clusters of the second level that are still drawn
 
 Facts = dict[str, Any]
@@ -120,7 +121,11 @@ def page_tree(tagger: Tagger) -> Facts | None:
     look = _Look.at(tagger, tagger.model_, 0)
     tree = look.tree
     first = next((level for level in range(tree.n_levels) if tree.n_nodes(level) > 1), 0)  # one cluster says nothing
-    facts = tree_facts(tagger, depth=first + 2, clusters=[1] * first + [*ON_A_PAGE], labels=LABELS_ON_A_PAGE)
+    clusters = [1] * first + [ON_A_PAGE, max(8, INSIDE_ON_A_PAGE // tree.n_nodes(first))]
+    facts = tree_facts(tagger, depth=first + 2, clusters=clusters, labels=LABELS_ON_A_PAGE[0])
+    for found in facts["clusters"]:
+        if found["level"] > first:  # there may be a thousand of them
+            found |= {"typical": found["typical"][: LABELS_ON_A_PAGE[1]], "words": []}
     if first + 1 < tree.n_levels and tree.n_nodes(first + 1) <= CELLS_ON_A_PAGE:
         n_labels, uses = look.sizes(first + 1)
         for found in facts["clusters"]:

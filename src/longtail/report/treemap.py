@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from longtail.report.canvas import escape
 
@@ -18,9 +19,19 @@ LINE = 15.0  # from one line of text to the next
 EDGE = 6.0  # between the edge of a box and its text
 LEAST_WIDTH, LEAST_HEIGHT = 34.0, 20.0  # a smaller box stays without text
 LEAST_WITH_CELLS = 70.0  # a lower box shows names only
-LEAST_CELL = 12.0  # units of area, on average; smaller cells are not drawn
+LEAST_NAMED = 64.0  # a narrower cell stays without a name
+STRONG = ' class="strong"'
+LEAST_CELL = 12.0  # units of area, on average; where cells would be smaller, none are drawn
 SHADES = 6  # of the boxes, from pale to dark: classes s0 to s5 in the style of the drawings
 NARROW, SLIM, WIDE = frozenset("iljI.,:;'|!()[]/ "), frozenset("tfr-"), frozenset("mwMW@%")
+
+
+class Cell(NamedTuple):
+    """A small box inside a box; it is named only where it is large enough."""
+
+    size: float
+    shade: int
+    names: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -31,7 +42,7 @@ class Box:
     names: Sequence[str]
     shade: int | None = None  # None for a box that stands for several
     note: str = ""
-    cells: Sequence[tuple[float, int]] = ()  # size and shade of each
+    cells: Sequence[Cell] = ()
 
 
 @dataclass(frozen=True)
@@ -115,33 +126,44 @@ def _drawn(box: Box, area: Area) -> str:
     width, height = area.width - 2, area.height - 2  # a gap between boxes
     if width < 1 or height < 1:
         return ""
-    held = bool(box.cells) and height >= LEAST_WITH_CELLS and width >= LEAST_WITH_CELLS
+    roomy = min(width, height) >= LEAST_WITH_CELLS and 0.4 * width * height >= LEAST_CELL * len(box.cells)
+    held = roomy and bool(box.cells)
     kind = "rest" if box.shade is None else "held" if held else f"s{box.shade}"
     parts = [f"<title>{escape(box.note)}</title>" if box.note else ""]
     parts.append(f'<rect width="{width:.1f}" height="{height:.1f}" rx="3" class="{kind}"/>')
-    if width >= LEAST_WIDTH and height >= LEAST_HEIGHT and box.names:
-        most = max(1, int((height * (0.5 if held else 1.0) - 5) / LINE))
-        strong, lines = filled(box.names, width - 2 * EDGE, most)
-        for number, text in enumerate([*strong, *lines]):
-            css = ' class="strong"' if number < len(strong) else ""
-            parts.append(f'<text x="{EDGE:g}" y="{3 + FONT + number * LINE:.1f}"{css}>{escape(text)}</text>')
-        if held:
-            top = 11 + (len(strong) + len(lines)) * LINE
-            parts += _cells(box.cells, Area(3.0, top, width - 6, height - top - 3))
+    lines = _lines(box.names, Area(0.0, 0.0, width, height * (0.5 if held else 1.0)))
+    parts += lines
+    if held:
+        top = 11 + len(lines) * LINE
+        parts += _cells(box.cells, Area(3.0, top, width - 6, height - top - 3))
     where = f'x="{area.x + 1:.1f}" y="{area.y + 1:.1f}" width="{width:.1f}" height="{height:.1f}"'
     return f"<svg {where}>{''.join(parts)}</svg>"
 
 
-def _cells(cells: Sequence[tuple[float, int]], area: Area) -> list[str]:
-    """Return the cells as one path per shade; nothing where they would be too small to see."""
-    kept = sorted((cell for cell in cells if cell[0] > 0), key=lambda cell: -cell[0])
-    if not kept or area.width * area.height < LEAST_CELL * len(kept):
+def _lines(names: Sequence[str], area: Area) -> list[str]:
+    """Return as many names as an area has room for, line by line, the first one strong."""
+    if area.width < LEAST_WIDTH or area.height < LEAST_HEIGHT or not names:
         return []
+    strong, others = filled(names, area.width - 2 * EDGE, max(1, int((area.height - 5) / LINE)))
+    x, y = area.x + EDGE, area.y + 3 + FONT
+    return [
+        f'<text x="{x:.1f}" y="{y + number * LINE:.1f}"{STRONG if number < len(strong) else ""}>{escape(line)}</text>'
+        for number, line in enumerate([*strong, *others])
+    ]
+
+
+def _cells(cells: Sequence[Cell], area: Area) -> list[str]:
+    """Return the cells as one path per shade, and the names of those that have room for them."""
+    kept = sorted((cell for cell in cells if cell.size > 0), key=lambda cell: -cell.size)
     paths: dict[int, list[str]] = {}
-    for (_, shade), a in zip(kept, squarified([size for size, _ in kept], area), strict=True):
+    named = []
+    for cell, a in zip(kept, squarified([cell.size for cell in kept], area), strict=True):
         width, height = max(a.width - 0.8, 0.3), max(a.height - 0.8, 0.3)
-        paths.setdefault(shade, []).append(f"M{a.x:.1f} {a.y:.1f}h{width:.1f}v{height:.1f}h-{width:.1f}z")
-    return [f'<path d="{"".join(steps)}" class="s{shade}"/>' for shade, steps in sorted(paths.items())]
+        paths.setdefault(cell.shade, []).append(f"M{a.x:.1f} {a.y:.1f}h{width:.1f}v{height:.1f}h-{width:.1f}z")
+        if width >= LEAST_NAMED:
+            named += _lines(cell.names, Area(a.x, a.y, width, height))
+    drawn = [f'<path d="{"".join(steps)}" class="s{shade}"/>' for shade, steps in sorted(paths.items())]
+    return drawn + ([f'<g class="small">{"".join(named)}</g>'] if named else [])
 
 
 def filled(names: Sequence[str], room: float, most: int) -> tuple[list[str], list[str]]:

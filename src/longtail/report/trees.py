@@ -8,7 +8,7 @@ from typing import Any
 from longtail.report.canvas import finite
 from longtail.report.formatting import count, percent, whole
 from longtail.report.page import Markup, element, section, table
-from longtail.report.treemap import Box, shades_legend, treemap
+from longtail.report.treemap import Box, Cell, shades_legend, treemap
 
 Facts = Mapping[str, Any]
 Family = tuple[Facts, list[Any]]  # a cluster, and the families of the clusters right below it
@@ -39,7 +39,7 @@ def tree(facts: Facts) -> Markup:
     return section(
         "How the labels are grouped",
         lead(found),
-        element("figure", about, *(_map(found, tops, *shape) for shape in _shapes(len(tops), cells)), css="full"),
+        element("figure", about, *(_map(found, families, *shape) for shape in _shapes(len(tops), cells)), css="full"),
         table(["cluster", "labels", "uses, %"], rows, css="sortable clusters", tall=len(rows) > ROWS_AT_ONCE),
     )
 
@@ -125,24 +125,26 @@ def _note(cells: bool) -> str:
 
 def _shapes(n: int, cells: bool) -> list[tuple[float, float, str]]:
     """Return width, height and place of both drawings: one for a desk, one for a phone."""
-    low, wide, narrow = (560.0, 18.0, 42.0) if cells else (460.0, 10.0, 30.0)
+    wide, narrow = (18.0, 42.0) if cells else (10.0, 30.0)
+    low = min(200.0 + 50.0 * n, 560.0) if cells else min(160.0 + 40.0 * n, 460.0)
     return [
         (944.0, min(max(wide * n, low), 880.0), "desk"),
         (340.0, min(max(narrow * n, low), 1800.0), "phone"),
     ]
 
 
-def _map(found: Facts, tops: Sequence[Facts], width: float, height: float, css: str) -> Markup:
+def _map(found: Facts, families: Sequence[Family], width: float, height: float, css: str) -> Markup:
     boxes = [
         Box(
             cluster["labels"],
             names(cluster),
             _shade(cluster["labels"], cluster["uses"]),
             _told(cluster),
-            [(labels, _shade(labels, uses)) for labels, uses in cluster.get("inside") or []],
+            _cells(cluster, [names(inner) for inner, _ in below]),
         )
-        for cluster in tops
+        for cluster, below in families
     ]
+    tops = [cluster for cluster, _ in families]
     rest = found.get("rest")
     if rest and tops[0]["level"] == 0:
         boxes.append(Box(rest["labels"], [f"{count(rest['clusters'])} more clusters"], None, size(rest)))
@@ -150,6 +152,13 @@ def _map(found: Facts, tops: Sequence[Facts], width: float, height: float, css: 
     legend = shades_legend("uses per label" if css == "desk" else "uses", MARKS)
     about = {"title": "Clusters of labels", "description": described}
     return Markup(treemap(boxes, width=width, height=height, css=css, legend=legend, **about))
+
+
+def _cells(cluster: Facts, below: Sequence[Sequence[str]]) -> list[Cell]:
+    """Return a cell for every cluster inside one; those that are listed, the most used, have names."""
+    sizes = cluster.get("inside") or []
+    known = [*below, *[()] * len(sizes)]
+    return [Cell(labels, _shade(labels, uses), known[i]) for i, (labels, uses) in enumerate(sizes)]
 
 
 def _told(cluster: Facts) -> str:
