@@ -242,13 +242,14 @@ def main() -> None:
 
 
 def show(facts: Facts) -> None:
-    print(f"{'rows':>10}{'labels':>9}{'train s':>9}{'CPU s':>8}{'peak MB':>9}{'µs/row':>8}{'CPU µs':>8}{'P@1':>7}{'MB':>7}")
+    names = ("train s", "CPU s", "peak MB", "µs/row", "CPU µs", "P@1", "MB")
+    print(f"{'rows':>10}{'labels':>9}" + "".join(f"{name:>9}" for name in names))
     for cells in sweeps(facts["cells"]):
         for c in cells:
             print(
-                f"{c['rows']:10,}{c['labels']:9,}{c['train_seconds']:9.1f}{c['train_cpu_seconds']:8.1f}"
-                f"{c['peak_bytes'] / 1e6:9.0f}{c['predict_us_per_row']:8.0f}{c['predict_cpu_us_per_row']:8.0f}"
-                f"{c['p@1']:7.1f}{c['model_bytes'] / 1e6:7.0f}"
+                f"{c['rows']:10,}{c['labels']:9,}{c['train_seconds']:9.1f}{c['train_cpu_seconds']:9.1f}"
+                f"{c['peak_bytes'] / 1e6:9.0f}{c['predict_us_per_row']:9.0f}{c['predict_cpu_us_per_row']:9.0f}"
+                f"{c['p@1']:9.1f}{c['model_bytes'] / 1e6:9.0f}"
             )
     for name, value in facts.get("slopes", {}).items():
         print(f"  {name} ^ {value}")

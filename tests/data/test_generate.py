@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from longtail.data.generate import fuse_labels, make_groups, make_linear, make_topics
+from longtail.data.generate import fuse_labels, make_extreme, make_groups, make_linear, make_topics
 from longtail.errors import ParameterError
 
 
@@ -76,3 +76,65 @@ def test_refusals():
         make_linear(10, 2, 2, labels_per_row=1.0)
     with pytest.raises(ParameterError, match="n_pairs must be an integer between 0 and 10; got 11"):
         fuse_labels(make_linear(30, 100, 20)[0], 11)
+
+
+# --- make_extreme -----------------------------------------------------------------------------------------------------
+
+
+def test_extreme_data_has_the_shape_that_was_asked_for():
+    data = make_extreme(5000, 6800, random_state=3)
+    assert data.X.shape == (5000, 135_909) and data.X.dtype == np.float32 and data.Y.shape == (5000, 6800)
+    np.testing.assert_allclose(np.sqrt(np.asarray(data.X.multiply(data.X).sum(axis=1))), 1, rtol=1e-5)
+    assert data.X.nnz / 5000 == pytest.approx(76, rel=0.05)
+    assert data.Y.nnz / 5000 == pytest.approx(5.45, rel=0.05)
+    assert (np.diff(data.Y.indptr) > 0).all()
+    assert data.X.has_sorted_indices and data.X.data.min() > 0
+
+
+def test_extreme_labels_have_the_tail_of_amazon_670k():
+    data = make_extreme(5000, 6800)
+    counts = np.bincount(data.Y.indices, minlength=6800)
+    assert counts.min() >= 1
+    assert ((counts >= 1) & (counts <= 5)).mean() > 0.75
+    assert counts[0] > 50 and counts[0] > 10 * np.median(counts)
+    assert (np.bincount(make_extreme(500, 5000).Y.indices, minlength=5000) == 0).any()  # more labels than occurrences
+
+
+def test_extreme_averages_can_be_chosen():
+    data = make_extreme(3000, 500, 20_000, labels_per_row=2, features_per_row=40)
+    assert data.Y.nnz / 3000 == pytest.approx(2, rel=0.05)
+    assert data.X.nnz / 3000 == pytest.approx(40, rel=0.05)
+    assert data.X.shape[1] == 20_000
+
+
+def test_extreme_rows_tell_their_labels_and_labels_of_a_row_belong_together():
+    """The mean row of each label finds the labels of new rows; labels of one row share more than those of two."""
+    data = make_extreme(2400, 300, 20_000, random_state=1)
+    X, Y = data.X[:2000], data.Y[:2000]
+    means = np.asarray((Y.T @ X).toarray())
+    means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
+    first = np.argmax(data.X[2000:] @ means.T, axis=1)
+    right = np.asarray(data.Y[2000:].toarray())[np.arange(400), first]
+    assert right.mean() > 0.5
+    likeness = means @ means.T
+    pairs = [np.ix_(row.indices, row.indices) for row in (data.Y[[i]] for i in range(100))]
+    assert np.mean([likeness[pair].mean() for pair in pairs]) > 1.5 * likeness.mean()
+
+
+def test_extreme_blocks_leave_no_seams(monkeypatch):
+    """Rows of later blocks look like those of the first, and data of one seed is the same again."""
+    monkeypatch.setattr("longtail.data.extreme.BLOCK_ROWS", 700)
+    data = make_extreme(2000, 200, 5000, random_state=2)
+    sizes = np.diff(data.X.indptr)
+    assert sizes[:700].mean() == pytest.approx(sizes[1400:].mean(), rel=0.05)
+    assert data.digest() == make_extreme(2000, 200, 5000, random_state=2).digest()
+    assert data.digest() != make_extreme(2000, 200, 5000, random_state=4).digest()
+
+
+def test_extreme_refusals():
+    with pytest.raises(ParameterError, match=r"labels_per_row must be at most n_labels, 4; got 5\.45"):
+        make_extreme(10, 4)
+    with pytest.raises(ParameterError, match="features_per_row must be a number"):
+        make_extreme(10, 20, features_per_row=5)
+    with pytest.raises(ParameterError, match="n_rows must be an integer >= 1; got 0"):
+        make_extreme(0, 20)

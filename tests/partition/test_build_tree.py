@@ -180,6 +180,26 @@ def test_labels_without_vectors_find_a_place(balanced, n_labels, max_leaf, branc
         assert sizes.max() - sizes.min() <= 1
 
 
+def test_a_cluster_that_gathers_almost_all_labels_is_divided_at_once():
+    """Many small groups with one weak word in common: of few centres, one gets all labels that met no centre of theirs.
+
+    Left whole, that cluster would have hundreds of children, and the time to divide it and to train them would grow
+    with the square of the labels.
+    """
+    n = 4000
+    group = np.arange(n) // 10
+    own = 1 + 4 * group[:, None] + np.arange(4)
+    common = np.random.default_rng(0).uniform(0.1, 0.5, size=n)
+    columns = np.concatenate([own.ravel(), np.zeros(n, dtype=int)])
+    rows = np.concatenate([np.repeat(np.arange(n), 4), np.arange(n)])
+    Z = sp.csr_array((np.concatenate([np.ones(4 * n), common]), (rows, columns)), shape=(n, 1 + 4 * 400))
+    tree = build_tree(Z, branching=32, max_leaf=40, balanced=False, random_state=0)
+    assert tree.n_levels == 2
+    assert tree.sizes(0).max() <= 4 * n / 20  # about 20 clusters below the root
+    assert np.diff(tree.children(0)).max() <= 4 * 20
+    assert np.diff(tree.leaf_indptr).max() <= 40
+
+
 def test_labels_without_vectors_do_not_disturb_the_others():
     Z, _ = grouped(8, 25)
     full = build_tree(Z, max_leaf=25, random_state=2)

@@ -20,7 +20,7 @@ SHARED_FEATURES = 24  # of a cluster, and as many of a section
 EXPONENT = 0.5  # label i is drawn in proportion to 1 / (i + 1) ** EXPONENT, as in Amazon-670K
 ELSEWHERE = 0.2  # share of labels that do not follow the row's cluster
 TOO_FREQUENT = 0.1  # labels with more than this share of their cluster's occurrences are in rows of every cluster
-OWN_SHARE = 0.22
+SHARES = (0.22, 0.2, 0.1)  # of a row's words: of its labels, their clusters and sections; the rest are common words
 COMMON = 0.02  # share of the features that are common words only
 
 
@@ -51,7 +51,7 @@ def make_extreme(
     n_labels = check_integer("n_labels", n_labels, low=1)
     n_features = check_integer("n_features", n_features, low=100)
     if check_real("labels_per_row", labels_per_row, low=1) > n_labels:
-        raise ParameterError(f"labels_per_row must be at most the number of labels ({n_labels}); got {labels_per_row!r}.")
+        raise ParameterError(f"labels_per_row must be at most n_labels, {n_labels}; got {labels_per_row!r}.")
     check_real("features_per_row", features_per_row, low=4 * labels_per_row, high=n_features / 4)
     rng = np.random.default_rng(resolve_seed(random_state))
     cluster_of = (rng.permutation(n_labels) % -(-n_labels // LABELS_PER_CLUSTER)).astype(np.int32)
@@ -65,7 +65,7 @@ def make_extreme(
         for n in (n_clusters, -(-n_clusters // CLUSTERS_PER_SECTION))
     )
     # what a label adds to its row: features of its own, of its cluster and of its section
-    tokens = [max(1, round(part * features_per_row / labels_per_row)) for part in (OWN_SHARE, 0.2, 0.1)]
+    tokens = [max(1, round(part * features_per_row / labels_per_row)) for part in SHARES]
     chance = 1.0 / np.arange(1, n_features + 1)
     chance /= chance.sum()
     common = None
