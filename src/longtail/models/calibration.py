@@ -22,7 +22,7 @@ class Calibration:
     >>> top = TopK(np.array([[0, 1]] * 100), np.array([[2.0, -1.0]] * 100))
     >>> hits = np.array([[True, False]] * 90 + [[False, False]] * 10)
     >>> calibration = Calibration.fit(top, hits, hits.sum(axis=1))
-    >>> calibration.apply(top).scores[0].round(2).tolist()
+    >>> [round(float(p), 2) for p in calibration.apply(top).scores[0]]
     [0.9, 0.0]
     """
 
