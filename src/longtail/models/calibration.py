@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from longtail.data import TopK
-from longtail.errors import DataError
+from longtail.errors import DataError, ModelError
 from longtail.storage import Part
 
 
@@ -69,12 +69,11 @@ class Calibration:
 
     @classmethod
     def from_part(cls, part: Part) -> Self:
-        return cls(
-            np.asarray(part.array("scores"), dtype=np.float32),
-            np.asarray(part.array("values"), dtype=np.float32),
-            float(part.params["threshold"]),
-            int(part.params["n_rows"]),
-        )
+        scores, values = (np.asarray(part.array(name), dtype=np.float32) for name in ("scores", "values"))
+        rising = all(bool((a[1:] >= a[:-1]).all()) and bool(np.isfinite(a).all()) for a in (scores, values))
+        if scores.ndim != 1 or scores.size == 0 or scores.shape != values.shape or not rising:
+            raise ModelError(f"the model's part '{part.kind}' is inconsistent: its curve does not rise.")
+        return cls(scores, values, float(part.params["threshold"]), int(part.params["n_rows"]))
 
 
 def _best_threshold(probabilities: np.ndarray, right: np.ndarray, n_true: int) -> float:

@@ -55,6 +55,10 @@ def _tagger(folder: LoadedFolder) -> Tagger:
         part = folder.parts["features"]
         tagger.features_ = _class(folder, part, FEATURES).from_part(part)
     tagger.model_ = _model(folder)
+    width = getattr(tagger.features_, "n_features_", tagger.model_.n_features_in_)
+    if width != tagger.model_.n_features_in_:
+        n = tagger.model_.n_features_in_
+        raise ModelError(f"{folder.path} is inconsistent: its texts become {width} features, its model takes {n}.")
     tagger.labels_ = tuple(record["name"] for record in folder.labels)
     if len(tagger.labels_) != tagger.model_.n_labels_:
         raise ModelError(
