@@ -171,7 +171,7 @@ def test_dense_and_sparse_with_dense_rows(data):
     [
         ({"branching": 1}, "branching must be an integer >= 2; got 1"),
         ({"max_leaf": 0}, "max_leaf must be an integer >= 1; got 0"),
-        ({"beam": 0}, "beam must be an integer >= 1; got 0"),
+        ({"beam": 0}, "beam must be an integer between 1 and 1048576; got 0"),
         ({"negatives": "tnf"}, r"negatives must be one of \['tfn', 'man', 'tfn\+man'\]; got 'tnf'. Did you mean 'tfn'"),
         ({"link": "l9"}, "link must be one of"),
         ({"path_weight": -1}, "path_weight must be a number >= 0; got -1"),

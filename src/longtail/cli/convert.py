@@ -9,6 +9,7 @@ import click
 
 from longtail.cli.options import data_options, json_option, read_data
 from longtail.cli.output import file_size, print_json
+from longtail.errors import ParameterError
 
 
 @click.command()
@@ -42,6 +43,8 @@ def convert(
         return
     if data is None or output is None:
         raise click.UsageError("give DATA and OUTPUT, or --list.", context)
+    if write_labels is not None and write_labels.resolve() == output.resolve():
+        raise ParameterError(f"--write-labels and OUTPUT must be different files; got {output} for both.")
     rows = read_data(data, "train", options, labels_required=False)
     facts = write(rows, output, to, labels_file=write_labels, label_separator=options["label_separator"])
     if as_json:

@@ -12,7 +12,19 @@ import click
 
 def print_json(facts: Any) -> None:
     """Print facts for machines."""
-    click.echo(json.dumps(facts, ensure_ascii=False, indent=1, allow_nan=False))
+    click.echo(as_json_bytes(facts, indent=1).decode("utf-8"))
+
+
+def as_json_bytes(facts: Any, indent: int | None = None) -> bytes:
+    """Return facts as JSON in UTF-8; half a surrogate pair, which UTF-8 cannot hold, is written as \\u escape.
+
+    >>> as_json_bytes({"é": "\\ud800"})
+    b'{"\\\\u00e9": "\\\\ud800"}'
+    """
+    try:
+        return json.dumps(facts, ensure_ascii=False, indent=indent, allow_nan=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(facts, ensure_ascii=True, indent=indent, allow_nan=False).encode("ascii")
 
 
 def console() -> Any:

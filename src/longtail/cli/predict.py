@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
-import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from longtail.cli.options import BUNDLED, jobs_option
-from longtail.cli.output import announce_compilation, note
+from longtail.cli.output import announce_compilation, as_json_bytes, note
 from longtail.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -47,12 +46,14 @@ def predict(model: Path, data: str, output: Path | None, k: int, to: str | None,
     from longtail.data.formats.open import replacing
     from longtail.pipeline import load_tagger
     from longtail.report.progress import progress
-    from longtail.validate import check_integer
+    from longtail.validate import check_integer, check_real
 
     check_integer("-k", k, low=1)
     tagger = load_tagger(model)
     tagger.model_.n_jobs = options["jobs"]
     least = options["min_probability"]
+    if least is not None:
+        check_real("--min-probability", least, low=0, high=1)
     if least is not None and not hasattr(tagger.model_, "calibration_"):
         raise ParameterError(f"--min-probability needs a calibrated model; {model} was trained with --calibrate 0.")
     to = to or _format_of(output)
@@ -96,6 +97,8 @@ def _batches(data: str, options: dict[str, Any]) -> Iterator[Dataset]:
     from longtail.kernels.threads import blocks
 
     if data == "-":
+        if options["format_name"] not in (None, "lines"):
+            raise ParameterError(f"--format must be 'lines' for stdin; got {options['format_name']!r}.")
         return _from_stdin(options["batch"])
     if data.startswith(BUNDLED):
         whole = load_bundled(data.removeprefix(BUNDLED), options["part"])
@@ -146,8 +149,7 @@ def _writer(to: str, file: IO[bytes]) -> Callable[[str, list[Tag]], None]:
     if to == "jsonl":
 
         def line(row: str, tags: list[Tag]) -> None:
-            record = {"id": row, "labels": [tag._asdict() for tag in tags]}
-            file.write(json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n")
+            file.write(as_json_bytes({"id": row, "labels": [tag._asdict() for tag in tags]}) + b"\n")
 
         return line
 
@@ -156,7 +158,7 @@ def _writer(to: str, file: IO[bytes]) -> Callable[[str, list[Tag]], None]:
     def write(fields: list[str]) -> None:
         text = io.StringIO()
         csv.writer(text, delimiter=delimiter, lineterminator="\n").writerow(fields)
-        file.write(text.getvalue().encode("utf-8", "surrogatepass"))
+        file.write(text.getvalue().encode("utf-8", "backslashreplace"))
 
     write(["id", "place", "label", "score", "probability"])
 

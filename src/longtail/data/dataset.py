@@ -92,6 +92,9 @@ class Dataset:
 
     def labels_of(self, row: int) -> tuple[str, ...]:
         """Return the label names of one row."""
+        if not -self.n_rows <= row < self.n_rows:
+            raise DataError(f"row must be from 0 to {self.n_rows - 1}; got {row}.")
+        row %= self.n_rows
         found = self.Y.indices[self.Y.indptr[row] : self.Y.indptr[row + 1]]
         return tuple(str(i) if self.label_names is None else self.label_names[i] for i in found)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from longtail.kernels.lanes import LANES, popcount, wide_sums
-from longtail.kernels.score import insert_top
+from longtail.kernels.score import SHORTEST, insert_top
 
 FIRST_PLACES = 3  # nodes of every row that are scored before the others are judged
 
@@ -264,7 +264,7 @@ def _score_pairs(
 
 @njit(nogil=True, cache=True)
 def search_one(
-    ids, data, normalize,                      # IN   one row, to be scaled to length 1 or not
+    ids, data, n_features, normalize,          # IN   one row and its width, to be scaled to length 1 or not
     child_indptr, line_indptr, features, entry_indptr, children, weights, scales, bias,
     bits, before, block_indptr, blocks,        # IN   from `index_lines` and `spread_chunks`, or empty
     widths, powers, slopes, aboves,            # IN   per level: children to keep, and the link
@@ -273,17 +273,17 @@ def search_one(
 ):  # fmt: skip
     """Walk one row down all levels; the same result as `search_block`, to the last bit.
 
-    Returns False, and nothing else, for a row that is not sorted or not finite.
+    Returns False, and nothing else, for a row that is not sorted, not finite or has ids outside of its width.
     """
     for t in range(ids.size):
-        if not np.isfinite(data[t]) or (t > 0 and ids[t] <= ids[t - 1]):
+        if not np.isfinite(data[t]) or ids[t] <= (ids[t - 1] if t > 0 else -1) or ids[t] >= n_features:
             return False
     values = data
     if normalize:
         total = 0.0
         for t in range(ids.size):
             total += np.float64(data[t]) * np.float64(data[t])
-        scale = np.float32(1.0 / np.sqrt(total)) if total > 0 else np.float32(1.0)
+        scale = np.float32(1.0 / np.sqrt(total)) if total > SHORTEST else np.float32(1.0)
         values = np.empty(ids.size, dtype=np.float32)
         for t in range(ids.size):
             values[t] = data[t] * scale

@@ -11,23 +11,24 @@ from numba import njit
 
 from longtail.kernels.lanes import score_lanes
 
+SHORTEST = 1e-60  # squared length below which a row counts as empty: its scale would not fit a float
 WIDTH = 32  # labels scored side by side in `dense_topk`
 
 
 @njit(nogil=True, cache=True)
 def row_scales(indptr, data, scales):
-    """Write 1 over the length of every row, 1 for rows of zeros; summed in double precision, entry by entry."""
+    """Write 1 over the length of every row, 1 for rows of (almost) nothing; summed in double precision."""
     for row in range(scales.size):
         total = 0.0
         for t in range(indptr[row], indptr[row + 1]):
             total += np.float64(data[t]) * np.float64(data[t])
-        scales[row] = np.float32(1.0 / np.sqrt(total)) if total > 0 else np.float32(1.0)
+        scales[row] = np.float32(1.0 / np.sqrt(total)) if total > SHORTEST else np.float32(1.0)
 
 
 def row_scales_plain(indptr: np.ndarray, data: np.ndarray, scales: np.ndarray) -> None:
     for row in range(scales.size):
         length = np.sqrt(np.square(data[indptr[row] : indptr[row + 1]].astype(np.float64)).sum())
-        scales[row] = 1.0 / length if length > 0 else 1.0
+        scales[row] = 1.0 / length if length > np.sqrt(SHORTEST) else 1.0
 
 
 @njit(nogil=True, cache=True)

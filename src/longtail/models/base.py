@@ -26,6 +26,7 @@ from longtail.validate import (
     not_fitted,
 )
 
+MOST_PLACES = 1 << 20  # labels of one row that can be asked for
 UNSAVED = ("n_jobs",)  # changes how fast a model is made, never which
 
 
@@ -110,6 +111,7 @@ class XMCEstimator(Estimator):
         With a calibration: labels whose probability reaches the threshold that was best on the held-out rows.
         Without: labels with a positive score.
         """
+        self._check_fitted()
         top = self.predict_topk(X, k=min(check_integer("k", k, low=1), self.n_labels_))
         keep = self.chosen(top)
         kept = TopK(np.where(keep, top.ids, -1), np.where(keep, np.float32(1), np.float32(-np.inf)))
@@ -123,6 +125,7 @@ class XMCEstimator(Estimator):
 
     def predict_proba(self, X: Any, k: int = 20) -> sp.csr_array:
         """Return calibrated probabilities of the k best labels of every row, as CSR; the rest is not stored."""
+        self._check_fitted()
         top = self.predict_topk(X, k=min(check_integer("k", k, low=1), self.n_labels_))
         return self.probabilities(top).to_csr(self.n_labels_)
 

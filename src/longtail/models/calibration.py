@@ -71,8 +71,9 @@ class Calibration:
     def from_part(cls, part: Part) -> Self:
         scores, values = (np.asarray(part.array(name), dtype=np.float32) for name in ("scores", "values"))
         rising = all(bool((a[1:] >= a[:-1]).all()) and bool(np.isfinite(a).all()) for a in (scores, values))
-        if scores.ndim != 1 or scores.size == 0 or scores.shape != values.shape or not rising:
-            raise ModelError(f"the model's part '{part.kind}' is inconsistent: its curve does not rise.")
+        inside = values.size > 0 and values.min() >= 0 and values.max() <= 1
+        if scores.ndim != 1 or scores.shape != values.shape or not rising or not inside:
+            raise ModelError(f"the model's part '{part.kind}' is inconsistent: it is no rising curve within [0, 1].")
         return cls(scores, values, float(part.params["threshold"]), int(part.params["n_rows"]))
 
 

@@ -179,7 +179,7 @@ class Chunks:
         """
         labels, scores = np.empty((1, k), np.int32), np.empty((1, k), np.float32)
         sound = search_one(
-            ids, data, normalize,
+            ids, data, self.n_features, normalize,
             self.child_indptr, self.line_indptr, self.features, self.entry_indptr, self.children, self.weights,
             self.scales, self.bias, *self.spread, plan.widths, plan.powers, plan.slopes, plan.aboves,
             leaf_labels, labels[0], scores[0],
@@ -245,6 +245,8 @@ class Chunks:
             and int(child_indptr[-1]) == scales.size == bias.size
             and (features.size == 0 or (int(features.min()) >= 0 and int(features.max()) < n_features))
         )
+        finite = bool(np.isfinite(scales).all()) and not bool((np.isnan(bias) | np.isposinf(bias)).any())
+        sound = sound and finite
         if sound and children.size:
             of_line = np.repeat(widths, np.diff(line_indptr))
             sound = bool((children < np.repeat(of_line, counts)).all())

@@ -14,7 +14,7 @@ from longtail.errors import DataError, ModelError, ParameterError
 from longtail.features import pifa
 from longtail.kernels.beam import link
 from longtail.kernels.threads import Progress
-from longtail.models.base import Explanation, XMCEstimator, allowed_labels, row_scale
+from longtail.models.base import MOST_PLACES, Explanation, XMCEstimator, allowed_labels, row_scale
 from longtail.models.chunked import Chunks, Link, Plan
 from longtail.models.one_vs_all import LOSSES
 from longtail.models.tree_editing import add_to_leaves, drop_labels, learn_rows, place_labels, silenced
@@ -137,7 +137,8 @@ class LabelTreeClassifier(XMCEstimator):
         """
         solver, n_jobs = self._solver(), resolve_jobs(self.n_jobs)
         negatives = check_choice("negatives", self.negatives, NEGATIVES)
-        beam, n_trees = check_integer("beam", self.beam, low=1), check_integer("n_trees", self.n_trees, low=1)
+        beam = check_integer("beam", self.beam, low=1, high=MOST_PLACES)
+        n_trees = check_integer("n_trees", self.n_trees, low=1)
         cost_sensitive = check_flag("cost_sensitive", self.cost_sensitive)
         if cost_sensitive and solver.loss != "squared_hinge":
             raise ParameterError(f"cost_sensitive=True needs loss='squared_hinge'; got {solver.loss!r}.")
@@ -296,8 +297,8 @@ class LabelTreeClassifier(XMCEstimator):
         in which nothing is allowed, so that the beam is spent on the others.
         """
         self._check_fitted()
-        if type(k) is not int or k < 1:
-            k = check_integer("k", k, low=1)
+        if type(k) is not int or not 0 < k <= MOST_PLACES:
+            k = check_integer("k", k, low=1, high=MOST_PLACES)
         if allow is not None or deny is not None:
             return self._restricted(allow, deny).predict_topk(X, k)
         if len(self.trees_) == 1 and is_one_row(X, self.n_features_in_):
@@ -338,7 +339,7 @@ class LabelTreeClassifier(XMCEstimator):
     def _plan(self, tree: LabelTree, places: int) -> Plan:
         key = (tree.n_levels, places, self.beam, self.link, self.path_weight, self.negatives)
         if getattr(self, "_planned", (None,))[0] != key:
-            beam = check_integer("beam", self.beam, low=1)
+            beam = check_integer("beam", self.beam, low=1, high=MOST_PLACES)
             self._planned = (key, Plan.of([beam] * tree.n_levels + [places], self._links(tree)))
         return self._planned[1]
 
@@ -398,6 +399,8 @@ class LabelTreeClassifier(XMCEstimator):
         n_rows, n_features, levels = (params.pop(name) for name in ("n_rows", "n_features", "levels"))
         model = cls(**params)
         model.label_counts_ = part.array("label_counts")
+        if model.label_counts_.ndim != 1 or model.label_counts_.min(initial=0) < 0:
+            raise ModelError(f"the model's part '{part.kind}' is inconsistent: its label counts are not counts.")
         model.n_labels_, model.n_rows_, model.n_features_in_ = model.label_counts_.size, int(n_rows), int(n_features)
         model.trees_, model.chunks_ = [], []
         for i, n_levels in enumerate(levels):

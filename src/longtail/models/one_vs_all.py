@@ -13,7 +13,7 @@ from longtail.kernels.dcd import hinge_lanes, logistic_lanes
 from longtail.kernels.lanes import LANES
 from longtail.kernels.score import collect_weights, count_weights, dense_topk, sparse_topk
 from longtail.kernels.threads import Progress, blocks, run_tasks
-from longtail.models.base import Explanation, XMCEstimator, allowed_labels, row_scale
+from longtail.models.base import MOST_PLACES, Explanation, XMCEstimator, allowed_labels, row_scale
 from longtail.storage import Part, pack_csr, unpack_csr
 from longtail.validate import (
     as_sparse,
@@ -148,7 +148,7 @@ class OneVsAllClassifier(XMCEstimator):
         `allow` (only these labels) and `deny` (none of these) are lists of label numbers.
         """
         X = as_sparse(self._check_rows(X))
-        k = check_integer("k", k, low=1)
+        k = check_integer("k", k, low=1, high=MOST_PLACES)
         scale = row_scale(X, self.normalize)
         ids = np.full((X.shape[0], k), -1, dtype=np.int32)
         scores = np.full((X.shape[0], k), -np.inf, dtype=np.float32)
@@ -210,6 +210,9 @@ class OneVsAllClassifier(XMCEstimator):
         model.n_iter_ = part.array("n_iter")
         model.n_rows_, model.n_features_in_ = n_rows, int(model.weights_.shape[0])
         model.n_labels_ = int(model.weights_.shape[1])
+        numbers = (model.weights_.data, np.where(np.isneginf(model.bias_), 0, model.bias_))
+        if not all(bool(np.isfinite(a).all()) for a in numbers) or model.label_counts_.min(initial=0) < 0:
+            raise ModelError(f"the model's part '{part.kind}' holds numbers that are not finite or negative counts.")
         if not model.bias_.shape == model.label_counts_.shape == (model.n_labels_,):
             raise ModelError(f"the model's part '{part.kind}' is inconsistent: its arrays differ in length.")
         return model

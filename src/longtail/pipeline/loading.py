@@ -60,6 +60,8 @@ def _tagger(folder: LoadedFolder) -> Tagger:
         n = tagger.model_.n_features_in_
         raise ModelError(f"{folder.path} is inconsistent: its texts become {width} features, its model takes {n}.")
     tagger.labels_ = tuple(record["name"] for record in folder.labels)
+    if not all(isinstance(name, str) for name in tagger.labels_) or len(set(tagger.labels_)) != len(tagger.labels_):
+        raise ModelError(f"{folder.path} is inconsistent: its label names are not different strings.")
     if len(tagger.labels_) != tagger.model_.n_labels_:
         raise ModelError(
             f"{folder.path} is inconsistent: {len(tagger.labels_)} label names for {tagger.model_.n_labels_} labels."

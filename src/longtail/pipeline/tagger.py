@@ -35,6 +35,11 @@ FEWEST_ROWS_TO_CALIBRATE = 50
 Stage = Callable[[str, int, int], None]  # (what is being done, done, total)
 
 
+def is_matrix(values: Any) -> bool:
+    """Say whether rows or labels are given as numbers; arrays of strings are lists of texts."""
+    return sp.issparse(values) or (isinstance(values, np.ndarray) and values.dtype.kind not in "OUT")
+
+
 class Tag(NamedTuple):
     """One suggested label."""
 
@@ -99,11 +104,12 @@ class Tagger(Estimator):
         """
         names = None if label_names is None else tuple(label_names)
         fields: dict[str, Any] = {"label_names": names, "label_texts": label_texts}
-        rows: dict[str, Any] = {"X": texts} if sp.issparse(texts) or isinstance(texts, np.ndarray) else {"texts": texts}
-        if sp.issparse(labels) or isinstance(labels, np.ndarray):
+        rows: dict[str, Any] = {"X": texts} if is_matrix(texts) else {"texts": texts}
+        if is_matrix(labels):
             data = Dataset(Y=labels, **rows, **fields)
         else:
-            listed = Dataset.from_lists([""] * len(labels), labels, label_names=names)
+            lists = [row if isinstance(row, str) else list(row) for row in labels]
+            listed = Dataset.from_lists([""] * len(lists), lists, label_names=names)
             data = Dataset(Y=listed.Y, **rows, **{**fields, "label_names": listed.label_names})
         return self.fit_dataset(data, progress=progress)
 
@@ -170,7 +176,7 @@ class Tagger(Estimator):
     def rows(self, texts: Any) -> Any:
         """Return the rows of texts as the model sees them; rows given instead of texts are checked and passed on."""
         self._check_fitted()
-        if sp.issparse(texts) or isinstance(texts, np.ndarray):
+        if is_matrix(texts):
             return as_rows(texts)
         if self.features_ is None:
             raise DataError("this Tagger was trained on rows of features, not on texts; give it rows.")

@@ -10,12 +10,12 @@ import base64
 import hashlib
 import json
 import math
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from longtail.errors import ParameterError
+from longtail.data.formats.open import replacing
+from longtail.errors import DataError, ParameterError
 from longtail.report.canvas import COLOURS, STYLE, escape
 from longtail.report.style import CSS, SCRIPT
 
@@ -122,17 +122,11 @@ def write_page(path: str | Path, html: str) -> Path:
         raise ParameterError(f"the report must be a file; {path} is a folder.")
     if not path.absolute().parent.is_dir():
         raise ParameterError(f"the report cannot be written to {path}: the folder {path.parent} does not exist.")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as file:
+        with replacing(path) as file:
             file.write(html.encode("utf-8", "replace"))
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        raise ParameterError(f"the report cannot be written to {path}: {error.strerror}.") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    except DataError as error:
+        raise ParameterError(f"the report cannot be written: {error}") from error
     return path
 
 

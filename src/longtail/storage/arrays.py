@@ -40,7 +40,9 @@ def map_arrays(path: Path) -> dict[str, np.ndarray]:
             if not 0 < length <= min(MAX_HEADER, size - 8):
                 raise ValueError("header length")
             header: dict[str, Any] = json.loads(f.read(length))
-    except (ValueError, UnicodeDecodeError) as error:
+            if not isinstance(header, dict):
+                raise ValueError("header")
+    except (ValueError, RecursionError) as error:
         raise ModelError(f"{path} is not a readable safetensors file.") from error
     start = 8 + length
     mapped = np.memmap(path, dtype=np.uint8, mode="r") if size > start else np.empty(0, np.uint8)
@@ -56,7 +58,7 @@ def map_arrays(path: Path) -> dict[str, np.ndarray]:
             inside = 0 <= low <= high <= size - start
             if min(shape, default=0) < 0 or not inside or high - low != count * dtype.itemsize:
                 raise ValueError("byte range")
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ModelError(f"{path} has a damaged entry for the array '{name}'.") from error
         if count == 0:
             out[name] = np.empty(shape, dtype=dtype)

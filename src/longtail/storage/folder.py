@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
 OURS = re.compile(r"^(?:[a-z_]+\.[0-9a-f]{16}\.(?:safetensors|jsonl)|manifest\.json)(?:\.tmp)?$")
 CHUNK = 1 << 22
+RETRIES = 3  # a save may replace the model while it is being read
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,9 @@ def read_manifest(path: str | Path) -> dict[str, Any]:
         raise ModelError(f"{path} is not a model folder: it has no {MANIFEST}.")
     try:
         manifest = json.loads(file.read_text("utf-8"))
-    except (ValueError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise ModelError(f"{file} cannot be read: {error.strerror}.") from error
+    except (ValueError, RecursionError) as error:
         raise ModelError(f"{file} is damaged: it is not JSON.") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ModelError(f"{file} is not the manifest of a longtail model.")
@@ -153,12 +157,26 @@ def verify_folder(path: str | Path) -> list[dict[str, Any]]:
 def load_folder(path: str | Path, *, verify: bool = True) -> LoadedFolder:
     """Read a model folder; runs no code from it. `verify=False` skips the digests (sizes are still checked)."""
     path = Path(path)
-    for attempt in (0, 1):
-        manifest = read_manifest(path)
-        gone = [name for name in manifest["files"] if not (path / name).is_file()]
-        if gone and attempt == 0:
-            continue  # a save may have replaced the model between the two reads
-        break
+    for _ in range(RETRIES):
+        try:
+            return _load_once(path, verify)
+        except ModelError:
+            before = _manifest_bytes(path)
+            if before is None or before == _manifest_bytes(path, wait=0.05):
+                break  # nobody is replacing the model: it is as it is
+    return _load_once(path, verify)
+
+
+def _manifest_bytes(path: Path, wait: float = 0.0) -> bytes | None:
+    time.sleep(wait)
+    try:
+        return (path / MANIFEST).read_bytes()
+    except OSError:
+        return None
+
+
+def _load_once(path: Path, verify: bool) -> LoadedFolder:
+    manifest = read_manifest(path)
     for name, entry in manifest["files"].items():
         problem = _problem(path / name, entry, digest=verify)
         if problem:
@@ -176,7 +194,9 @@ def load_folder(path: str | Path, *, verify: bool = True) -> LoadedFolder:
         if "labels" in manifest:
             raw = (path / _named(manifest, manifest["labels"])).read_bytes()
             labels = [json.loads(line) for line in raw.decode("utf-8", "surrogatepass").split("\n") if line]
-    except (KeyError, TypeError, ValueError) as error:
+    except OSError as error:
+        raise ModelError(f"{error.filename} cannot be read: {error.strerror}.") from error
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise ModelError(f"{path / MANIFEST} is damaged: {error}.") from error
     return LoadedFolder(path, manifest, parts, labels)
 
@@ -218,11 +238,16 @@ def _put(path: Path, name: str, suffix: str, raw: bytes, files: dict[str, dict[s
 
 def _write_atomically(file: Path, raw: bytes) -> None:
     temporary = file.with_name(file.name + ".tmp")
-    with temporary.open("wb") as f:
-        f.write(raw)
-        f.flush()
-        os.fsync(f.fileno())
-    temporary.replace(file)
+    try:
+        with temporary.open("wb") as f:
+            f.write(raw)
+            f.flush()
+            os.fsync(f.fileno())
+        temporary.replace(file)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise ModelError(f"{file} cannot be written: {error.strerror}.") from error
     if hasattr(os, "O_DIRECTORY"):  # make the rename itself durable
         folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:

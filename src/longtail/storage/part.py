@@ -71,5 +71,9 @@ def pack_strings(name: str, strings: Sequence[str]) -> dict[str, np.ndarray]:
 
 def unpack_strings(name: str, part: Part) -> list[str]:
     """Return the strings saved under `name`."""
-    raw, offsets = part.array(f"{name}.bytes").tobytes(), part.array(f"{name}.offsets").tolist()
+    stored, ends = part.array(f"{name}.bytes"), part.array(f"{name}.offsets")
+    sound = stored.dtype == np.uint8 and stored.ndim == ends.ndim == 1 and ends.dtype.kind in "iu" and ends.size > 0
+    if not sound or ends[0] != 0 or ends[-1] != stored.size or bool((ends[1:] < ends[:-1]).any()):
+        raise ModelError(f"the strings '{name}' of the part '{part.kind}' are inconsistent.")
+    raw, offsets = stored.tobytes(), ends.tolist()
     return [raw[a:b].decode("utf-8", "surrogatepass") for a, b in itertools.pairwise(offsets)]

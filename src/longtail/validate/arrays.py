@@ -41,6 +41,7 @@ def as_sparse(X: Any, name: str = "X") -> sp.csr_array:
         raise DataError(f"{name} must hold numbers; got dtype {X.dtype}.")
     source = X
     M = sp.csr_array(X)
+    _check_structure(M, name)
     if M.data.size and not np.isfinite(M.data).all():
         raise DataError(_where_not_finite(M, name))
     with np.errstate(over="ignore"):  # reported by name below
@@ -117,6 +118,18 @@ def check_width(X: Any, n_features: int, name: str = "X") -> None:
         raise DataError(
             f"{name} must have {n_features} features, as at training; got {X.shape[1]}."
         )
+
+
+def _check_structure(M: sp.csr_array, name: str) -> None:
+    """Refuse a matrix whose arrays point outside of it: scipy accepts those, and a kernel would crash."""
+    indptr, ids = M.indptr, M.indices
+    sound = indptr.size == M.shape[0] + 1 and indptr[0] == 0 and indptr[-1] <= min(ids.size, M.data.size)
+    if not sound or bool((indptr[1:] < indptr[:-1]).any()):
+        raise DataError(f"{name} is not a sound CSR matrix: its row pointers do not fit its entries.")
+    if ids.size and (int(ids.min()) < 0 or int(ids.max()) >= M.shape[1]):
+        at = int(np.flatnonzero((ids < 0) | (ids >= M.shape[1]))[0])
+        row = int(np.searchsorted(indptr, at, side="right") - 1)
+        raise DataError(f"{name} must have column ids from 0 to {M.shape[1] - 1}; got {int(ids[at])} in row {row}.")
 
 
 def _indices(X: Any) -> np.ndarray:

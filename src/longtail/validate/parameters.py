@@ -95,8 +95,12 @@ def resolve_seed(random_state: Any) -> int:
 
 
 def _range(low: float | None, high: float | None, open_low: bool = False) -> str:
+    def shown(value: float) -> str:
+        return str(value) if isinstance(value, int) else f"{value:g}"
+
     if low is not None and high is not None:
-        return f" {'above' if open_low else 'between'} {low:g} and {'at most ' if open_low else ''}{high:g}"
+        words = ("above", "and at most") if open_low else ("between", "and")
+        return f" {words[0]} {shown(low)} {words[1]} {shown(high)}"
     if low is not None:
-        return f" {'>' if open_low else '>='} {low:g}"
-    return f" <= {high:g}" if high is not None else ""
+        return f" {'>' if open_low else '>='} {shown(low)}"
+    return f" <= {shown(high)}" if high is not None else ""

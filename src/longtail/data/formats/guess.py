@@ -61,6 +61,8 @@ def _of_folder(path: Path) -> str:
 
 
 def _of_first_line(path: Path) -> str:
+    if not path.is_file():  # a pipe can be read once only
+        raise DataError(f"{path} is not a regular file, so its format cannot be guessed; say which it is (--format).")
     for _, block in line_blocks(path, PEEK):
         line = block.lstrip(b"\r\n").partition(b"\n")[0]
         if HEADER.match(line):

@@ -110,9 +110,13 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         raise DataError(f"{path} is a folder; choose the name of a file.")
     if not path.absolute().parent.is_dir():
         raise DataError(f"{path} cannot be written: the folder {path.parent} does not exist.")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    path = path.resolve()  # a link stays a link
+    through = path.exists() and not path.is_file()  # a device or a pipe: written to, never replaced
+    temporary = path if through else path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as raw:
+            if not through and path.exists():
+                temporary.chmod(path.stat().st_mode & 0o777)
             suffix = path.suffix.lower()
             if suffix == ".gz":
                 with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
@@ -123,12 +127,15 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             else:
                 yield raw
             raw.flush()
-            os.fsync(raw.fileno())
-        temporary.replace(path)
+            if not through:
+                os.fsync(raw.fileno())
+        if not through:
+            temporary.replace(path)
     except PermissionError as error:
         raise DataError(f"{path} cannot be written: permission denied.") from error
     except OSError as error:
         raise DataError(f"{path} cannot be written: {error}.") from error
     finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        if not through:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
