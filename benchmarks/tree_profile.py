@@ -3,8 +3,8 @@
     python benchmarks/tree_profile.py --data FOLDER
 
 FOLDER holds `eurlex-4k` and `pubmed-mesh`; LONGTAIL_DATA is its default. One thread, processor time. The floor is the
-time the machine needs to read, once, every weight a row meets; the bandwidth is that of summing a large array on the same
-thread, so the floor is that of memory, not of cache.
+time the machine needs to read, once, every weight a row meets; the bandwidth is that of summing a large array on the
+same thread, so the floor is that of memory, not of cache.
 """
 
 from __future__ import annotations
