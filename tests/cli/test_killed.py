@@ -52,7 +52,8 @@ def test_the_old_model_survives_sigkill(place):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_train_says_so_and_writes_nothing(tmp_path, number):
-    command = [sys.executable, "-m", "longtail", "train", "bundled:debtags", "-o", str(tmp_path / "model"), "--C", "50"]
+    options = ["-o", str(tmp_path / "model"), "--method", "ova"]  # 38,449 labels: long enough to be interrupted
+    command = [sys.executable, "-m", "longtail", "train", "bundled:debian-relations", *options]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     time.sleep(3)
     process.send_signal(number)
