@@ -54,7 +54,14 @@ def test_the_old_model_survives_sigkill(place):
 def test_an_interrupted_train_says_so_and_writes_nothing(tmp_path, number):
     options = ["-o", str(tmp_path / "model"), "--method", "ova"]  # 38,449 labels: long enough to be interrupted
     command = [sys.executable, "-m", "longtail", "train", "bundled:debian-relations", *options]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        # whoever runs the tests in the background may have them ignore Ctrl-C, and children inherit that
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     time.sleep(3)
     process.send_signal(number)
     _, err = process.communicate()

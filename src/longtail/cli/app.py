@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import click
 
 from longtail._version import __version__
-from longtail.cli import convert, demo, evaluate, explain, inspect, predict, train
+from longtail.cli import convert, demo, evaluate, explain, inspect, plan, predict, train
 from longtail.errors import LongtailError
 
 INTERRUPTED = 130
@@ -41,6 +41,7 @@ def app() -> None:
 for command in (
     demo.demo,
     train.train,
+    plan.plan,
     predict.predict,
     evaluate.evaluate,
     evaluate.compare,

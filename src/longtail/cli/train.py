@@ -9,26 +9,15 @@ from typing import Any
 import click
 
 from longtail.cli.options import data_options, jobs_option, json_option, read_data
-from longtail.cli.output import announce_compilation, file_size, print_json, stages
-from longtail.errors import ParameterError
+from longtail.cli.output import announce_compilation, file_size, note, print_json, stages
+from longtail.cli.settings import make_tagger, tagger_options
 
 
 @click.command()
 @click.argument("data")
 @click.option("-o", "--output", "model", required=True, type=click.Path(path_type=Path), help="Model folder to write.")
-@click.option("--method", default="tree", show_default=True, help="tree (label tree) or ova (one-vs-all).")
-@click.option("--fast", is_flag=True, help="Settings of the tree that train faster, for a little accuracy.")
-@click.option("--trees", "n_trees", type=int, default=None, help="Trees in the ensemble. [default: 1]")
-@click.option("--beam", type=int, default=None, help="Clusters of the tree kept at every level. [default: 10]")
-@click.option("--C", "cost", type=float, default=None, help="Cost of errors against large weights. [default: 1]")
-@click.option("--loss", default=None, help="squared_hinge or logistic. [default: squared_hinge]")
-@click.option("--threshold", type=float, default=None, help="Drop weights smaller than this. [default: the method's]")
-@click.option("--positive-weight", type=float, default=None, help="Cost of missing a label, times C. [default: 1]")
-@click.option("--ngrams", type=int, default=1, show_default=True, help="Longest run of words that is a feature.")
-@click.option("--min-df", type=int, default=1, show_default=True, help="Leave out words in fewer texts than this.")
-@click.option("--max-features", type=int, default=None, help="Keep this many words, the most frequent.")
-@click.option("--calibrate", type=float, default=0.1, show_default=True, help="Share of rows held out; 0 for none.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--force", is_flag=True, help="Train even where memory seems too little.")
+@tagger_options
 @jobs_option
 @data_options
 @json_option
@@ -38,29 +27,19 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     DATA is a file (JSONL, CSV, TSV, Parquet, fastText, XMC text, libsvm, npz; also .gz, .xz), a folder in the layout
     of the XMC repository, or bundled:debtags, bundled:debian-relations.
     """
-    from longtail.features import TfidfFeatures
-    from longtail.pipeline import METHODS, Tagger
+    from longtail.pipeline import plan_training, refuse_without_memory
     from longtail.pipeline.evaluation import model_facts
     from longtail.storage import check_target
-    from longtail.validate import check_choice
 
     check_target(model)
-    method = check_choice("method", options["method"], tuple(METHODS))
-    estimator = _estimator(METHODS[method], method, options)
-    features = TfidfFeatures(
-        ngrams=(1, options["ngrams"]), min_df=options["min_df"], max_features=options["max_features"]
-    )
+    tagger = make_tagger(options)
     started = time.perf_counter()
     rows = read_data(data, "train", options)
     announce_compilation()
-    tagger = Tagger(
-        method,
-        features=features,
-        model=estimator,
-        calibrate=options["calibrate"],
-        random_state=options["seed"],
-        n_jobs=options["jobs"],
-    )
+    if not options["force"]:
+        warning = refuse_without_memory(plan_training(rows, tagger, probe=False))
+        if warning is not None:
+            note(warning)
     with stages() as progress:
         tagger.fit_dataset(rows, progress=progress)
     tagger.save(model)
@@ -75,21 +54,6 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
         print_json(facts)
         return
     click.echo(summary(facts))
-
-
-def _estimator(kind: type[Any], method: str, options: dict[str, Any]) -> Any:
-    """Make the estimator from the options that were given; an option the method does not have is refused."""
-    names = ("n_trees", "beam", "loss", "threshold", "positive_weight")
-    given = {"C": options["cost"], **{name: options[name] for name in names}}
-    given = {name: value for name, value in given.items() if value is not None}
-    for name in given:
-        if name not in kind().get_params():
-            raise ParameterError(f"--{name.removeprefix('n_')} is not an option of the method {method!r}.")
-    if options["fast"]:
-        if not hasattr(kind, "fast"):
-            raise ParameterError(f"--fast is not an option of the method {method!r}.")
-        return kind.fast(**given)
-    return kind(**given)
 
 
 def summary(facts: dict[str, Any]) -> str:

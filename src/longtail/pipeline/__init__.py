@@ -1,7 +1,8 @@
-"""Text in, tags out: the Tagger, loading saved models, and evaluating them on data."""
+"""Text in, tags out: the Tagger, planning its training, loading saved models, and evaluating them on data."""
 
 from longtail.pipeline.evaluation import compare_taggers, evaluate_tagger, evaluation_facts
 from longtail.pipeline.loading import load, load_tagger
+from longtail.pipeline.planning import plan_training, refuse_without_memory
 from longtail.pipeline.tagger import METHODS, Tag, Tagger
 from longtail.pipeline.tree_facts import page_tree, tree_facts
 
@@ -15,5 +16,7 @@ __all__ = [
     "load",
     "load_tagger",
     "page_tree",
+    "plan_training",
+    "refuse_without_memory",
     "tree_facts",
 ]

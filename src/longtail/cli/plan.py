@@ -1,0 +1,81 @@
+"""`longtail plan`: time, memory and size of a training before it is begun."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+
+from longtail.cli.options import data_options, jobs_option, json_option, read_data
+from longtail.cli.output import announce_compilation, file_size, print_json
+from longtail.cli.settings import make_tagger, tagger_options
+
+
+@click.command()
+@click.argument("data")
+@tagger_options
+@jobs_option
+@data_options
+@json_option
+def plan(data: str, as_json: bool, **options: Any) -> None:
+    """Estimate how long training on DATA takes, how much memory it needs and how large the model is.
+
+    Takes the options of `train`. Reads DATA, trains on a sample of the rows for a second and scales up; right within a
+    factor of two.
+    """
+    from longtail.pipeline import plan_training
+
+    tagger = make_tagger(options)
+    started = time.perf_counter()
+    rows = read_data(data, "train", options)
+    seconds = time.perf_counter() - started
+    announce_compilation()
+    facts = plan_training(rows, tagger, read_seconds=seconds)
+    if as_json:
+        print_json(facts)
+    else:
+        click.echo(summary(facts))
+
+
+def summary(facts: dict[str, Any]) -> str:
+    """Return a plan in a few lines."""
+    about, memory, tree = "about " if facts["features_estimated"] else "", facts["memory"], facts["tree"]
+    lines = [
+        f"{facts['rows']:,} rows, {about}{facts['features']:,} features, {about}{facts['nonzeros']:,} non-zeros, "
+        f"{facts['labels_used']:,} labels with rows.",
+    ]
+    if tree is not None:
+        levels = "1 level" if tree["levels"] == 1 else f"{tree['levels']} levels"
+        leaves = "1 leaf" if tree["leaves"] == 1 else f"about {tree['leaves']:,} leaves"
+        times = f", {tree['trees']} times" if tree["trees"] > 1 else ""
+        lines.append(f"Label tree: {leaves}, {levels} below the root{times}.")
+    threads = "1 thread" if facts["threads"] == 1 else f"{facts['threads']} threads"
+    twice = f", of which nearly half to calibrate on {facts['calibration_rows']:,} rows"
+    lines.append(
+        f"Training: about {duration(facts['train_seconds'])} with {threads}"
+        f"{twice if facts['calibration_rows'] else ''}."
+    )
+    there = memory["available_bytes"]
+    lines.append(
+        f"Memory: about {file_size(memory['peak_bytes'])} at most"
+        + ("." if there is None else f"; {file_size(there)} available" + (": it fits." if memory["fits"] else "."))
+    )
+    if not memory["fits"]:
+        lines.append("That is too little: train on fewer rows or features (--min-df, --max-features).")
+    lines.append(f"Model: about {file_size(facts['model_bytes'])}.")
+    lines.append(f"Prediction: about {facts['predict_us_per_row']:,.0f} µs for each of many rows.")
+    return "\n".join(lines)
+
+
+def duration(seconds: float) -> str:
+    """Return a time for people.
+
+    >>> duration(4.26), duration(95), duration(9000)
+    ('4.3 s', '95 s', '2.5 hours')
+    """
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"
