@@ -203,7 +203,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--output", type=Path, default=HERE / "results" / "growth.json")
     parser.add_argument("--figure", type=Path, default=HERE.parent / "docs" / "growth.svg")
-    parser.add_argument("--most", type=int, default=max(ROWS) * FIXED_LABELS, help="leave out larger rows × labels")
+    parser.add_argument("--most", type=float, default=math.inf, help="leave out cells of more rows × labels")
     parser.add_argument("--again", action="store_true", help="run cells that are there already, too")
     parser.add_argument("--plot", action="store_true", help="only draw the figure")
     parser.add_argument("--cell", type=int, nargs=2, help=argparse.SUPPRESS)
