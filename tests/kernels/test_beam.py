@@ -53,7 +53,7 @@ def plain_search(chunks, row, plan):
                 power, above = int(plan.powers[level]), plan.aboves[level]
                 loss = max(0.0, 1 - margin) ** power if power else -margin
                 found.append((first + c, np.float32(-loss) + above * score))
-        found.sort(key=lambda pair: -pair[1])  # stable: ties stay in the order they came
+        found.sort(key=lambda pair: (-pair[1], pair[0]))
         kept = found[: plan.widths[level]]
         beam = [(child + 1, score) for child, score in kept]
     return [child for child, _ in kept], [score for _, score in kept]
@@ -62,7 +62,7 @@ def plain_search(chunks, row, plan):
 def one_row(chunks, ids, values, plan):
     """Search for one row, unscaled, with places for labels."""
     n_places = int(chunks.child_indptr[-1]) - (chunks.n_chunks - 1)
-    return chunks.search_row(ids, values, False, plan, np.arange(n_places, dtype=np.int32), plan.n_kept)
+    return chunks.search_row(ids, values, False, plan, np.arange(n_places, dtype=np.int32), False, plan.n_kept)
 
 
 @given(st.integers(0, 2**32 - 1), st.lists(st.integers(1, 20), min_size=1, max_size=3), st.integers(1, 4))
@@ -168,7 +168,8 @@ def test_rows_without_nodes_get_nothing():
     search_block(
         np.zeros(3, np.int64), np.empty(0, np.int32), np.empty(0, np.float32), np.ones(2, np.float32), nodes, scores,
         chunks.child_indptr, chunks.line_indptr, chunks.features, chunks.entry_indptr, chunks.children,
-        chunks.weights, chunks.scales, chunks.bias, *chunks.spread, np.int64(3), np.float32(0), np.float32(1), 1,
+        chunks.weights, chunks.scales, chunks.bias, *chunks.spread, chunked.NO_LABELS, 0,
+        np.int64(3), np.float32(0), np.float32(1), 1,
         np.full(25, -1, np.int32), found, best,
     )  # fmt: skip
     assert (found == -1).all() and np.isneginf(best).all()

@@ -11,6 +11,8 @@ from longtail.kernels.score import (
     dense_topk,
     row_scales,
     row_scales_plain,
+    scale_rows,
+    scale_rows_plain,
     sparse_topk,
     sparse_topk_plain,
 )
@@ -77,3 +79,17 @@ def test_row_scales_agree_with_plain(seed):
     row_scales(X.indptr.astype(np.int64), X.data, got)
     row_scales_plain(X.indptr, X.data, want)
     np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans())
+@settings(max_examples=30, deadline=None)
+def test_scaled_rows_agree_with_plain(seed, bias):
+    rng = np.random.default_rng(seed)
+    X = sp.random_array((8, 20), density=0.2, rng=rng, dtype=np.float32).tocsr()
+    scales = rng.random(8).astype(np.float32)
+    got, want = ((np.empty_like(X.data), np.empty(8, np.float32)) for _ in range(2))
+    scale_rows(X.indptr.astype(np.int64), X.data, scales, float(bias), *got)
+    scale_rows_plain(X.indptr, X.data, scales, float(bias), *want)
+    assert np.array_equal(got[0], want[0])
+    np.testing.assert_allclose(got[1], want[1], rtol=1e-6)
+    assert (got[1] > 0).all()

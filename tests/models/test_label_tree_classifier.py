@@ -63,7 +63,8 @@ def test_every_setting_learns(data, params):
 
 def test_fast_is_a_preset_and_not_a_model(data):
     fast = LabelTreeClassifier.fast(C=2.0)
-    assert isinstance(fast, LabelTreeClassifier) and fast.C == 2.0 and fast.beam < LabelTreeClassifier().beam
+    assert isinstance(fast, LabelTreeClassifier) and fast.C == 2.0
+    assert fast.beam_width < LabelTreeClassifier().beam_width
     assert LabelTreeClassifier.fast(beam=7).beam == 7
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from longtail.kernels.lanes import LANES, popcount, wide_sums
-from longtail.kernels.score import SHORTEST, insert_top
+from longtail.kernels.score import SHORTEST
 
 FIRST_PLACES = 3  # nodes of every row that are scored before the others are judged
 
@@ -49,14 +49,14 @@ def _find(features, low, high, feature):
 
 
 @njit(nogil=True, cache=True)
-def margins_sparse(
+def sums_sparse(
     ids, values, start, stop, scale,           # IN   one row
     features, low, high,                       # IN   lines of the chunk: features[low:high], ascending
     entry_indptr, children, weights,           # IN   entries of all lines
-    scales, bias, first, n_children,           # IN   per child; the chunk's children start at `first`
+    n_children,                                # IN
     out,                                       # OUT  (n_children,)
 ):  # fmt: skip
-    """Compute the margins of all children of one chunk for one row, following the row's features."""
+    """Sum the weights of all children of one chunk for one row, following the row's features."""
     out[:n_children] = 0
     line = low
     for t in range(start, stop):
@@ -68,14 +68,52 @@ def margins_sparse(
             x = values[t] * scale
             for e in range(entry_indptr[line], entry_indptr[line + 1]):
                 out[children[e]] += x * np.float32(weights[e])
-    _finish(out, scales, bias, first, n_children)
 
 
 @njit(nogil=True, cache=True)
-def _finish(out, scales, bias, first, n_children):
-    """Turn sums into margins."""
+def _to_scores(line, scales, bias, first, n_children, power, slope, above):
+    """Turn the sums of a chunk's children into scores; written so that it compiles to vector instructions."""
+    if power == 3 and slope == 0:
+        for c in range(n_children):
+            short = np.float32(1.0) - (bias[first + c] + scales[first + c] * line[c])
+            short = short if short > 0 else np.float32(0.0)
+            line[c] = above - short * short * short
+        return
     for c in range(n_children):
-        out[c] = bias[first + c] + scales[first + c] * out[c]
+        line[c] = link(bias[first + c] + scales[first + c] * line[c], power, slope) + above
+
+
+@njit(nogil=True, cache=True)
+def _keep(line, first, n_children, labels, offset, ids, scores):
+    """Put the children of a chunk among the best of a row: best first, equal scores by number.
+
+    With `labels`, which name the label of child number `offset` and those after it, a label is kept once, at its best
+    place.
+    """
+    k = scores.size
+    for c in range(n_children):
+        score = line[c]
+        if score < scores[k - 1] or not score > -np.inf:
+            continue
+        child = first + c
+        if score == scores[k - 1] and child > ids[k - 1]:
+            continue
+        place, twin = k - 1, -1
+        if labels.size:
+            for other in range(k):
+                if ids[other] >= 0 and labels[ids[other] - offset] == labels[child - offset]:
+                    twin = other
+                    break
+        if twin >= 0:
+            if score < scores[twin] or (score == scores[twin] and child > ids[twin]):
+                continue
+            place = twin
+        while place > 0 and (score > scores[place - 1] or (score == scores[place - 1] and child < ids[place - 1])):
+            scores[place] = scores[place - 1]
+            ids[place] = ids[place - 1]
+            place -= 1
+        scores[place] = score
+        ids[place] = child
 
 
 @njit(nogil=True, cache=True)
@@ -132,6 +170,7 @@ def search_block(
     child_indptr, line_indptr,                 # IN   children and lines of every chunk   (n_chunks + 1,)
     features, entry_indptr, children, weights, scales, bias,
     bits, before, block_indptr, blocks,        # IN   from `index_lines` and `spread_chunks`, or empty
+    labels, offset,                            # IN   label of child number `offset` and those after it, or empty
     power, slope, parent_weight,               # IN   score = link(margin) + parent_weight · score of the parent
     dense_from,                                # IN   prepare a chunk when at least this many rows visit it
     position,                                  # TMP  -1 on entry and exit                (n_features,) int32
@@ -156,14 +195,14 @@ def search_block(
             for place in range(first_places) if turn == 0 else range(first_places, beam):
                 if nodes[row, place] < 0:
                     continue
-                if bounded and parent_weight * scores[row, place] <= new_scores[row, k - 1]:
+                if bounded and parent_weight * scores[row, place] < new_scores[row, k - 1]:
                     break  # nor can those that follow: they start no higher
                 pairs[n_pairs] = row * beam + place
                 n_pairs += 1
         if n_pairs:
             _score_pairs(
                 indptr, indices, data, scale, nodes, scores, pairs[:n_pairs], child_indptr, line_indptr, features,
-                entry_indptr, children, weights, scales, bias, bits, before, block_indptr, blocks,
+                entry_indptr, children, weights, scales, bias, bits, before, block_indptr, blocks, labels, offset,
                 power, slope, parent_weight, dense_from, position, new_nodes, new_scores,
             )  # fmt: skip
         if first_places == beam:
@@ -175,7 +214,7 @@ def _score_pairs(
     indptr, indices, data, scale, nodes, scores,
     pairs,                                     # IN   row · beam + place, ascending
     child_indptr, line_indptr, features, entry_indptr, children, weights, scales, bias,
-    bits, before, block_indptr, blocks, power, slope, parent_weight, dense_from, position,
+    bits, before, block_indptr, blocks, labels, offset, power, slope, parent_weight, dense_from, position,
     new_nodes, new_scores,                     # IN/OUT
 ):  # fmt: skip
     """Score some (row, place) pairs, chunk by chunk, and put their children among the best of their rows."""
@@ -194,16 +233,16 @@ def _score_pairs(
         if visits[chunk + 1] > 0:
             widest = max(widest, child_indptr[chunk + 1] - child_indptr[chunk])
         visits[chunk + 1] += visits[chunk]
-    order = np.empty(pairs.size, dtype=np.int64)  # pairs sorted by chunk
+    order = np.empty(pairs.size, dtype=np.int64)  # pairs, chunk by chunk
     fill = visits[:-1].copy()
     for at in range(pairs.size):
         node = nodes[pairs[at] // beam, pairs[at] % beam]
-        order[fill[node]] = at
+        order[fill[node]] = pairs[at]
         fill[node] += 1
     padded = (widest + LANES - 1) // LANES * LANES
     kept = blocks.size > 0
     block = blocks if kept else np.empty(longest * padded, dtype=np.int8)
-    margins = np.empty((pairs.size, padded), dtype=np.float32)
+    line = np.empty(padded, dtype=np.float32)
     met_lines, met_values = np.empty(longest_row, dtype=np.int32), np.empty(longest_row, dtype=np.float32)
     for chunk in range(n_chunks):
         first, last = visits[chunk], visits[chunk + 1]
@@ -214,52 +253,42 @@ def _score_pairs(
         n_children = child_indptr[chunk + 1] - child
         width = (n_children + LANES - 1) // LANES * LANES
         few = last - first < dense_from
-        if few and not kept:
-            for at in range(first, last):
-                row = pairs[order[at]] // beam
-                margins_sparse(
-                    indices, data, indptr[row], indptr[row + 1], scale[row], features, low, high,
-                    entry_indptr, children, weights, scales, bias, child, n_children, margins[order[at]],
-                )  # fmt: skip
-            continue
         start = block_indptr[chunk] if kept else 0
-        if not kept:
+        if not kept and not few:
             block[: (high - low) * width] = 0
-            for line in range(low, high):
-                for e in range(entry_indptr[line], entry_indptr[line + 1]):
-                    block[(line - low) * width + children[e]] = weights[e]
+            for at in range(low, high):
+                for e in range(entry_indptr[at], entry_indptr[at + 1]):
+                    block[(at - low) * width + children[e]] = weights[e]
         if not few:
-            for line in range(low, high):
-                position[features[line]] = line - low
-        for at in range(first, last):
-            row = pairs[order[at]] // beam
-            if few:
+            for at in range(low, high):
+                position[features[at]] = at - low
+        for pair in order[first:last]:
+            row = pair // beam
+            if few and not kept:
+                sums_sparse(
+                    indices, data, indptr[row], indptr[row + 1], scale[row], features, low, high,
+                    entry_indptr, children, weights, n_children, line,
+                )  # fmt: skip
+            elif few:
                 met = find_lines(
                     indices, data, indptr[row], indptr[row + 1], scale[row], bits[chunk], before[chunk],
                     met_lines, met_values,
                 )  # fmt: skip
+                wide_sums(block, start, met_lines, met_values, met, width, line)
             else:
                 met = 0
                 for t in range(indptr[row], indptr[row + 1]):
-                    line = position[indices[t]]
-                    met_lines[met] = line
+                    at = position[indices[t]]
+                    met_lines[met] = at
                     met_values[met] = data[t] * scale[row]
-                    met += line >= 0
-            wide_sums(block, start, met_lines, met_values, met, width, margins[order[at]])
-            _finish(margins[order[at]], scales, bias, child, n_children)
+                    met += at >= 0
+                wide_sums(block, start, met_lines, met_values, met, width, line)
+            above = parent_weight * scores[row, pair % beam]
+            _to_scores(line, scales, bias, child, n_children, power, slope, above)
+            _keep(line, child, n_children, labels, offset, new_nodes[row], new_scores[row])
         if not few:
-            for line in range(low, high):
-                position[features[line]] = -1
-    k = new_nodes.shape[1]
-    for at in range(pairs.size):
-        row, place = pairs[at] // beam, pairs[at] % beam
-        node = nodes[row, place]
-        above = parent_weight * scores[row, place]
-        first = child_indptr[node]
-        for c in range(child_indptr[node + 1] - first):
-            score = link(margins[at, c], power, slope) + above
-            if score > new_scores[row, k - 1]:
-                insert_top(new_nodes[row], new_scores[row], first + c, score)
+            for at in range(low, high):
+                position[features[at]] = -1
 
 
 @njit(nogil=True, cache=True)
@@ -268,7 +297,8 @@ def search_one(
     child_indptr, line_indptr, features, entry_indptr, children, weights, scales, bias,
     bits, before, block_indptr, blocks,        # IN   from `index_lines` and `spread_chunks`, or empty
     widths, powers, slopes, aboves,            # IN   per level: children to keep, and the link
-    leaf_labels,                               # IN   label of every place, the children of the last level
+    leaf_labels, once,                         # IN   label of every place, the children of the last level; whether a
+                                               #      label may stand in several and counts once
     labels, out_scores,                        # OUT  best labels and their scores, -1 and -inf where none  (k,)
 ):  # fmt: skip
     """Walk one row down all levels; the same result as `search_block`, to the last bit.
@@ -296,7 +326,7 @@ def search_one(
     found, best = np.empty(beam, dtype=np.int64), np.empty(beam, dtype=np.float32)
     nodes[0] = 0
     size = 1
-    margins = np.empty(64, dtype=np.float32)
+    line = np.empty(64, dtype=np.float32)
     met_lines, met_values = np.empty(ids.size, dtype=np.int32), np.empty(ids.size, dtype=np.float32)
     for level in range(n_levels):
         width = widths[level]
@@ -311,25 +341,23 @@ def search_one(
             padded = (n_children + LANES - 1) // LANES * LANES
             if padded > widest:
                 widest = max(padded, 64)
-                margins = np.empty(widest, dtype=np.float32)
+                line = np.empty(widest, dtype=np.float32)
             above = aboves[level] * scores[place]
-            if powers[level] != 0 and slopes[level] == 0 and above <= best[width - 1]:
+            if powers[level] != 0 and slopes[level] == 0 and above < best[width - 1]:
                 break  # margins only lower a score, and the nodes that follow start no higher
             if blocks.size:
                 met = find_lines(
                     ids, values, 0, ids.size, np.float32(1.0), bits[node], before[node], met_lines, met_values
                 )
-                wide_sums(blocks, block_indptr[node], met_lines, met_values, met, padded, margins)
-                _finish(margins, scales, bias, first, n_children)
+                wide_sums(blocks, block_indptr[node], met_lines, met_values, met, padded, line)
             else:
-                margins_sparse(
+                sums_sparse(
                     ids, values, 0, ids.size, np.float32(1.0), features, line_indptr[node], line_indptr[node + 1],
-                    entry_indptr, children, weights, scales, bias, first, n_children, margins,
+                    entry_indptr, children, weights, n_children, line,
                 )  # fmt: skip
-            for c in range(n_children):
-                score = link(margins[c], powers[level], slopes[level]) + above
-                if score > best[width - 1]:
-                    insert_top(found[:width], best[:width], first + c, score)
+            _to_scores(line, scales, bias, first, n_children, powers[level], slopes[level], above)
+            names = leaf_labels if once and level == n_levels - 1 else leaf_labels[:0]
+            _keep(line, first, n_children, names, child_indptr.size - 2, found[:width], best[:width])
         for place in range(width):
             nodes[place] = found[place] + 1 if found[place] >= 0 else -1
             scores[place] = best[place]

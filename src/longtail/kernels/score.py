@@ -32,6 +32,25 @@ def row_scales_plain(indptr: np.ndarray, data: np.ndarray, scales: np.ndarray) -
 
 
 @njit(nogil=True, cache=True)
+def scale_rows(indptr, data, scales, extra, out, squares):
+    """Write every row times its scale, and the squared length of the result plus `extra`, at least 1e-12."""
+    for row in range(scales.size):
+        total = np.float64(extra)
+        for t in range(indptr[row], indptr[row + 1]):
+            out[t] = data[t] * scales[row]
+            total += np.float64(out[t]) * np.float64(out[t])
+        squares[row] = max(total, 1e-12)
+
+
+def scale_rows_plain(
+    indptr: np.ndarray, data: np.ndarray, scales: np.ndarray, extra: float, out: np.ndarray, squares: np.ndarray
+) -> None:
+    out[:] = data * np.repeat(scales, np.diff(indptr))
+    for row in range(scales.size):
+        squares[row] = max(extra + np.square(out[indptr[row] : indptr[row + 1]].astype(np.float64)).sum(), 1e-12)
+
+
+@njit(nogil=True, cache=True)
 def insert_top(ids, scores, label, score):
     """Put a label into a list of the k best, kept best first; equal scores stay in the order they came."""
     k = scores.size

@@ -21,8 +21,9 @@ from longtail.kernels.threads import blocks, run_tasks
 from longtail.partition import LabelTree
 from longtail.storage import Part
 
+NO_LABELS = np.empty(0, dtype=np.int32)
 BLOCK_ROWS = 2048  # searched together
-LARGEST_SPREAD = 256 << 20  # bytes
+LARGEST_SPREAD = 512 << 20  # bytes
 DENSE_FROM = 12  # rows that must visit a chunk before spreading it out pays (measured on eurlex-4k)
 
 
@@ -128,7 +129,7 @@ class Chunks:
     def spread(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """What makes the search fast once it is there: an index of the lines, and the weights as dense int8 blocks.
 
-        Empty where both would take more than a quarter of a gigabyte: the search then works on the stored form.
+        Empty where both would take more than half a gigabyte: the search then works on the stored form.
         """
         n_words = (self.n_features + 63) // 64
         widths = -(-np.diff(self.child_indptr) // LANES) * LANES
@@ -140,10 +141,12 @@ class Chunks:
         lines = (self.line_indptr, self.child_indptr, self.entry_indptr, self.children, self.weights)
         return *index, block_indptr, spread_chunks(*lines, block_indptr)
 
-    def search(self, X: sp.csr_array, scale: np.ndarray, plan: Plan, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
+    def search(
+        self, X: sp.csr_array, scale: np.ndarray, plan: Plan, n_jobs: int, labels: np.ndarray = NO_LABELS
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Walk all rows down the levels of the plan; return the numbers of the children kept at the last, and scores.
 
-        Places that no child fills hold -1 and -inf.
+        Places that no child fills hold -1 and -inf. With `labels`, one per place in a leaf, each label is kept once.
         """
         n = X.shape[0]
         out_nodes, out_scores = np.empty((n, plan.n_kept), np.int64), np.empty((n, plan.n_kept), np.float32)
@@ -161,6 +164,7 @@ class Chunks:
                     indptr[at.start : at.stop + 1], X.indices, X.data, scale[at], nodes, scores,
                     self.child_indptr, self.line_indptr, self.features, self.entry_indptr, self.children,
                     self.weights, self.scales, self.bias, *spread,
+                    labels if level == self.n_levels - 1 else NO_LABELS, self.n_chunks - 1,
                     plan.powers[level], plan.slopes[level], plan.aboves[level],
                     DENSE_FROM, position, found, new,
                 )  # fmt: skip
@@ -171,7 +175,14 @@ class Chunks:
         return out_nodes, out_scores
 
     def search_row(
-        self, ids: np.ndarray, data: np.ndarray, normalize: bool, plan: Plan, leaf_labels: np.ndarray, k: int
+        self,
+        ids: np.ndarray,
+        data: np.ndarray,
+        normalize: bool,
+        plan: Plan,
+        leaf_labels: np.ndarray,
+        once: bool,
+        k: int,
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """Walk one row down the levels; return its k best labels and scores, as `search` does, with less ado.
 
@@ -182,7 +193,7 @@ class Chunks:
             ids, data, self.n_features, normalize,
             self.child_indptr, self.line_indptr, self.features, self.entry_indptr, self.children, self.weights,
             self.scales, self.bias, *self.spread, plan.widths, plan.powers, plan.slopes, plan.aboves,
-            leaf_labels, labels[0], scores[0],
+            leaf_labels, once, labels[0], scores[0],
         )  # fmt: skip
         return (labels, scores) if sound else None
 

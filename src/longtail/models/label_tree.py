@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -12,14 +13,32 @@ import scipy.sparse as sp
 from longtail.data import TopK
 from longtail.errors import DataError, ModelError, ParameterError
 from longtail.features import pifa
-from longtail.kernels.beam import link
+from longtail.kernels.score import scale_rows
 from longtail.kernels.threads import Progress
 from longtail.models.base import MOST_PLACES, Explanation, XMCEstimator, allowed_labels, row_scale
-from longtail.models.chunked import Chunks, Link, Plan
+from longtail.models.chunked import NO_LABELS, Chunks, Link, Plan
 from longtail.models.one_vs_all import LOSSES
 from longtail.models.tree_editing import add_to_leaves, drop_labels, learn_rows, place_labels, silenced
-from longtail.models.tree_training import Rows, Solver, train_chunks
-from longtail.partition import LabelTree, build_tree
+from longtail.models.tree_explaining import explain_place
+from longtail.models.tree_merging import is_one_row, labels_of, merge
+from longtail.models.tree_settings import (
+    BEAM,
+    BEAM_OVERLAP,
+    ENTRIES_OF_A_VECTOR,
+    FAST,
+    LEAST,
+    LINKS,
+    MERGED_AT_LEAST,
+    MERGES,
+    NEGATIVES,
+    PATH_WEIGHT,
+    ROOM,
+    ROUGH,
+    SLOPE,
+    errors_weight,
+)
+from longtail.models.tree_training import Rows, Solver, Task, train_levels
+from longtail.partition import LabelTree, build_tree, disentangle
 from longtail.storage import Part
 from longtail.validate import (
     as_labels,
@@ -31,16 +50,10 @@ from longtail.validate import (
     check_real,
     check_same_rows,
     check_width,
+    make_csr,
     resolve_jobs,
     resolve_seed,
 )
-
-NEGATIVES = ("tfn", "man", "tfn+man")
-LINKS = {"l1-hinge": 1, "l2-hinge": 2, "l3-hinge": 3, "l4-hinge": 4, "sigmoid": -1, "noop": 0}
-PATH_WEIGHT = {"tfn": 1.0, "man": 0.3, "tfn+man": 0.3}
-FAST: dict[str, Any] = {"beam": 5, "tol": 1.0}
-SLOPE = 0.0
-MERGED_AT_LEAST = 20  # places taken from each tree of an ensemble before they are merged
 
 
 class LabelTreeClassifier(XMCEstimator):
@@ -51,8 +64,10 @@ class LabelTreeClassifier(XMCEstimator):
     branching : children per inner node.
     max_leaf : labels per leaf, at most (about, where clusters are not balanced).
     balanced : cut clusters into halves of equal size; otherwise let k-means find clusters of any size.
-    beam : nodes kept at every level; more finds more and takes longer.
-    C, loss, positive_weight, bias, tol, max_iter : the solver, as in `OneVsAllClassifier`.
+    beam : nodes kept at every level; more finds more and takes longer. None for 10, or 7 where labels overlap.
+    C : weight of the errors against the size of the weights; None for 1, less where there are many rows with few
+        features: the shorter a row, the more each feature says, and the sooner it is learned by heart.
+    loss, positive_weight, bias, tol, max_iter : the solver, as in `OneVsAllClassifier`.
     negatives : rows a node learns from: "tfn" those with a label below it; "man" those that the levels above send
         there; "tfn+man" both, which is slower to train and more accurate.
     threshold : weights smaller than this are dropped.
@@ -60,6 +75,10 @@ class LabelTreeClassifier(XMCEstimator):
     path_weight : how much the score of the path counts beside the leaf's own; None for 1 with "tfn", else 0.3.
     cost_sensitive : a row's positives share its weight, so that rows with many labels count less for each.
     n_trees : trees in the ensemble; their probabilities are averaged.
+    overlap : leaves a label may stand in, for labels with several meanings; "auto": as many as pay.
+    rounds : how often the places are found and everything is trained again; 0 to train the leaves only.
+    merge : what counts of a label in several leaves: "max" its best place, "mean" the mean of those that were found.
+    split_positives : each place of a label learns only from the rows that come to its leaf, not from all.
     normalize : scale every row to length 1 first.
     random_state, n_jobs : seed and threads; the same seed gives the same model for any number of threads.
 
@@ -76,8 +95,8 @@ class LabelTreeClassifier(XMCEstimator):
         branching: int = 128,
         max_leaf: int = 160,
         balanced: bool = False,
-        beam: int = 10,
-        C: float = 1.0,
+        beam: int | None = None,
+        C: float | None = None,
         loss: str = "squared_hinge",
         positive_weight: float = 1.0,
         bias: float = 1.0,
@@ -89,6 +108,10 @@ class LabelTreeClassifier(XMCEstimator):
         path_weight: float | None = None,
         cost_sensitive: bool = False,
         n_trees: int = 1,
+        overlap: int | str = 1,
+        rounds: int = 1,
+        merge: str = "max",
+        split_positives: bool = False,
         normalize: bool = True,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -109,16 +132,20 @@ class LabelTreeClassifier(XMCEstimator):
         self.path_weight = path_weight
         self.cost_sensitive = cost_sensitive
         self.n_trees = n_trees
+        self.overlap = overlap
+        self.rounds = rounds
+        self.merge = merge
+        self.split_positives = split_positives
         self.normalize = normalize
         self.random_state = random_state
         self.n_jobs = n_jobs
 
     @classmethod
     def fast(cls, **params: Any) -> Self:
-        """Return the estimator with settings that train about twice as fast and predict faster, for a little accuracy.
+        """Return the estimator with settings that train and predict faster, for a little accuracy.
 
         >>> LabelTreeClassifier.fast(C=2.0).beam
-        5
+        8
         """
         return cls(**{**FAST, **params})
 
@@ -135,31 +162,59 @@ class LabelTreeClassifier(XMCEstimator):
 
         `label_vectors` (n_labels, any width) are clustered instead of the labels' mean rows; `tree` is taken as it is.
         """
-        solver, n_jobs = self._solver(), resolve_jobs(self.n_jobs)
+        self._solver(1.0)  # so that bad parameters are refused before bad data
+        n_jobs = resolve_jobs(self.n_jobs)
         negatives = check_choice("negatives", self.negatives, NEGATIVES)
-        beam = check_integer("beam", self.beam, low=1, high=MOST_PLACES)
+        beam = self.beam_width
         n_trees = check_integer("n_trees", self.n_trees, low=1)
         cost_sensitive = check_flag("cost_sensitive", self.cost_sensitive)
-        if cost_sensitive and solver.loss != "squared_hinge":
-            raise ParameterError(f"cost_sensitive=True needs loss='squared_hinge'; got {solver.loss!r}.")
+        if isinstance(self.overlap, str) and self.overlap != "auto":
+            raise ParameterError(f"overlap must be a whole number >= 1 or 'auto'; got {self.overlap!r}.")
+        overlap = self.overlap if self.overlap == "auto" else check_integer("overlap", self.overlap, low=1)
+        rounds = check_integer("rounds", self.rounds, low=0)
+        check_choice("merge", self.merge, MERGES)
+        check_flag("split_positives", self.split_positives)
+        if cost_sensitive and self.loss != "squared_hinge":
+            raise ParameterError(f"cost_sensitive=True needs loss='squared_hinge'; got {self.loss!r}.")
         X, Y = self._begin_fit(X, Y)
-        rows = self._rows(as_sparse(X), solver.bias)
-        binary = sp.csr_array((np.ones_like(Y.data), Y.indices, Y.indptr), shape=Y.shape)
+        X = as_sparse(X)
+        self.C_ = errors_weight(X.shape[0], X.nnz / X.shape[0])
+        solver = self._solver(self.C_)
+        rows = self._rows(X, solver.bias)
+        binary = make_csr(Y.indptr, Y.indices, np.ones_like(Y.data), Y.shape[1])
         relevance = Y if cost_sensitive else None
         trees = self._grow(rows, binary, label_vectors, tree, n_trees, solver.seed, n_jobs)
-        total = sum(sum(t.n_nodes(level) for level in range(t.n_levels)) + t.n_places for t in trees)
+        nodes, places = (sum(sum(map(len, t.parents)) for t in trees), sum(t.n_places for t in trees))
+        total = nodes + places if overlap == 1 else (2 if rounds else 1) * nodes + 2 * places
         finished = 0
 
         def done(n: int) -> None:
             nonlocal finished
             finished += n
             if progress is not None:
-                progress(finished, total)
+                progress(min(finished, total), total)
 
-        settings = (rows, binary, relevance, solver, negatives, beam)
-        self.trees_ = trees
-        self.chunks_ = [train_chunks(tree, *settings, self._links(tree), n_jobs, done) for tree in trees]
+        task = Task(rows, binary, relevance, solver, negatives, beam, n_jobs)
+        found = [self._train(tree, task, overlap, rounds, done) for tree in trees]
+        self.trees_, self.chunks_ = [tree for tree, _ in found], [chunks for _, chunks in found]
         return self
+
+    def _train(
+        self, tree: LabelTree, task: Task, overlap: int | str, rounds: int, done: Callable[[int], None]
+    ) -> tuple[LabelTree, Chunks]:
+        """Train one tree; with overlap, find the places of the labels first and train again."""
+        links, known = self._links(tree), []
+        if overlap != 1:
+            rough = replace(task, solver=replace(task.solver, tol=max(task.solver.tol, ROUGH))) if rounds else task
+            for turn in range(max(rounds, 1)):
+                known = train_levels(tree, rough, links, leaves=False, done=done if turn == 0 else None)
+                sent = task.sent(known, links)
+                places = disentangle(sent, task.Y, overlap, start=tree, least=LEAST, room=ROOM, n_jobs=task.n_jobs)
+                tree = tree.with_places(places)
+        levels = train_levels(
+            tree, task, links, known=known if rounds == 0 else (), split=self.split_positives, done=done
+        )
+        return tree, Chunks.join(levels, task.rows.n_features)
 
     def partial_fit(self, X: Any, Y: Any) -> Self:
         """Learn new rows without the old ones; labels and clusters stay. Returns self.
@@ -222,27 +277,27 @@ class LabelTreeClassifier(XMCEstimator):
 
     def _new_rows(self, X: Any, Y: Any, n_labels: int) -> tuple[Rows, sp.csr_array, Solver, int]:
         """Check rows that come after training."""
-        solver = self._solver()
+        solver = self._solver(self.C_)
         X, Y = as_sparse(self._check_rows(X)), as_labels(Y, "Y")
         check_same_rows(X, Y)
         check_width(Y, n_labels, "Y")
         if Y.nnz == 0:
             raise DataError("Y must hold at least one label; every row is empty.")
-        binary = sp.csr_array((np.ones_like(Y.data), Y.indices, Y.indptr), shape=Y.shape)
+        binary = make_csr(Y.indptr, Y.indices, np.ones_like(Y.data), Y.shape[1])
         return self._rows(X, solver.bias), binary, solver, resolve_jobs(self.n_jobs)
 
     def _rows(self, X: sp.csr_array, bias: float) -> Rows:
         """Scale the rows and note what the solver needs of each."""
-        normalize = check_flag("normalize", self.normalize)
-        data = X.data * np.repeat(row_scale(X, normalize), np.diff(X.indptr)) if normalize else X.data
-        squares = sp.csr_array((data * data, X.indices, X.indptr), shape=X.shape).sum(axis=1)
-        norms = np.maximum(squares + bias**2, 1e-12).astype(np.float32)
-        return Rows(X.indptr.astype(np.int64, copy=False), X.indices, data, norms, X.shape[1])
+        scale = row_scale(X, check_flag("normalize", self.normalize))
+        indptr = X.indptr.astype(np.int64, copy=False)
+        data, norms = np.empty_like(X.data), np.empty(X.shape[0], dtype=np.float32)
+        scale_rows(indptr, X.data, scale, bias**2, data, norms)
+        return Rows(indptr, X.indices, data, norms, X.shape[1])
 
-    def _solver(self) -> Solver:
+    def _solver(self, C: float) -> Solver:
         return Solver(
             loss=check_choice("loss", self.loss, LOSSES),
-            C=check_real("C", self.C, low=0, open_low=True),
+            C=C if self.C is None else check_real("C", self.C, low=0, open_low=True),
             positive_weight=check_real("positive_weight", self.positive_weight, low=0, open_low=True),
             bias=check_real("bias", self.bias, low=0),
             tol=check_real("tol", self.tol, low=0, open_low=True),
@@ -264,8 +319,7 @@ class LabelTreeClassifier(XMCEstimator):
                 raise ParameterError(f"n_trees must be 1 where a tree is given; got {n_trees}.")
             return [tree]
         if vectors is None:
-            X = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n, rows.n_features))
-            vectors = pifa(X, Y)
+            vectors = pifa(rows.matrix, Y, keep=ENTRIES_OF_A_VECTOR, n_jobs=n_jobs)
         else:
             vectors = as_rows(vectors, "label_vectors")
             if vectors.shape[0] != self.n_labels_:
@@ -301,22 +355,39 @@ class LabelTreeClassifier(XMCEstimator):
             k = check_integer("k", k, low=1, high=MOST_PLACES)
         if allow is not None or deny is not None:
             return self._restricted(allow, deny).predict_topk(X, k)
-        if len(self.trees_) == 1 and is_one_row(X, self.n_features_in_):
+        if is_one_row(X, self.n_features_in_):
             row = self._predict_row(X, k)
             if row is not None:
                 return row
         X = as_sparse(self._check_rows(X))
-        scale = row_scale(X, self.normalize)
-        places = min(k, self.n_labels_) if len(self.trees_) == 1 else max(min(k, self.n_labels_), MERGED_AT_LEAST)
+        scale, n_jobs, places = row_scale(X, self.normalize), resolve_jobs(self.n_jobs), self._places(k)
         tops = []
         for tree, chunks in zip(self.trees_, self.chunks_, strict=True):
-            found, scores = chunks.search(X, scale, self._plan(tree, places), resolve_jobs(self.n_jobs))
-            tops.append((_labels_of(tree, chunks, found), scores))
-        ids, scores = tops[0] if len(tops) == 1 else _average(tops, places)
-        out_ids = np.full((X.shape[0], k), -1, dtype=np.int32)
-        out_scores = np.full((X.shape[0], k), -np.inf, dtype=np.float32)
-        out_ids[:, : min(k, places)] = ids[:, :k]
-        out_scores[:, : min(k, places)] = scores[:, :k]
+            once = tree.leaf_labels if self.merge == "max" and tree.n_places > self.n_labels_ else NO_LABELS
+            found, scores = chunks.search(X, scale, self._plan(tree, places), n_jobs, once)
+            tops.append((labels_of(tree, chunks, found), scores))
+        return self._merged(tops, k)
+
+    def _places(self, k: int) -> int:
+        """Return how many places to take from every tree so that the k best labels are right after merging."""
+        copies = max(-(-tree.n_places // self.n_labels_) for tree in self.trees_) if self.merge == "mean" else 1
+        if len(self.trees_) == 1 and copies == 1:
+            return min(k, self.n_labels_)
+        return min(MOST_PLACES, copies * max(min(k, self.n_labels_), MERGED_AT_LEAST))
+
+    def _merged(self, tops: list[tuple[np.ndarray, np.ndarray]], k: int) -> TopK:
+        """Bring the lists of all trees down to one of k labels."""
+        if self.merge == "mean" and any(tree.n_places > self.n_labels_ for tree in self.trees_):
+            tops = [merge(*top, 0, top[0].shape[1]) for top in tops]  # each tree's copies of a label first
+        if len(tops) > 1:
+            ids, scores = (np.concatenate(parts, axis=1) for parts in zip(*tops, strict=True))
+            return TopK(*merge(ids, scores, len(tops), k))
+        ids, scores = tops[0]
+        if ids.shape[1] == k:
+            return TopK(ids, scores)
+        out_ids = np.full((ids.shape[0], k), -1, dtype=np.int32)
+        out_scores = np.full((ids.shape[0], k), -np.inf, dtype=np.float32)
+        out_ids[:, : ids.shape[1]], out_scores[:, : ids.shape[1]] = ids[:, :k], scores[:, :k]
         return TopK(out_ids, out_scores)
 
     def _restricted(self, allow: Any, deny: Any) -> Self:
@@ -330,17 +401,29 @@ class LabelTreeClassifier(XMCEstimator):
 
     def _predict_row(self, X: sp.csr_array, k: int) -> TopK | None:
         """Predict one row without the ado of a batch, the same to the last bit; None if it needs to be looked at."""
-        tree = self.trees_[0]
         ids, values = X.indices.astype(np.int32, copy=False), X.data.astype(np.float32, copy=False)
-        plan = self._plan(tree, min(k, self.n_labels_))
-        found = self.chunks_[0].search_row(ids, values, self.normalize, plan, tree.leaf_labels, k)
-        return None if found is None else TopK(*found)
+        places = self._places(k)
+        tops = []
+        for tree, chunks in zip(self.trees_, self.chunks_, strict=True):
+            once = self.merge == "max" and tree.n_places > self.n_labels_
+            plan, room = self._plan(tree, places), k if len(self.trees_) == 1 and places <= k else places
+            found = chunks.search_row(ids, values, self.normalize, plan, tree.leaf_labels, once, room)
+            if found is None:
+                return None
+            tops.append(found)
+        return self._merged(tops, k)
+
+    @property
+    def beam_width(self) -> int:
+        """Nodes kept at every level: `beam`, or what stands for None."""
+        if self.beam is None:
+            return BEAM if self.overlap == 1 else BEAM_OVERLAP
+        return check_integer("beam", self.beam, low=1, high=MOST_PLACES)
 
     def _plan(self, tree: LabelTree, places: int) -> Plan:
-        key = (tree.n_levels, places, self.beam, self.link, self.path_weight, self.negatives)
+        key = (tree.n_levels, places, self.beam, self.overlap, self.link, self.path_weight, self.negatives)
         if getattr(self, "_planned", (None,))[0] != key:
-            beam = check_integer("beam", self.beam, low=1, high=MOST_PLACES)
-            self._planned = (key, Plan.of([beam] * tree.n_levels + [places], self._links(tree)))
+            self._planned = (key, Plan.of([self.beam_width] * tree.n_levels + [places], self._links(tree)))
         return self._planned[1]
 
     def chosen(self, topk: TopK) -> np.ndarray:
@@ -359,45 +442,28 @@ class LabelTreeClassifier(XMCEstimator):
         out = []
         for label in labels:
             ways = [
-                self._explain_place(tree, chunks, int(place), ids, values)
+                explain_place(tree, chunks, self._plan(tree, 1), int(place), ids, values)
                 for tree, chunks in zip(self.trees_, self.chunks_, strict=True)
                 for place in np.flatnonzero(tree.leaf_labels == label)
             ]
             out.append(max(ways, key=lambda way: way.score))
         return out
 
-    def _explain_place(
-        self, tree: LabelTree, chunks: Chunks, place: int, ids: np.ndarray, values: np.ndarray
-    ) -> Explanation:
-        leaf = int(np.searchsorted(tree.leaf_indptr, place, side="right") - 1)
-        plan = self._plan(tree, 1)
-        score, path, before = np.float32(0), [], 0
-        for level, node in enumerate(tree.path(leaf)):
-            bias, terms = chunks.margin_terms(before + node, ids, values)
-            margin = bias + sum(w for _, w in terms)
-            score = link(np.float32(margin), plan.powers[level], plan.slopes[level]) + plan.aboves[level] * score
-            below = tree.leaf_labels[np.repeat(tree.ancestors(level), np.diff(tree.leaf_indptr)) == node]
-            path.append({"level": level, "node": node, "margin": margin, "labels": below})
-            before += tree.n_nodes(level)
-        bias, terms = chunks.margin_terms(before + place, ids, values)
-        margin = bias + sum(w for _, w in terms)
-        score = link(np.float32(margin), plan.powers[-1], plan.slopes[-1]) + plan.aboves[-1] * score
-        terms.sort(key=lambda pair: -abs(pair[1]))
-        return Explanation(int(tree.leaf_labels[place]), float(score), margin, bias, terms, path)
-
     def to_part(self) -> Part:
         arrays: dict[str, np.ndarray] = {"label_counts": self.label_counts_}
         for i, (tree, chunks) in enumerate(zip(self.trees_, self.chunks_, strict=True)):
             arrays |= {f"{i}.tree.{name}": a for name, a in tree.to_part().arrays.items()}
             arrays |= chunks.arrays(f"{i}.")
-        params = {**self.saved_params(), "n_rows": self.n_rows_, "n_features": self.n_features_in_}
+        params = {**self.saved_params(), "n_rows": self.n_rows_, "n_features": self.n_features_in_, "C_": self.C_}
         return Part(self.kind, {**params, "levels": [tree.n_levels for tree in self.trees_]}, arrays)
 
     @classmethod
     def from_part(cls, part: Part) -> Self:
         params = dict(part.params)
         n_rows, n_features, levels = (params.pop(name) for name in ("n_rows", "n_features", "levels"))
+        weight = params.pop("C_", 1.0)  # folders written before it was kept have C=1.0 in their parameters
         model = cls(**params)
+        model.C_ = float(weight)
         model.label_counts_ = part.array("label_counts")
         if model.label_counts_.ndim != 1 or model.label_counts_.min(initial=0) < 0:
             raise ModelError(f"the model's part '{part.kind}' is inconsistent: its label counts are not counts.")
@@ -412,41 +478,3 @@ class LabelTreeClassifier(XMCEstimator):
         if not model.trees_:
             raise ModelError(f"the model's part '{part.kind}' has no tree.")
         return model
-
-
-def is_one_row(X: Any, n_features: int) -> bool:
-    """Say whether X is one CSR row of real numbers."""
-    return (
-        isinstance(X, sp.csr_array | sp.csr_matrix)
-        and X.shape == (1, n_features)
-        and X.data.dtype.kind in "fiub"
-        and X.data.size == X.indices.size
-    )
-
-
-def _labels_of(tree: LabelTree, chunks: Chunks, children: np.ndarray) -> np.ndarray:
-    """Return the labels of children of leaves; -1 stays."""
-    places = children - (chunks.n_chunks - 1)
-    return np.where(children >= 0, tree.leaf_labels[np.maximum(places, 0)], -1)
-
-
-def _average(tops: list[tuple[np.ndarray, np.ndarray]], places: int) -> tuple[np.ndarray, np.ndarray]:
-    """Merge the predictions of several trees: the mean of exp(score), a label a tree does not name counting 0."""
-    n = tops[0][0].shape[0]
-    ids = np.concatenate([t[0] for t in tops], axis=1)
-    chances = np.exp(np.concatenate([t[1] for t in tops], axis=1).astype(np.float64)) / len(tops)
-    order = np.argsort(ids, axis=1, kind="stable")
-    ids, chances = np.take_along_axis(ids, order, axis=1), np.take_along_axis(chances, order, axis=1)
-    first = np.ones(ids.shape, dtype=bool)
-    first[:, 1:] = ids[:, 1:] != ids[:, :-1]
-    group = np.cumsum(first, axis=1) - 1
-    sums = np.zeros(ids.shape)
-    np.add.at(sums, (np.arange(n)[:, None], group), chances)
-    labels = np.full(ids.shape, -1, dtype=ids.dtype)
-    labels[np.nonzero(first)[0], group[first]] = ids[first]
-    sums[labels < 0] = -1
-    best = np.argsort(-sums, axis=1, kind="stable")[:, :places]
-    sums, labels = np.take_along_axis(sums, best, axis=1), np.take_along_axis(labels, best, axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scores = np.where(sums > 0, np.log(sums), -np.inf).astype(np.float32)
-    return np.where(np.isfinite(scores), labels, -1), scores

@@ -82,7 +82,7 @@ def learn_rows(
     tree: LabelTree, chunks: Chunks, rows: Rows, Y: sp.csr_array, solver: Solver, plan: Plan, n_jobs: int
 ) -> Chunks:
     """Return the chunks after the new rows, which have the labels Y."""
-    X = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n, rows.n_features))
+    X = rows.matrix
     ones = np.ones(rows.n, dtype=np.float32)
     packed = as_packed(chunks)
     above: sp.csr_array | None = None
@@ -142,7 +142,7 @@ def place_labels(
     tree: LabelTree, chunks: Chunks, rows: Rows, Y: sp.csr_array, plan: Plan, n_jobs: int
 ) -> np.ndarray:
     """Return the leaf for each new label: the one to which the tree sends most of its rows, the lower one in a tie."""
-    X = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n, rows.n_features))
+    X = rows.matrix
     nodes, _ = chunks.search(X, np.ones(rows.n, np.float32), plan.first(tree.n_levels), n_jobs)
     n_above = int(chunks.levels[tree.n_levels]) - 1
     sent = matches(np.where(nodes >= 0, nodes - n_above, -1), tree.n_leaves)
@@ -165,7 +165,7 @@ def add_to_leaves(
     Only the new labels' classifiers are trained: on their own rows, against the rows that the tree sends to the leaf.
     """
     n_old, n_new = tree.n_labels, Y.shape[1]
-    X = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n, rows.n_features))
+    X = rows.matrix
     nodes, _ = chunks.search(X, np.ones(rows.n, np.float32), plan.first(tree.n_levels), n_jobs)
     n_above = int(chunks.levels[tree.n_levels]) - 1
     sent = sp.csc_array(matches(np.where(nodes >= 0, nodes - n_above, -1), tree.n_leaves))

@@ -14,6 +14,7 @@ from longtail.kernels.lanes import LANES
 from longtail.kernels.threads import run_tasks
 from longtail.models.chunked import Chunks, Link, Packed, Plan
 from longtail.partition import LabelTree
+from longtail.validate import make_csr
 
 EVERY_ROW = np.empty(0, dtype=np.uint16)
 Counter = Callable[[int], None]  # (labels or nodes finished since the last call)
@@ -47,46 +48,76 @@ class Rows:
     def n(self) -> int:
         return self.indptr.size - 1
 
+    @property
+    def matrix(self) -> sp.csr_array:
+        """The same rows as a matrix; nothing is copied but the row pointers."""
+        return make_csr(self.indptr, self.indices, self.data, self.n_features)
 
-def train_chunks(
+
+@dataclass(frozen=True)
+class Task:
+    """What a tree is trained on and how; see `LabelTreeClassifier`."""
+
+    rows: Rows
+    Y: sp.csr_array  # binary
+    relevance: sp.csr_array | None  # weighs positives: (n_rows, n_labels)
+    solver: Solver
+    negatives: str
+    beam: int
+    n_jobs: int
+
+    def sent(self, levels: Sequence[Sequence[Packed]], links: Sequence[Link]) -> sp.csr_array:
+        """Return the nodes that the trained levels send every row to, 0/1 CSR (n_rows, n_nodes of the last level)."""
+        plan = Plan.of([self.beam] * len(levels), links[: len(levels)])
+        ones = np.ones(self.rows.n, dtype=np.float32)
+        nodes, _ = Chunks.join(levels, self.rows.n_features).search(self.rows.matrix, ones, plan, self.n_jobs)
+        before = sum(len(found) for found in levels) - 1  # children are numbered after those of the levels above
+        n_nodes = sum(chunk.bias.size for chunk in levels[-1])
+        return matches(np.where(nodes >= 0, nodes - before, -1), n_nodes)
+
+
+def train_levels(
     tree: LabelTree,
-    rows: Rows,
-    Y: sp.csr_array,
-    relevance: sp.csr_array | None,
-    solver: Solver,
-    negatives: str,
-    beam: int,
+    task: Task,
     links: Sequence[Link],
-    n_jobs: int,
+    *,
+    known: Sequence[list[Packed]] = (),
+    leaves: bool = True,
+    split: bool = False,
     done: Counter | None = None,
-) -> Chunks:
-    """Train every chunk of the tree.
+) -> list[list[Packed]]:
+    """Train the chunks of the tree, level by level; those of `known` levels are taken as they are.
 
     The rows of a chunk are those with a label below it ("tfn"), those that the levels above send there ("man", plus
-    the positives of each child), or both. `relevance` weighs positives: (n_rows, n_labels), rows summing to 1.
+    the positives of each child), or both. Without `leaves`, the last level is left out. With `split`, a label that
+    stands in several leaves has a row as a positive only in leaves that the row is sent to, if there is one.
     """
-    X = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n, rows.n_features))
-    ones = np.ones(rows.n, dtype=np.float32)
     above: sp.csr_array | None = None  # which nodes each row has a label under, at the level above
-    levels: list[list[Packed]] = []
-    for level in range(tree.n_levels + 1):
+    levels = list(known)
+    for level in range(tree.n_levels + leaves):
         last = level == tree.n_levels
         places = places_matrix(tree) if last else tree.membership(level)
-        truth = sp.csc_array(binary(Y @ places))
-        weights = None if relevance is None else sp.csc_array(row_shares(relevance @ places))
-        children = children_of(tree, level)
-        matched = None if level == 0 else above
-        only_matched: sp.csr_array | None = None
-        if level > 0 and negatives != "tfn":
-            plan = Plan.of([beam] * level, links[:level])
-            nodes, _ = Chunks.join(levels, rows.n_features).search(X, ones, plan, n_jobs)
-            n_above = sum(len(found) for found in levels) - 1  # children are numbered after those of the levels above
-            sent = matches(np.where(nodes >= 0, nodes - n_above, -1), children.size - 1)
-            only_matched = sent if negatives == "man" else None
-            matched = binary(sent + above)
-        levels.append(_train_level(rows, truth, weights, children, matched, only_matched, solver, level, n_jobs, done))
-        above = None if last else binary(Y @ places)
-    return Chunks.join(levels, rows.n_features)
+        truth = binary(task.Y @ places)
+        if level >= len(levels):
+            weights = None if task.relevance is None else sp.csc_array(row_shares(task.relevance @ places))
+            matched = above
+            sent: sp.csr_array | None = None
+            if level > 0 and (task.negatives != "tfn" or (last and split)):
+                sent = task.sent(levels, links)
+                if last and split:
+                    truth = where_sent(truth, sent, tree)
+                    weights = None if weights is None else sp.csc_array(sp.csr_array(weights).multiply(truth))
+                    above = binary(truth @ sp.csr_array(leaf_of_places(tree)))
+                matched = binary(sent + above) if task.negatives != "tfn" else above
+            only = sent if task.negatives == "man" else None
+            levels.append(
+                _train_level(
+                    task.rows, sp.csc_array(truth), weights, children_of(tree, level), matched, only, task.solver,
+                    level, task.n_jobs, done,
+                )
+            )  # fmt: skip
+        above = truth
+    return levels
 
 
 def _train_level(
@@ -210,7 +241,31 @@ def places_matrix(tree: LabelTree) -> sp.csr_array:
     """Return labels × places."""
     order = np.argsort(tree.leaf_labels, kind="stable").astype(np.int32)
     indptr = np.concatenate([[0], np.cumsum(np.bincount(tree.leaf_labels, minlength=tree.n_labels))])
-    return sp.csr_array((np.ones(order.size, np.float32), order, indptr), shape=(tree.n_labels, tree.n_places))
+    return make_csr(indptr, order, np.ones(order.size, np.float32), tree.n_places)
+
+
+def leaf_of_places(tree: LabelTree) -> sp.csr_array:
+    """Return places × leaves."""
+    leaves = np.repeat(np.arange(tree.n_leaves, dtype=np.int32), np.diff(tree.leaf_indptr))
+    return make_csr(np.arange(tree.n_places + 1), leaves, np.ones(tree.n_places, np.float32), tree.n_leaves)
+
+
+def where_sent(truth: sp.csr_array, sent: sp.csr_array, tree: LabelTree) -> sp.csr_array:
+    """Keep a row's positives in the leaves it is sent to; a label found in none of these keeps all its places.
+
+    A leaf that is kept for one label of a row is kept for all of them: none may become a negative there.
+    """
+    rows = np.repeat(np.arange(truth.shape[0], dtype=np.int64), np.diff(truth.indptr))
+    leaves = np.repeat(np.arange(tree.n_leaves), np.diff(tree.leaf_indptr))[truth.indices]
+    here = rows * tree.n_leaves + leaves
+    there = np.repeat(np.arange(sent.shape[0], dtype=np.int64), np.diff(sent.indptr)) * tree.n_leaves + sent.indices
+    found = np.isin(here, there)
+    labels = rows * tree.n_labels + tree.leaf_labels[truth.indices]
+    lost = ~np.isin(labels, labels[found])
+    keep = found | np.isin(here, here[lost])
+    counts = np.bincount(rows[keep], minlength=truth.shape[0])
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    return make_csr(indptr, truth.indices[keep], truth.data[keep], truth.shape[1])
 
 
 def matches(nodes: np.ndarray, n_nodes: int) -> sp.csr_array:

@@ -17,6 +17,7 @@ from longtail.errors import DataError
 from longtail.kernels.lanes import LANES
 from longtail.models import LabelTreeClassifier
 from longtail.models.chunked import LARGEST_SPREAD, Chunks
+from longtail.models.tree_settings import ENTRIES_OF_A_VECTOR
 from longtail.partition.clustering import SAMPLE
 from longtail.partition.wide import ROOM
 from longtail.pipeline.sampling import Estimate, Shape
@@ -164,12 +165,12 @@ def _weights_of_children(chunks: Chunks) -> np.ndarray:
 def _memory(shape: Shape, model: LabelTreeClassifier, nodes: list[int], trained: float) -> float:
     """Return the most memory in use, beside the data, in bytes: scaled rows, and the hungriest of three stages."""
     jobs, vectors = resolve_jobs(model.n_jobs), _vector_values(shape)
-    making = 40 * vectors
+    making = 24 * vectors + 8 * shape.labels_per_row * shape.n_rows
     centres = jobs * 12.0 * nodes[0] * shape.n_features
     clustering = 8 * vectors * (1 + min(1.0, SAMPLE / max(shape.n_used, 1))) + centres
     # level by level: the nodes of every row and their children, sixteen dual variables a thread, and dense weights
-    per_row = 36.0 * model.beam + 24 * _reach(shape, model) + 32 * shape.labels_per_row + 80 * jobs
-    widest = max(_widths(shape, nodes)[:-1])
+    per_row = 36.0 * model.beam_width + 24 * _reach(shape, model) + 32 * shape.labels_per_row + 80 * jobs
+    widest = max(_widths(shape, nodes, model)[:-1])
     training = per_row * shape.n_rows + 8 * jobs * widest * shape.n_features + trained
     return 4 * shape.nonzeros + max(making, clustering, training)
 
@@ -177,33 +178,39 @@ def _memory(shape: Shape, model: LabelTreeClassifier, nodes: list[int], trained:
 def _work(shape: Shape, model: LabelTreeClassifier) -> float:
     """Return how long training takes, in steps of sixteen children."""
     nodes = tree_shape(shape.n_used, model)
-    widths = _widths(shape, nodes)
+    widths = _widths(shape, nodes, model)
     visited = [1.0, *(min(n, _reach(shape, model)) for n in nodes)]
     training = shape.nonzeros * sum(m * (w / LANES + 0.7) for m, w in zip(visited, widths, strict=True))
     clustering = 1.2 * _vector_values(shape) * sum(w / LANES + 0.5 for w in widths[:-1])
-    return max(model.n_trees * (training + clustering), 1.0)
+    again = 0.0 if model.overlap == 1 else model.rounds * shape.nonzeros * (nodes[0] / LANES + 0.7)
+    return max(model.n_trees * (training + clustering + again), 1.0)
 
 
 def _predict_work(shape: Shape, model: LabelTreeClassifier) -> float:
     nodes = tree_shape(shape.n_used, model)
-    visited = [1.0, *(min(n, float(model.beam)) for n in nodes)]
+    visited = [1.0, *(min(n, float(model.beam_width)) for n in nodes)]
     # the larger the chunks, the more of a row's features each has
     met = shape.nonzeros_per_row * float(np.log2(2 + shape.nonzeros / 1000.0))
     return max(model.n_trees * sum(visited) * met, 1.0)
 
 
-def _widths(shape: Shape, nodes: list[int]) -> list[float]:
+def _widths(shape: Shape, nodes: list[int], model: LabelTreeClassifier) -> list[float]:
     """Return how many children a node of each level has, from the root to the leaves."""
-    return [nodes[0], *(below / above for above, below in pairwise(nodes)), shape.n_used / nodes[-1]]
+    return [nodes[0], *(below / above for above, below in pairwise(nodes)), copies(model) * shape.n_used / nodes[-1]]
+
+
+def copies(model: LabelTreeClassifier) -> float:
+    """Return how many places a label has, about."""
+    return {1: 1.0, "auto": 1.2}.get(model.overlap, 0.9 * float(model.overlap))
 
 
 def _reach(shape: Shape, model: LabelTreeClassifier) -> float:
     """Return how many nodes of a level a row is trained in: those of its labels, those it is sent to, or both."""
     own = 1 + 0.5 * max(shape.labels_per_row - 1, 0)
-    return own if model.negatives == "tfn" else model.beam + (0.5 * own if model.negatives == "tfn+man" else 0)
+    return own if model.negatives == "tfn" else model.beam_width + (0.5 * own if model.negatives == "tfn+man" else 0)
 
 
 def _vector_values(shape: Shape) -> float:
     """Return how many values the label vectors have: the different features of each label's rows."""
     counts, times = np.unique(shape.label_counts[shape.label_counts > 0], return_counts=True)
-    return float((shape.distinct(counts) * times).sum()) if counts.size else 0.0
+    return float((np.minimum(shape.distinct(counts), ENTRIES_OF_A_VECTOR) * times).sum()) if counts.size else 0.0
