@@ -34,12 +34,17 @@ def p_at(model, fused, k):
     return precision_at_k(fused[3], model.predict_topk(fused[2], k=k), k)
 
 
-@pytest.mark.parametrize("params", [{}, {"merge": "mean"}, {"rounds": 0}, {"rounds": 2}, {"split_positives": True}])
+@pytest.mark.parametrize("params", [{}, {"merge": "mean"}, {"rounds": 0}, {"rounds": 2}, {"negatives": "tfn"}])
 def test_overlap_helps_labels_with_two_meanings(fused, params):
     plain, overlapping = fitted(fused), fitted(fused, overlap=2, **params)
     tree = overlapping.trees_[0]
     assert tree.n_places > tree.n_labels and np.bincount(tree.leaf_labels).max() == 2
     assert p_at(overlapping, fused, 3) > p_at(plain, fused, 3)
+
+
+def test_places_that_learn_meanings_of_their_own_beat_places_that_learn_everything(fused):
+    apart, alike = fitted(fused, overlap=2), fitted(fused, overlap=2, split_positives=False)
+    assert p_at(apart, fused, 3) > p_at(alike, fused, 3)
 
 
 def test_auto_gives_fewer_places_and_still_helps(fused):

@@ -22,7 +22,7 @@ from longtail.partition import LabelTree
 from longtail.storage import Part
 
 NO_LABELS = np.empty(0, dtype=np.int32)
-BLOCK_ROWS = 2048  # searched together
+BLOCK_ROWS = 8192  # searched together
 LARGEST_SPREAD = 512 << 20  # bytes
 DENSE_FROM = 12  # rows that must visit a chunk before spreading it out pays (measured on eurlex-4k)
 

@@ -37,7 +37,7 @@ from longtail.models.tree_settings import (
     SLOPE,
     errors_weight,
 )
-from longtail.models.tree_training import Rows, Solver, Task, train_levels
+from longtail.models.tree_training import Rows, Solver, Task, assign_rows, matches, train_levels
 from longtail.partition import LabelTree, build_tree, disentangle
 from longtail.storage import Part
 from longtail.validate import (
@@ -78,7 +78,9 @@ class LabelTreeClassifier(XMCEstimator):
     overlap : leaves a label may stand in, for labels with several meanings; "auto": as many as pay.
     rounds : how often the places are found and everything is trained again; 0 to train the leaves only.
     merge : what counts of a label in several leaves: "max" its best place, "mean" the mean of those that were found.
-    split_positives : each place of a label learns only from the rows that come to its leaf, not from all.
+    split_positives : a row's label counts in one of its places, the one that suits the row best, so that each place
+        learns a meaning of its own and the beam is not spent on two ways to the same label; False for all places, as
+        published.
     normalize : scale every row to length 1 first.
     random_state, n_jobs : seed and threads; the same seed gives the same model for any number of threads.
 
@@ -111,7 +113,7 @@ class LabelTreeClassifier(XMCEstimator):
         overlap: int | str = 1,
         rounds: int = 1,
         merge: str = "max",
-        split_positives: bool = False,
+        split_positives: bool = True,
         normalize: bool = True,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -203,17 +205,19 @@ class LabelTreeClassifier(XMCEstimator):
         self, tree: LabelTree, task: Task, overlap: int | str, rounds: int, done: Callable[[int], None]
     ) -> tuple[LabelTree, Chunks]:
         """Train one tree; with overlap, find the places of the labels first and train again."""
-        links, known = self._links(tree), []
+        links, known, assigned = self._links(tree), [], None
         if overlap != 1:
             rough = replace(task, solver=replace(task.solver, tol=max(task.solver.tol, ROUGH))) if rounds else task
             for turn in range(max(rounds, 1)):
-                known = train_levels(tree, rough, links, leaves=False, done=done if turn == 0 else None)
-                sent = task.sent(known, links)
+                turn_done = done if turn == 0 else None
+                known = train_levels(tree, rough, links, leaves=False, assigned=assigned, done=turn_done)
+                nodes, scores = task.search(known, links)
+                sent = matches(nodes, tree.n_leaves)
                 places = disentangle(sent, task.Y, overlap, start=tree, least=LEAST, room=ROOM, n_jobs=task.n_jobs)
                 tree = tree.with_places(places)
-        levels = train_levels(
-            tree, task, links, known=known if rounds == 0 else (), split=self.split_positives, done=done
-        )
+                if self.split_positives:
+                    assigned = assign_rows(tree, task.Y, nodes, scores)
+        levels = train_levels(tree, task, links, known=known if rounds == 0 else (), assigned=assigned, done=done)
         return tree, Chunks.join(levels, task.rows.n_features)
 
     def partial_fit(self, X: Any, Y: Any) -> Self:

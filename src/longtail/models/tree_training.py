@@ -66,14 +66,13 @@ class Task:
     beam: int
     n_jobs: int
 
-    def sent(self, levels: Sequence[Sequence[Packed]], links: Sequence[Link]) -> sp.csr_array:
-        """Return the nodes that the trained levels send every row to, 0/1 CSR (n_rows, n_nodes of the last level)."""
+    def search(self, levels: Sequence[Sequence[Packed]], links: Sequence[Link]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the nodes of the last trained level that every row is sent to, -1 where none, and their scores."""
         plan = Plan.of([self.beam] * len(levels), links[: len(levels)])
         ones = np.ones(self.rows.n, dtype=np.float32)
-        nodes, _ = Chunks.join(levels, self.rows.n_features).search(self.rows.matrix, ones, plan, self.n_jobs)
+        nodes, scores = Chunks.join(levels, self.rows.n_features).search(self.rows.matrix, ones, plan, self.n_jobs)
         before = sum(len(found) for found in levels) - 1  # children are numbered after those of the levels above
-        n_nodes = sum(chunk.bias.size for chunk in levels[-1])
-        return matches(np.where(nodes >= 0, nodes - before, -1), n_nodes)
+        return np.where(nodes >= 0, nodes - before, -1), scores
 
 
 def train_levels(
@@ -83,32 +82,34 @@ def train_levels(
     *,
     known: Sequence[list[Packed]] = (),
     leaves: bool = True,
-    split: bool = False,
+    assigned: sp.csr_array | None = None,
     done: Counter | None = None,
 ) -> list[list[Packed]]:
     """Train the chunks of the tree, level by level; those of `known` levels are taken as they are.
 
     The rows of a chunk are those with a label below it ("tfn"), those that the levels above send there ("man", plus
-    the positives of each child), or both. Without `leaves`, the last level is left out. With `split`, a label that
-    stands in several leaves has a row as a positive only in leaves that the row is sent to, if there is one.
+    the positives of each child), or both. Without `leaves`, the last level is left out. `assigned` (n_rows, n_places)
+    says in which of its places a row's label counts: the other places learn from the row only if it is sent there.
     """
     above: sp.csr_array | None = None  # which nodes each row has a label under, at the level above
     levels = list(known)
     for level in range(tree.n_levels + leaves):
         last = level == tree.n_levels
         places = places_matrix(tree) if last else tree.membership(level)
-        truth = binary(task.Y @ places)
+        truth = binary(task.Y @ places if assigned is None or last else assigned @ nodes_of_places(tree, level))
         if level >= len(levels):
-            weights = None if task.relevance is None else sp.csc_array(row_shares(task.relevance @ places))
             matched = above
             sent: sp.csr_array | None = None
-            if level > 0 and (task.negatives != "tfn" or (last and split)):
-                sent = task.sent(levels, links)
-                if last and split:
-                    truth = where_sent(truth, sent, tree)
-                    weights = None if weights is None else sp.csc_array(sp.csr_array(weights).multiply(truth))
-                    above = binary(truth @ sp.csr_array(leaf_of_places(tree)))
+            if level > 0 and (task.negatives != "tfn" or (last and assigned is not None)):
+                n_nodes = children_of(tree, level).size - 1
+                sent = matches(task.search(levels, links)[0], n_nodes)
+                if last and assigned is not None:
+                    truth = where_sent(truth, assigned, sent, tree)
+                    above = binary(truth @ nodes_of_places(tree, level - 1))
                 matched = binary(sent + above) if task.negatives != "tfn" else above
+            weights: sp.csc_array | None = None
+            if task.relevance is not None:
+                weights = sp.csc_array(row_shares(sp.csr_array(task.relevance @ places).multiply(truth)))
             only = sent if task.negatives == "man" else None
             levels.append(
                 _train_level(
@@ -244,27 +245,53 @@ def places_matrix(tree: LabelTree) -> sp.csr_array:
     return make_csr(indptr, order, np.ones(order.size, np.float32), tree.n_places)
 
 
-def leaf_of_places(tree: LabelTree) -> sp.csr_array:
-    """Return places × leaves."""
-    leaves = np.repeat(np.arange(tree.n_leaves, dtype=np.int32), np.diff(tree.leaf_indptr))
-    return make_csr(np.arange(tree.n_places + 1), leaves, np.ones(tree.n_places, np.float32), tree.n_leaves)
+def nodes_of_places(tree: LabelTree, level: int) -> sp.csr_array:
+    """Return places × nodes of a level."""
+    nodes = np.repeat(tree.ancestors(level), np.diff(tree.leaf_indptr))
+    return make_csr(np.arange(tree.n_places + 1), nodes, np.ones(tree.n_places, np.float32), tree.n_nodes(level))
 
 
-def where_sent(truth: sp.csr_array, sent: sp.csr_array, tree: LabelTree) -> sp.csr_array:
-    """Keep a row's positives in the leaves it is sent to; a label found in none of these keeps all its places.
+def assign_rows(tree: LabelTree, Y: sp.csr_array, nodes: np.ndarray, scores: np.ndarray) -> sp.csr_array:
+    """Return for every label of every row the one place where it counts, 0/1 CSR (n_rows, n_places).
 
-    A leaf that is kept for one label of a row is kept for all of them: none may become a negative there.
+    It is the place whose leaf scores best for the row, of the leaves (`nodes`, `scores`) that the row is sent to; a
+    label that stands in none of these counts where most of its other rows do.
     """
+    every = binary(Y @ places_matrix(tree))
+    rows = np.repeat(np.arange(Y.shape[0], dtype=np.int64), np.diff(every.indptr))
+    places = every.indices.astype(np.int64)
+    leaves = np.repeat(np.arange(tree.n_leaves, dtype=np.int64), np.diff(tree.leaf_indptr))[places]
+    at, column = np.nonzero(nodes >= 0)
+    keys = at * np.int64(tree.n_leaves) + nodes[at, column]
+    order = np.argsort(keys, kind="stable")
+    keys, found = np.append(keys[order], -1), np.append(scores[at, column][order], np.float32(-np.inf))
+    wanted = rows * tree.n_leaves + leaves
+    where = np.searchsorted(keys[:-1], wanted)
+    score = np.where(keys[where] == wanted, found[where], np.float32(-np.inf))
+    labels = tree.leaf_labels[places].astype(np.int64)
+    pair = rows * tree.n_labels + labels
+    best = _first_of_each(pair, np.lexsort((places, -score, pair)))
+    usual = np.bincount(places[best][np.isfinite(score[best])], minlength=tree.n_places)
+    best = _first_of_each(pair, np.lexsort((places, -usual[places], -score, pair)))
+    chosen = np.sort(best)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[chosen], minlength=Y.shape[0]))])
+    return make_csr(indptr, every.indices[chosen], np.ones(chosen.size, np.float32), tree.n_places)
+
+
+def _first_of_each(keys: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Return the first entry of each key, in an order that is sorted by key."""
+    line = keys[order]
+    return order[np.concatenate([[True], line[1:] != line[:-1]])] if order.size else order
+
+
+def where_sent(truth: sp.csr_array, assigned: sp.csr_array, sent: sp.csr_array, tree: LabelTree) -> sp.csr_array:
+    """Keep the positives of a row in the leaves it is sent to, and in those where a label of it counts."""
     rows = np.repeat(np.arange(truth.shape[0], dtype=np.int64), np.diff(truth.indptr))
     leaves = np.repeat(np.arange(tree.n_leaves), np.diff(tree.leaf_indptr))[truth.indices]
-    here = rows * tree.n_leaves + leaves
-    there = np.repeat(np.arange(sent.shape[0], dtype=np.int64), np.diff(sent.indptr)) * tree.n_leaves + sent.indices
-    found = np.isin(here, there)
-    labels = rows * tree.n_labels + tree.leaf_labels[truth.indices]
-    lost = ~np.isin(labels, labels[found])
-    keep = found | np.isin(here, here[lost])
-    counts = np.bincount(rows[keep], minlength=truth.shape[0])
-    indptr = np.concatenate([[0], np.cumsum(counts)])
+    open_leaves = binary(sent + assigned @ nodes_of_places(tree, tree.n_levels - 1))
+    there = np.repeat(np.arange(truth.shape[0], dtype=np.int64), np.diff(open_leaves.indptr))
+    keep = np.isin(rows * tree.n_leaves + leaves, there * tree.n_leaves + open_leaves.indices)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[keep], minlength=truth.shape[0]))])
     return make_csr(indptr, truth.indices[keep], truth.data[keep], truth.shape[1])
 
 
