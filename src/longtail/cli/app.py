@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from collections.abc import Sequence
+from typing import Any, NoReturn
 
 import click
 
 from longtail._version import __version__
 from longtail.cli import convert, demo, evaluate, explain, inspect, plan, predict, train
+from longtail.cli.streams import flush_stdout, forget_stdout, occupy_closed, settle_stdout, tell
+from longtail.cli.wording import reword, usage_sentence
 from longtail.errors import LongtailError
 
-INTERRUPTED = 130
+INTERRUPTED = 128 + 2
+TERMINATED = 128 + 15
 
 EPILOG = """
 \b
@@ -26,10 +29,35 @@ Exit codes:
   5  an optional package is missing
   6  compare --fail-if-worse: the second model is worse
   130  interrupted
+  143  terminated
 """
 
 
-@click.group(epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+class Terminated(BaseException):
+    """The system asked the program to end (SIGTERM)."""
+
+
+class Program(click.Group):
+    """The commands; their errors name options, and a reader of the output that goes away ends them quietly."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was asked for."""
+        try:
+            out = super().invoke(ctx)
+            flush_stdout()
+            return out
+        except LongtailError as error:
+            reword(error, self.commands.get(ctx.invoked_subcommand or ""))
+            raise
+        except BrokenPipeError:  # the reader of our output went away: not an error of ours
+            forget_stdout()
+            ctx.exit(0)
+
+
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+
+
+@click.group(cls=Program, epilog=EPILOG, context_settings=SETTINGS)
 @click.version_option(__version__, prog_name="longtail")
 def app() -> None:
     """Tag texts with the right few of thousands of labels.
@@ -55,30 +83,42 @@ for command in (
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command line; every error is one sentence on stderr and an exit code."""
-    if hasattr(signal, "SIGTERM"):
-        signal.signal(signal.SIGTERM, _terminate)
+    occupy_closed()
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        code = _run(args)
+        settle_stdout()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    sys.exit(code)
+
+
+def _run(args: Sequence[str] | None) -> int:
     try:
         code = app.main(args=args, prog_name="longtail", standalone_mode=False)
     except click.ClickException as error:
-        error.show()
-        code = error.exit_code
+        if type(error).__name__ == "NoArgsIsHelpError":  # `longtail` alone, from click 8.2 on
+            error.show()
+        else:
+            tell(f"error: {usage_sentence(error)}")
+        return error.exit_code
     except LongtailError as error:
-        click.echo(f"error: {error}", err=True)
-        code = error.exit_code
+        tell(f"error: {error}")
+        return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted; what was there before is unchanged.", err=True)
-        code = INTERRUPTED
+        tell("interrupted; what was there before is unchanged.")
+        return INTERRUPTED
+    except Terminated:
+        tell("terminated; what was there before is unchanged.")
+        return TERMINATED
     except MemoryError:
-        click.echo("error: out of memory.", err=True)
-        code = 1
-    except BrokenPipeError:  # the reader of our output went away: not an error of ours
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
+        tell("error: out of memory.")
+        return 1
     except OSError as error:
-        click.echo(f"error: {error.strerror or error}{f': {error.filename}' if error.filename else ''}.", err=True)
-        code = 1
-    sys.exit(code if isinstance(code, int) else 0)
+        tell(f"error: {error.strerror or error}{f': {error.filename}' if error.filename else ''}.")
+        return 1
+    return code if isinstance(code, int) else 0
 
 
-def _terminate(number: int, frame: object) -> None:
-    raise KeyboardInterrupt
+def _terminate(number: int, frame: object) -> NoReturn:
+    raise Terminated

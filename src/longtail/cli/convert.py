@@ -33,6 +33,8 @@ def convert(
 ) -> None:
     """Convert DATA to another format."""
     from longtail.data.formats import FORMATS, write
+    from longtail.data.formats.registry import REGISTRY
+    from longtail.validate import check_choice
 
     if list_formats:
         if as_json:
@@ -45,6 +47,8 @@ def convert(
         raise click.UsageError("give DATA and OUTPUT, or --list.", context)
     if write_labels is not None and write_labels.resolve() == output.resolve():
         raise ParameterError(f"--write-labels and OUTPUT must be different files; got {output} for both.")
+    if to is not None:
+        check_choice("--to", to, [name for name, found in REGISTRY.items() if found.write])
     rows = read_data(data, "train", options, labels_required=False)
     facts = write(rows, output, to, labels_file=write_labels, label_separator=options["label_separator"])
     if as_json:

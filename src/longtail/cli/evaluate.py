@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from longtail.cli.options import data_options, jobs_option, json_option, read_data
+from longtail.cli.options import data_options, expected_width, jobs_option, json_option, read_data
 from longtail.cli.output import announce_compilation, console, note, print_json
 from longtail.errors import ParameterError
 
@@ -48,7 +48,7 @@ report_option = click.option("--report", type=click.Path(path_type=Path), help="
 @json_option
 def evaluate(model: Path, data: str, report: Path | None, as_json: bool, **options: Any) -> None:
     """Evaluate MODEL on DATA: every metric with its confidence interval, by label frequency, with calibration."""
-    from longtail.pipeline import evaluate_tagger, load_tagger, page_tree
+    from longtail.pipeline import evaluate_tagger, load_tagger, page_splits, page_tree
     from longtail.report.html import evaluation_page
     from longtail.report.page import write_page
     from longtail.report.progress import as_callback, progress
@@ -56,7 +56,7 @@ def evaluate(model: Path, data: str, report: Path | None, as_json: bool, **optio
 
     tagger = load_tagger(model)
     tagger.model_.n_jobs = options["jobs"]
-    rows = read_data(data, "test", options)
+    rows = read_data(data, "test", options, n_features=expected_width(tagger))
     announce_compilation()
     with progress(rows.n_rows, "Predicting") as advance:
         facts = evaluate_tagger(
@@ -70,7 +70,7 @@ def evaluate(model: Path, data: str, report: Path | None, as_json: bool, **optio
         )
     facts["title"] = f"{Path(model).name} on {rows.name or data}"
     facts["command"] = f"longtail evaluate {model} {data}"
-    facts["tree"] = page_tree(tagger)
+    facts["tree"], facts["splits"] = page_tree(tagger), page_splits(tagger)
     if report is not None:
         write_page(report, evaluation_page(facts))
     if as_json:
@@ -108,7 +108,7 @@ def compare(
 
     first, second = load_tagger(a), load_tagger(b)
     first.model_.n_jobs = second.model_.n_jobs = options["jobs"]
-    rows = read_data(data, "test", options)
+    rows = read_data(data, "test", options, n_features=expected_width(first, second))
     announce_compilation()
     with progress(rows.n_rows, "Predicting") as advance:
         facts = compare_taggers(

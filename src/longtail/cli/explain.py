@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
 from longtail.cli.options import json_option
 from longtail.cli.output import announce_compilation, console, print_json
+from longtail.cli.streams import open_stdin
 from longtail.errors import DataError, ParameterError
 
 
@@ -39,7 +39,7 @@ def _text(text: str | None, file: Path | None) -> str:
     try:
         if file is not None:
             return file.read_text("utf-8")
-        return sys.stdin.read() if text == "-" else text or ""
+        return open_stdin().read().decode("utf-8") if text == "-" else text or ""
     except FileNotFoundError:
         raise DataError(f"{file} does not exist.") from None
     except UnicodeDecodeError:

@@ -8,13 +8,33 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from longtail.errors import DataError, near
+from longtail.errors import DataError, ParameterError, near
 
 if TYPE_CHECKING:
     from longtail.data import Dataset
+    from longtail.pipeline import Tagger
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 BUNDLED = "bundled:"
+
+
+def _zero_based(context: click.Context, option: click.Parameter, value: str) -> bool | str:
+    """Return whether features are numbered from 0, or "auto"."""
+    if value not in ("0", "1", "auto"):
+        raise ParameterError(f"--first-id must be 0 or 1; got {value!r}.")
+    return value if value == "auto" else value == "0"
+
+
+
+
+first_id_option = click.option(
+    "--first-id",
+    "zero_based",
+    default="auto",
+    metavar="0|1",
+    callback=_zero_based,
+    help="Number of the first feature in libsvm files. [default: 0 if it occurs, else 1]",
+)
 
 
 def data_options(function: Command) -> Command:
@@ -28,6 +48,7 @@ def data_options(function: Command) -> Command:
             click.option("--label-separator", default=";", show_default=True, help="Between labels in CSV and TSV."),
             click.option("--part", default=None, type=click.Choice(["train", "test"]), help="Part of a folder."),
             click.option("--split", default=0, show_default=True, help="Number of the split of a folder."),
+            first_id_option,
         )
     ):
         function = option(function)
@@ -44,8 +65,13 @@ def jobs_option(function: Command) -> Command:
     return click.option("--jobs", type=int, default=None, help="Threads; all cores if not given.")(function)
 
 
-def read_data(path: str, part: str, options: dict[str, Any], labels_required: bool = True) -> Dataset:
-    """Read DATA: a file, a folder, or `bundled:NAME` (the part that suits the command, or --part)."""
+def read_data(
+    path: str, part: str, options: dict[str, Any], labels_required: bool = True, n_features: int | None = None
+) -> Dataset:
+    """Read DATA: a file, a folder, or `bundled:NAME` (the part that suits the command, or --part).
+
+    `n_features` is the width a model expects, for files that do not tell theirs.
+    """
     from longtail.data.bundled import bundled_names, load_bundled
     from longtail.data.formats import read
 
@@ -67,4 +93,11 @@ def read_data(path: str, part: str, options: dict[str, Any], labels_required: bo
         label_separator=options["label_separator"],
         part=part,
         split=options["split"],
+        zero_based=options["zero_based"],
+        n_features=n_features,
     )
+
+
+def expected_width(*taggers: Tagger) -> int | None:
+    """Return how many features the rows must have for models that were trained on rows; None for those on texts."""
+    return next((tagger.model_.n_features_in_ for tagger in taggers if tagger.features_ is None), None)

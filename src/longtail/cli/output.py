@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from longtail.cli.streams import tell
+
 
 def print_json(facts: Any) -> None:
     """Print facts for machines."""
@@ -31,12 +33,16 @@ def console() -> Any:
     """Return the rich console for stdout."""
     from rich.console import Console
 
-    return Console(highlight=False, soft_wrap=False)
+    class Screen(Console):
+        def on_broken_pipe(self) -> None:
+            raise  # rich would end the program here
+
+    return Screen(highlight=False, soft_wrap=False)
 
 
 def note(sentence: str) -> None:
     """Say something beside the result."""
-    click.echo(sentence, err=True)
+    tell(sentence)
 
 
 @contextlib.contextmanager

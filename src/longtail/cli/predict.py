@@ -12,8 +12,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from longtail.cli.options import BUNDLED, jobs_option
+from longtail.cli.options import BUNDLED, expected_width, first_id_option, jobs_option
 from longtail.cli.output import announce_compilation, as_json_bytes, note
+from longtail.cli.streams import open_stdin, open_stdout
 from longtail.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -35,13 +36,15 @@ FORMATS = ("jsonl", "csv", "tsv")
 @click.option("--text-column", multiple=True, metavar="NAME", help="Column of the text; repeat to join.")
 @click.option("--id-column", default="id", show_default=True, metavar="NAME")
 @click.option("--batch", type=int, default=1000, show_default=True, help="Rows held in memory at a time.")
-@click.option("--part", default="test", show_default=True, type=click.Choice(["train", "test"]), help="Of bundled.")
+@click.option("--part", default="test", show_default=True, type=click.Choice(["train", "test"]), help="Of a folder.")
+@click.option("--split", default=0, show_default=True, help="Number of the split of a folder.")
+@first_id_option
 @jobs_option
 def predict(model: Path, data: str, output: Path | None, k: int, to: str | None, **options: Any) -> None:
     """Predict the best labels of every row of DATA with MODEL.
 
-    DATA is a file as for `train`, without labels or with (they are ignored), a .txt file with one text per line,
-    bundled:NAME, or - for texts on stdin, one per line.
+    DATA is a file or folder as for `train`, without labels or with (they are ignored), a .txt file with one text per
+    line, bundled:NAME, or - for texts on stdin, one per line. A model trained on features takes files of features.
     """
     from longtail.data.formats.open import replacing
     from longtail.pipeline import load_tagger
@@ -49,6 +52,7 @@ def predict(model: Path, data: str, output: Path | None, k: int, to: str | None,
     from longtail.validate import check_integer, check_real
 
     check_integer("-k", k, low=1)
+    check_integer("--batch", options["batch"], low=1)
     tagger = load_tagger(model)
     tagger.model_.n_jobs = options["jobs"]
     least = options["min_probability"]
@@ -57,12 +61,12 @@ def predict(model: Path, data: str, output: Path | None, k: int, to: str | None,
     if least is not None and not hasattr(tagger.model_, "calibration_"):
         raise ParameterError(f"--min-probability needs a calibrated model; {model} was trained with --calibrate 0.")
     to = to or _format_of(output)
-    batches = _batches(data, options)
+    batches = _batches(data, options, expected_width(tagger))
     announce_compilation()
     rows = 0
     with contextlib.ExitStack() as stack:
         if output is None:
-            file: IO[bytes] = sys.stdout.buffer
+            file: IO[bytes] = open_stdout()
             advance = None
         else:
             file = stack.enter_context(replacing(output))
@@ -91,25 +95,30 @@ def _tags(tagger: Tagger, batch: Dataset, k: int, assign: bool, least: float | N
     return tags
 
 
-def _batches(data: str, options: dict[str, Any]) -> Iterator[Dataset]:
+def _batches(data: str, options: dict[str, Any], n_features: int | None) -> Iterator[Dataset]:
+    """Return the rows of DATA in batches, read one by one where the format allows it."""
     from longtail.data.bundled import load_bundled
-    from longtail.data.formats import iter_texts
+    from longtail.data.formats import is_streamed, iter_texts, read
     from longtail.kernels.threads import blocks
 
     if data == "-":
         if options["format_name"] not in (None, "lines"):
             raise ParameterError(f"--format must be 'lines' for stdin; got {options['format_name']!r}.")
         return _from_stdin(options["batch"])
+    reading: dict[str, Any] = {
+        "format": options["format_name"],
+        "text_column": options["text_column"] or "text",
+        "id_column": options["id_column"],
+        "zero_based": options["zero_based"],
+        "n_features": n_features,
+    }
+    if not data.startswith(BUNDLED) and is_streamed(data, options["format_name"]):
+        return iter_texts(data, options["batch"], **reading)
     if data.startswith(BUNDLED):
         whole = load_bundled(data.removeprefix(BUNDLED), options["part"])
-        return (whole.take(at) for at in blocks(whole.n_rows, options["batch"]))
-    return iter_texts(
-        data,
-        options["batch"],
-        options["format_name"],
-        text_column=options["text_column"] or "text",
-        id_column=options["id_column"],
-    )
+    else:
+        whole = read(data, part=options["part"], split=options["split"], labels_required=False, **reading)
+    return (whole.take(at) for at in blocks(whole.n_rows, options["batch"]))
 
 
 def _from_stdin(size: int) -> Iterator[Dataset]:
@@ -123,9 +132,10 @@ def _from_stdin(size: int) -> Iterator[Dataset]:
         ids = tuple(str(first + i) for i in range(len(texts)))
         return Dataset(Y=sp.csr_array((len(texts), 0), dtype=np.float32), ids=ids, texts=tuple(texts))
 
+    source = open_stdin()
     size = 1 if sys.stdin.isatty() else size
     first, waiting = 0, []
-    for number, raw in enumerate(sys.stdin.buffer):
+    for number, raw in enumerate(source):
         try:
             waiting.append(raw.decode("utf-8").rstrip("\r\n"))
         except UnicodeDecodeError:

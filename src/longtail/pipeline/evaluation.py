@@ -19,6 +19,8 @@ from longtail.validate import check_choice
 BLOCK = 4096
 LABELS_LISTED = 200
 WORDS_SHOWN = 8
+LETTERS_KEPT = 2000  # of the text of an example: a text may have megabytes, and a page holds every fact
+WORD_LETTERS_KEPT = 100
 
 
 def evaluate_tagger(
@@ -217,7 +219,7 @@ def _examples(tagger: Tagger, data: Dataset, Y: Any, names: Sequence[str], n: in
         found = tagger.explain(data.texts[row], k=5)["predicted"]
         out.append(
             {
-                "text": data.texts[row],
+                "text": _cut(data.texts[row], LETTERS_KEPT),
                 "true": true,
                 "predicted": [
                     {
@@ -225,7 +227,10 @@ def _examples(tagger: Tagger, data: Dataset, Y: Any, names: Sequence[str], n: in
                         "score": tag["score"],
                         "probability": tag["probability"],
                         "correct": tag["label"] in true,
-                        "words": [{"word": w["word"], "weight": w["weight"]} for w in tag["words"][:WORDS_SHOWN]],
+                        "words": [
+                            {"word": _cut(w["word"], WORD_LETTERS_KEPT), "weight": w["weight"]}
+                            for w in tag["words"][:WORDS_SHOWN]
+                        ],
                         "path": tag["path"],
                     }
                     for tag in found
@@ -233,3 +238,7 @@ def _examples(tagger: Tagger, data: Dataset, Y: Any, names: Sequence[str], n: in
             }
         )
     return out
+
+
+def _cut(text: str, letters: int) -> str:
+    return text if len(text) <= letters else text[:letters] + " …"

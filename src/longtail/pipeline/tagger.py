@@ -186,10 +186,10 @@ class Tagger(Estimator):
         """Return the rows of a Dataset: from its texts where this Tagger reads texts, else its features."""
         if self.features_ is not None:
             if data.texts is None:
-                raise DataError("this Tagger reads texts, and the data has only features.")
+                raise DataError("the model was trained on texts, and the data has only features.")
             return self.rows(data.texts)
         if data.X is None:
-            raise DataError("this Tagger was trained on rows of features, and the data has only texts.")
+            raise DataError("the model was trained on rows of features, and the data has only texts.")
         return self.rows(data.X)
 
     def predict_topk(

@@ -85,8 +85,9 @@ def save_folder(
     (seed, data digest, metrics). Leftovers of an interrupted save are removed.
     """
     path = check_target(path)
+    fresh = not path.exists()
     path.mkdir(parents=True, exist_ok=True)
-    with _lock(path):
+    with _lock(path), _tidy(path, fresh):
         files: dict[str, dict[str, Any]] = {}
         stored: dict[str, Any] = {}
         for name, part in parts.items():
@@ -245,8 +246,6 @@ def _write_atomically(file: Path, raw: bytes) -> None:
             os.fsync(f.fileno())
         temporary.replace(file)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
         raise ModelError(f"{file} cannot be written: {error.strerror}.") from error
     if hasattr(os, "O_DIRECTORY"):  # make the rename itself durable
         folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY)
@@ -254,6 +253,19 @@ def _write_atomically(file: Path, raw: bytes) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+@contextlib.contextmanager
+def _tidy(path: Path, fresh: bool) -> Iterator[None]:
+    """Remove what a save has written if it is stopped; only a killed one leaves that to the next save."""
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError, ModelError):
+            _sweep(path, keep={MANIFEST, *read_manifest(path)["files"]} if (path / MANIFEST).exists() else set())
+            if fresh:
+                path.rmdir()
+        raise
 
 
 def _sweep(path: Path, keep: set[str]) -> None:

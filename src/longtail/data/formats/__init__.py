@@ -1,6 +1,6 @@
 """File formats: every known file becomes a Dataset through `read`, and every Dataset a file through `write`."""
 
-from longtail.data.formats.front import iter_texts, read, write
+from longtail.data.formats.front import is_streamed, iter_texts, read, write
 from longtail.data.formats.labels import LabelList, read_labels, write_labels
 from longtail.data.formats.libsvm import read_libsvm, write_libsvm
 from longtail.data.formats.npz import read_npz, write_npz
@@ -12,6 +12,7 @@ from longtail.data.formats.xmc import read_xmc, write_xmc
 __all__ = [
     "FORMATS",
     "LabelList",
+    "is_streamed",
     "iter_texts",
     "read",
     "read_filter",

@@ -16,7 +16,6 @@ from longtail.data.formats.labels import read_labels, write_labels
 from longtail.data.formats.open import plain_name
 from longtail.data.formats.records import Batch, Columns, collect, rebatch
 from longtail.data.formats.registry import FORMATS, REGISTRY, Format, Options
-from longtail.data.formats.xmc import RowStack, iter_xmc
 from longtail.errors import DataError, ParameterError
 from longtail.validate import check_choice, check_integer
 
@@ -62,8 +61,9 @@ def read(
     n_labels = len(names) if n_labels is None and names is not None else n_labels
     texts = None if listed is None or names is None else listed.texts_of(names)
     found, how, guessed = _choose(path, format)
+    name = _stem(path) if name is None else name
     options = Options(
-        columns, names, texts, zero_based, n_features, n_labels, part, split, _stem(path) if name is None else name
+        columns, names, texts, zero_based, n_features, n_labels, part, split, name, labels_required
     )
     try:
         data = _read_matrix(path, found, options) if found.read else _read_texts(path, found, options, labels_required)
@@ -118,10 +118,14 @@ def iter_texts(
     *,
     text_column: str | Sequence[str] = "text",
     id_column: str = "id",
+    zero_based: bool | str = "auto",
+    n_features: int | None = None,
 ) -> Iterator[Dataset]:
     """Walk through a file as small Datasets of at most `batch_rows` rows, in constant memory, to predict them.
 
-    Rows of text come with their ids and without labels (`n_labels` is 0); rows of XMC text come with X and Y.
+    Rows of text come with their ids and without labels (`n_labels` is 0); rows of XMC text and libsvm come with X
+    and Y. Other formats are refused (see `is_streamed`). A libsvm file is read twice unless `zero_based` and
+    `n_features` are given.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "new.txt"
@@ -133,23 +137,32 @@ def iter_texts(
     batch_rows = check_integer("batch_rows", batch_rows, low=1)
     columns = _columns(text_column, "", id_column, "", ";")
     found, how, guessed = _choose(path, format)
-    if found.batches is None and guessed != "xmc":
-        able = [name for name, f in REGISTRY.items() if f.batches or name == "xmc"]
+    if found.batches is None and found.matrices is None:
+        able = [name for name, f in REGISTRY.items() if f.batches or f.matrices]
         raise DataError(f"{path} has the format '{guessed}', which cannot be read row by row; use one of {able}.")
-    return _walk(path, batch_rows, found, Options(columns, name=_stem(path)), how, guessed)
+    options = Options(columns, zero_based=zero_based, n_features=n_features, name=_stem(path))
+    return _walk(path, batch_rows, found, options, how, guessed)
+
+
+def is_streamed(path: str | Path, format: str | None = None) -> bool:
+    """Say whether `iter_texts` can walk through a file; npz and folders can only be read as a whole.
+
+    >>> import tempfile
+    >>> is_streamed(tempfile.mkdtemp(), "npz")
+    False
+    """
+    found = _choose(Path(path), format)[0]
+    return found.batches is not None or found.matrices is not None
 
 
 def _walk(path: Path, rows: int, found: Format, options: Options, how: str, guessed: str) -> Iterator[Dataset]:
     try:
-        if found.batches is None:
-            for header, block in iter_xmc(path):
-                stack = RowStack()
-                stack.add(block)
-                X, Y = stack.matrices(header.features, header.labels)
+        if found.matrices is not None:
+            for X, Y in found.matrices(path, options):
                 for low in range(0, X.shape[0], rows):
                     yield Dataset(X=X[low : low + rows], Y=Y[low : low + rows], name=options.name)
             return
-        for batch in rebatch(found.batches(path, options), rows):
+        for batch in rebatch(found.batches(path, options) if found.batches else (), rows):
             empty = sp.csr_array((len(batch.texts), 0), dtype=np.float32)
             ids = None if batch.ids is None else tuple(batch.ids)
             yield Dataset(Y=empty, texts=tuple(batch.texts), ids=ids, name=options.name)

@@ -1,8 +1,9 @@
 """libsvm (svmlight) text with several labels per row: XMC text without the header.
 
 Labels are whole numbers from 0. Feature ids may start at 0 or at 1: with `zero_based="auto"` they start at 0 if the id
-0 occurs. Empty lines and comments (from `#` to the end of the line) are skipped; the widths are those of the largest
-ids unless `n_features` and `n_labels` are given.
+0 occurs. Where `n_features` is given (by a model) and the ids of a file fit both ways, a guess could shift all of them
+by one, so it is refused. Empty lines and comments (from `#` to the end of the line) are skipped; the widths are those
+of the largest ids unless `n_features` and `n_labels` are given.
 """
 
 from __future__ import annotations
@@ -40,24 +41,39 @@ def read_libsvm(
     ([[1.5, 0.0, 1.0], [0.0, 2.0, 0.0]], 3)
     """
     path = Path(path)
-    if zero_based not in (True, False, "auto"):
-        raise ParameterError(f"zero_based must be True, False or 'auto'; got {zero_based!r}.")
+    _check_zero_based(zero_based)
     stack, lowest, highest, tallest = RowStack(), INT32_MAX, -1, -1
     for rows in _blocks(path, n_labels):
         stack.add(_without_blank(rows))
         lowest = min(lowest, int(rows.x_indices.min(initial=INT32_MAX)))
         highest = max(highest, int(rows.x_indices.max(initial=-1)))
         tallest = max(tallest, int(rows.y_indices.max(initial=-1)))
-    if zero_based is False and lowest == 0:
-        raise DataError(f"{path} has the feature id 0; with zero_based=False ids start at 1.")
-    first = 1 if highest >= 0 and (zero_based is False or (zero_based == "auto" and lowest > 0)) else 0
+    first = _first_id(path, zero_based, lowest, highest, n_features)
     width = highest + 1 - first
-    if n_features is not None and width > n_features:
-        raise DataError(f"{path} has {width} features; n_features={n_features} allows fewer.")
     X, Y = stack.matrices(
         width if n_features is None else n_features, tallest + 1 if n_labels is None else n_labels, first
     )
     return Dataset(Y=Y, X=X, name=name)
+
+
+def libsvm_matrices(
+    path: Path, zero_based: bool | str, n_features: int | None = None
+) -> Iterator[tuple[sp.csr_array, sp.csr_array]]:
+    """Yield X and Y, about a megabyte of text at a time.
+
+    To learn where ids start and how wide X is, the file is gone through before, unless both are given.
+    """
+    _check_zero_based(zero_based)
+    first = int(not zero_based)
+    if zero_based == "auto" or n_features is None:
+        lowest, highest = _id_range(path, whole=n_features is None)
+        first = _first_id(path, zero_based, lowest, highest, n_features)
+        n_features = highest + 1 - first if n_features is None else n_features
+    for rows in _blocks(path, None):
+        ids, stack = rows.x_indices, RowStack()
+        _first_id(path, first == 0, int(ids.min(initial=INT32_MAX)), int(ids.max(initial=-1)), n_features)
+        stack.add(_without_blank(rows))
+        yield stack.matrices(n_features, int(rows.y_indices.max(initial=-1)) + 1, first)
 
 
 def write_libsvm(dataset: Dataset, path: str | Path, first_id: int = 0) -> None:
@@ -69,6 +85,39 @@ def write_libsvm(dataset: Dataset, path: str | Path, first_id: int = 0) -> None:
         for low in range(0, X.shape[0], WRITE_ROWS):
             text = rows_to_text(X[low : low + WRITE_ROWS], Y[low : low + WRITE_ROWS], first_id)
             file.write(re.sub(rb"(?m)^$(?=\n)", f" {first_id}:0".encode(), text))
+
+
+def _check_zero_based(value: bool | str) -> None:
+    if value not in (True, False, "auto"):
+        raise ParameterError(f"zero_based must be True, False or 'auto'; got {value!r}.")
+
+
+def _first_id(path: Path, zero_based: bool | str, lowest: int, highest: int, n_features: int | None) -> int:
+    """Return the id of the first feature from the lowest and highest that occur; ids that do not fit are refused."""
+    if zero_based is False and lowest == 0:
+        raise DataError(f"{path} has the feature id 0; with zero_based=False ids start at 1.")
+    first = 1 if highest >= 0 and (zero_based is False or (zero_based == "auto" and lowest > 0)) else 0
+    if n_features is not None and highest + 1 - first > n_features:
+        raise DataError(f"{path} has {highest + 1 - first} features; n_features={n_features} allows fewer.")
+    if n_features is not None and zero_based == "auto" and 0 < lowest <= highest < n_features:
+        raise DataError(
+            f"{path} does not tell whether its feature ids start at 0 or at 1: neither 0 nor {n_features} occurs; "
+            "say which with zero_based=."
+        )
+    return first
+
+
+def _id_range(path: Path, whole: bool) -> tuple[int, int]:
+    """Return the lowest and highest feature id of a file, or only so far that an id 0 is found."""
+    if not path.is_file():
+        raise DataError(f"{path} can be read once only; say where its feature ids start with zero_based=.")
+    lowest, highest = INT32_MAX, -1
+    for rows in _blocks(path, None):
+        lowest = min(lowest, int(rows.x_indices.min(initial=INT32_MAX)))
+        highest = max(highest, int(rows.x_indices.max(initial=-1)))
+        if lowest == 0 and not whole:
+            break
+    return lowest, highest
 
 
 def _blocks(path: Path, n_labels: int | None) -> Iterator[Rows]:

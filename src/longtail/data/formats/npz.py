@@ -22,8 +22,11 @@ from longtail.storage import Part, pack_csr, pack_strings, unpack_strings
 STRINGS = ("texts", "ids", "label_names", "label_texts", "group_names")
 
 
-def read_npz(path: str | Path, name: str = "") -> Dataset:
-    """Read one .npz file, an `X….npz` file with its `Y….npz` beside it, or a folder with `X.npz` and `Y.npz`."""
+def read_npz(path: str | Path, name: str = "", labels_required: bool = True) -> Dataset:
+    """Read one .npz file, an `X….npz` file with its `Y….npz` beside it, or a folder with `X.npz` and `Y.npz`.
+
+    With `labels_required=False` an X without its Y is read too, as rows without labels.
+    """
     path = Path(path)
     if path.is_dir():
         path = path / "X.npz"
@@ -36,6 +39,9 @@ def read_npz(path: str | Path, name: str = "") -> Dataset:
         raise DataError(f"{path} has no arrays 'X' and 'Y'; it has: {', '.join(sorted(arrays)) or 'nothing'}.")
     partner = path.with_name("Y" + path.name[1:])
     if not path.name.startswith("X") or not partner.is_file():
+        if not labels_required:
+            X = _scipy(path, arrays)
+            return Dataset(X=X, Y=sp.csr_array((X.shape[0] if X.ndim else 0, 0), dtype=np.float32), name=name)
         raise DataError(f"{path} has no labels: it has no array 'Y', and there is no {partner.name} beside it.")
     return Dataset(X=_scipy(path, arrays), Y=_scipy(partner, _load(partner)), name=name)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from longtail.data.dataset import Dataset
-from longtail.data.formats.open import open_bytes, replacing
+from longtail.data.formats.open import open_bytes, plain_name, replacing
 from longtail.data.formats.records import Batch, Columns, group_names_of, make_batch, names_in_row
 from longtail.errors import DataError, MissingExtraError
 
@@ -19,6 +19,8 @@ ROWS = 4096
 
 def parquet_batches(path: Path, columns: Columns) -> Iterator[Batch]:
     """Yield the rows of a Parquet file, one small batch at a time."""
+    if plain_name(path) != path.name:
+        raise DataError(f"{path} is a packed Parquet file, which cannot be read in place; unpack it first.")
     pa, pq = _pyarrow("Reading Parquet")
     with open_bytes(path) as file:
         if not file.read(1):
@@ -41,7 +43,10 @@ def parquet_batches(path: Path, columns: Columns) -> Iterator[Batch]:
 
 
 def write_parquet(dataset: Dataset, path: str | Path, columns: Columns) -> None:
-    """Write one row per row, labels and groups as lists of strings."""
+    """Write one row per row, labels and groups as lists of strings; not in .gz, which nobody could read in place."""
+    path = Path(path)
+    if plain_name(path) != path.name:
+        raise DataError(f"{path}: Parquet is compressed already; name the file {plain_name(path)}.")
     pa, pq = _pyarrow("Writing Parquet")
     if dataset.texts is None:
         raise DataError("the data has no texts, which our Parquet files need; write it as XMC text or npz.")
@@ -49,7 +54,7 @@ def write_parquet(dataset: Dataset, path: str | Path, columns: Columns) -> None:
     fields += [(columns.texts()[0], pa.string()), (columns.labels, pa.list_(pa.string()))]
     fields += [] if dataset.groups is None else [(columns.group, pa.list_(pa.string()))]
     schema, label_names, group_names = pa.schema(fields), dataset.names(), group_names_of(dataset)
-    with replacing(Path(path)) as file, pq.ParquetWriter(file, schema) as writer:
+    with replacing(path) as file, pq.ParquetWriter(file, schema) as writer:
         for low in range(0, dataset.n_rows, ROWS):
             rows = range(low, min(low + ROWS, dataset.n_rows))
             values: list[list[Any]] = [] if dataset.ids is None else [list(dataset.ids[low : rows.stop])]

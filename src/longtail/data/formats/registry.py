@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import scipy.sparse as sp
+
 from longtail.data.dataset import Dataset
 from longtail.data.formats import fasttext, jsonl, libsvm, npz, parquet, rawfolder, splitfolder, table, xmc
 from longtail.data.formats.records import Batch, Columns
@@ -25,16 +27,18 @@ class Options:
     part: str = "train"
     split: int = 0
     name: str = ""
+    labels_required: bool = True
 
 
 @dataclass(frozen=True)
 class Format:
-    """One file format; `batches` for rows of text, `read` for matrices and folders."""
+    """One file format; `batches` for rows of text, `read` for matrices and folders, `matrices` for X and Y by parts."""
 
     description: str
     suffixes: tuple[str, ...] = ()
     batches: Callable[[Path, Options], Iterator[Batch]] | None = None
     read: Callable[[Path, Options], Dataset] | None = None
+    matrices: Callable[[Path, Options], Iterator[tuple[sp.csr_array, sp.csr_array]]] | None = None
     write: Callable[[Dataset, Path, Columns], None] | None = None
     keeps: tuple[str, ...] = ()  # the fields of a Dataset that survive writing
     unit: str = "line"
@@ -89,6 +93,7 @@ REGISTRY: dict[str, Format] = {
         "XMC repository text: a header 'rows features labels', then label,label feature:value …",
         (".xmc",),
         read=lambda path, o: xmc.read_xmc(path, o.name),
+        matrices=lambda path, o: xmc.xmc_matrices(path),
         write=lambda data, path, columns: xmc.write_xmc(data, path),
         keeps=("X",),
     ),
@@ -96,13 +101,14 @@ REGISTRY: dict[str, Format] = {
         "libsvm text with several labels per row, without a header",
         (".svm", ".libsvm", ".svmlight"),
         read=lambda path, o: libsvm.read_libsvm(path, o.zero_based, o.n_features, o.n_labels, o.name),
+        matrices=lambda path, o: libsvm.libsvm_matrices(path, o.zero_based, o.n_features),
         write=lambda data, path, columns: libsvm.write_libsvm(data, path),
         keeps=("X",),
     ),
     "npz": Format(
         "numpy archive with X and Y (all else too), or X.npz beside Y.npz",
         (".npz",),
-        read=lambda path, o: npz.read_npz(path, o.name),
+        read=lambda path, o: npz.read_npz(path, o.name, o.labels_required),
         write=lambda data, path, columns: npz.write_npz(data, path),
         keeps=ALL_FIELDS,
     ),

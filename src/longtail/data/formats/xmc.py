@@ -84,6 +84,14 @@ def iter_xmc(path: Path, size: int = BLOCK) -> Iterator[tuple[Header, Rows]]:
         raise DataError(f"{path} has {done + extra} rows; its header says {header.rows}.")
 
 
+def xmc_matrices(path: Path) -> Iterator[tuple[sp.csr_array, sp.csr_array]]:
+    """Yield X and Y of a file, about a megabyte of text at a time."""
+    for header, rows in iter_xmc(path):
+        stack = RowStack()
+        stack.add(rows)
+        yield stack.matrices(header.features, header.labels)
+
+
 class RowStack:
     """Blocks of rows put below each other in arrays that grow in place, so that the rows are held only once.
 
