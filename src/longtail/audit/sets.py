@@ -1,0 +1,101 @@
+"""Label sets to audit: each distinct one once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.errors import DataError
+from longtail.validate import as_labels, make_csr
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSets:
+    """Distinct sets, small ones first, and which of them each row has."""
+
+    members: list[np.ndarray]  # sorted label numbers of every distinct set, int64
+    set_of_row: np.ndarray  # (n_rows,) int64
+    counts: np.ndarray  # rows that have each set, int64
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+
+def distinct_sets(Y: Any, n_labels: int) -> LabelSets:
+    """Return the distinct label sets of the rows of Y.
+
+    >>> sets = distinct_sets([[1, 1, 0], [0, 1, 0], [1, 1, 0]], 3)
+    >>> [s.tolist() for s in sets.members], sets.set_of_row.tolist(), sets.counts.tolist()
+    ([[1], [0, 1]], [1, 0, 1], [1, 2])
+    """
+    Y = as_labels(Y, "Y")
+    if Y.shape[1] != n_labels:
+        raise DataError(f"Y must have one column per label of W, {n_labels}; got {Y.shape[1]}.")
+    if Y.shape[0] == 0:
+        raise DataError("Y must have at least one row; got 0.")
+    number: dict[bytes, int] = {}
+    rows = np.empty(Y.shape[0], dtype=np.int64)
+    members: list[np.ndarray] = []
+    for i in range(Y.shape[0]):
+        ids = Y.indices[Y.indptr[i] : Y.indptr[i + 1]]
+        key = ids.tobytes()
+        if key not in number:
+            number[key] = len(members)
+            members.append(ids.astype(np.int64))
+        rows[i] = number[key]
+    order = sorted(range(len(members)), key=lambda i: (members[i].size, i))  # proofs of small sets serve large ones
+    place = np.empty(len(members), dtype=np.int64)
+    place[order] = np.arange(len(members))
+    rows = place[rows]
+    return LabelSets([members[i] for i in order], rows, np.bincount(rows, minlength=len(members)))
+
+
+def listed_sets(sets: Any, n_labels: int) -> LabelSets:
+    """Return the distinct sets of a list of lists of label numbers, or of the rows of a matrix with n_labels columns.
+
+    >>> listed_sets([[2, 0], [1]], 3).members[1].tolist()
+    [0, 2]
+    """
+    if sp.issparse(sets) or (isinstance(sets, np.ndarray) and sets.ndim == 2 and sets.shape[1] == n_labels):
+        return distinct_sets(sets, n_labels)
+    if not isinstance(sets, Iterable):
+        raise DataError(f"sets must be lists of label numbers; got {type(sets).__name__}.")
+    pointers, ids = [0], []
+    for number, entry in enumerate(sets):
+        labels = np.unique(np.asarray(entry if isinstance(entry, np.ndarray) else list(entry)))
+        whole = labels.dtype.kind in "iu" or labels.size == 0
+        if not whole or (labels.size and not 0 <= labels[0] <= labels[-1] < n_labels):
+            raise DataError(f"sets must hold label numbers from 0 to {n_labels - 1}; got {entry!r} in set {number}.")
+        ids.append(labels.astype(np.int32))
+        pointers.append(pointers[-1] + labels.size)
+    flat = np.concatenate(ids) if ids else np.empty(0, np.int32)
+    return distinct_sets(make_csr(np.array(pointers), flat, np.ones(flat.size, np.float32), n_labels), n_labels)
+
+
+class KnownProofs:
+    """Impossible combinations found so far: a set that agrees with one on its labels is impossible too."""
+
+    def __init__(self) -> None:
+        self._of_label: dict[int, list[tuple[frozenset[int], frozenset[int], Any]]] = {}
+
+    def add(self, members: np.ndarray, certificate: Any) -> None:
+        """Remember the combination that proves a set impossible."""
+        used = frozenset(certificate.labels[certificate.weights > 0].tolist())
+        on = used & frozenset(members.tolist())
+        key = min(on) if on else -1
+        known = self._of_label.setdefault(key, [])
+        if not any(on == other_on and used - on == other_off for other_on, other_off, _ in known):
+            known.append((on, used - on, certificate))
+
+    def find(self, members: np.ndarray) -> Any:
+        """Return a certificate that fits a set, or None."""
+        ids = frozenset(members.tolist())
+        for key in (-1, *members.tolist()):
+            for on, off, certificate in self._of_label.get(key, ()):
+                if on <= ids and not off & ids:
+                    return certificate
+        return None

@@ -1,0 +1,54 @@
+"""The truncated real DFT matrix, and signs along a circle.
+
+Column 0 is 1/sqrt(n); then come, for each frequency j = 1..k, sqrt(2/n) cos(j t_i) and sqrt(2/n) sin(j t_i) with
+t_i = 2 pi i / n. All its maximal minors have one sign, so every pattern with at most 2k sign changes can come out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from longtail.errors import ParameterError
+from longtail.validate import check_integer
+
+
+def dft_matrix(n: int, k: int) -> np.ndarray:
+    """Return the matrix (n, 2k + 1) as float64; its columns are orthonormal.
+
+    >>> import numpy as np
+    >>> W = dft_matrix(7, 2)
+    >>> W.shape, bool(np.allclose(W.T @ W, np.eye(5)))
+    ((7, 5), True)
+    """
+    n, k = check_integer("n", n, low=1), check_integer("k", k, low=0)
+    if 2 * k + 1 > n:
+        raise ParameterError(f"k must be at most {(n - 1) // 2} for {n} labels, so that 2k + 1 <= n; got {k}.")
+    # j * i modulo n keeps the angle small, so that it is exact for any n
+    turns = np.outer(np.arange(n, dtype=np.int64), np.arange(1, k + 1, dtype=np.int64)) % n
+    angles = turns * (2 * np.pi / n)
+    out = np.empty((n, 2 * k + 1))
+    out[:, 0] = 1 / np.sqrt(n)
+    out[:, 1::2] = np.cos(angles) * np.sqrt(2 / n)
+    out[:, 2::2] = np.sin(angles) * np.sqrt(2 / n)
+    return out
+
+
+def cyclic_runs(positives: np.ndarray, n: int) -> np.ndarray:
+    """Return first and last index of every maximal run of positives along the circle 0..n-1: int64 (n_runs, 2).
+
+    A run over the end has a last index of n or more. All of them is one run.
+
+    >>> import numpy as np
+    >>> cyclic_runs(np.array([0, 1, 4, 9]), 10).tolist()
+    [[4, 4], [9, 11]]
+    """
+    ids = np.asarray(positives, dtype=np.int64)
+    if ids.size == 0:
+        return np.empty((0, 2), dtype=np.int64)
+    if ids.size == n:
+        return np.array([[0, n - 1]], dtype=np.int64)
+    starts = ids[np.diff(ids, prepend=ids[-1] - n) != 1]
+    ends = ids[np.diff(ids, append=ids[0] + n) != 1]
+    if starts[0] > ends[0]:
+        ends = np.append(ends[1:], ends[0] + n)
+    return np.stack([starts, ends], axis=1)
