@@ -11,9 +11,9 @@ What is measured:
 
 - train: seconds of the library's training call with the data in memory, and the CPU seconds it used; longtail's
   kernels are compiled before (their loading is given as `warm_seconds`);
-- batch: microseconds per row for all test rows, top 5, median of three passes or more; Omikuji takes one row a call. Where a
-  library can hold its model in several ways (PECOS: two layouts; Omikuji: sparse or denser weights, one or more
-  threads) the fastest way counts for each time;
+- batch: microseconds per row for all test rows, top 5, median of three passes or more (short ones are repeated for a
+  second); Omikuji takes one row a call. Where a library can hold its model in several ways (PECOS: two layouts;
+  Omikuji: sparse or denser weights, one or more threads) the fastest way counts for each time;
 - one row: 500 test rows one by one on one thread, top 5, the row already in the form the library takes;
 - model: bytes on disk after the library's own save; load: seconds to read it back;
 - peak: the most resident memory of the training process; added: by how much training raised it.

@@ -11,6 +11,8 @@ from longtail.kernels.score import (
     dense_topk,
     row_scales,
     row_scales_plain,
+    row_squares,
+    row_squares_plain,
     scale_rows,
     scale_rows_plain,
     sparse_topk,
@@ -93,3 +95,8 @@ def test_scaled_rows_agree_with_plain(seed, bias):
     assert np.array_equal(got[0], want[0])
     np.testing.assert_allclose(got[1], want[1], rtol=1e-6)
     assert (got[1] > 0).all()
+    again, plain = np.empty(8, np.float32), np.empty(8, np.float32)
+    row_squares(X.indptr.astype(np.int64), got[0], float(bias), again)
+    row_squares_plain(X.indptr, got[0], float(bias), plain)
+    assert np.array_equal(again, got[1])
+    np.testing.assert_allclose(again, plain, rtol=1e-6)

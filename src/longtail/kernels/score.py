@@ -51,6 +51,21 @@ def scale_rows_plain(
 
 
 @njit(nogil=True, cache=True)
+def row_squares(indptr, data, extra, squares):
+    """Write the squared length of every row plus `extra`, at least 1e-12."""
+    for row in range(squares.size):
+        total = np.float64(extra)
+        for t in range(indptr[row], indptr[row + 1]):
+            total += np.float64(data[t]) * np.float64(data[t])
+        squares[row] = max(total, 1e-12)
+
+
+def row_squares_plain(indptr: np.ndarray, data: np.ndarray, extra: float, squares: np.ndarray) -> None:
+    for row in range(squares.size):
+        squares[row] = max(extra + np.square(data[indptr[row] : indptr[row + 1]].astype(np.float64)).sum(), 1e-12)
+
+
+@njit(nogil=True, cache=True)
 def insert_top(ids, scores, label, score):
     """Put a label into a list of the k best, kept best first; equal scores stay in the order they came."""
     k = scores.size

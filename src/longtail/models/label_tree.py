@@ -13,14 +13,16 @@ import scipy.sparse as sp
 from longtail.data import TopK
 from longtail.errors import DataError, ModelError, ParameterError
 from longtail.features import pifa
-from longtail.kernels.score import scale_rows
+from longtail.kernels.score import row_squares, scale_rows
 from longtail.kernels.threads import Progress
 from longtail.models.base import MOST_PLACES, Explanation, XMCEstimator, allowed_labels, row_scale
 from longtail.models.chunked import NO_LABELS, Chunks, Link, Plan
 from longtail.models.one_vs_all import LOSSES
 from longtail.models.tree_editing import add_to_leaves, drop_labels, learn_rows, place_labels, silenced
 from longtail.models.tree_explaining import explain_place
+from longtail.models.tree_matrices import matches
 from longtail.models.tree_merging import is_one_row, labels_of, merge
+from longtail.models.tree_overlap import assign_rows, without_idle_places
 from longtail.models.tree_settings import (
     BEAM,
     BEAM_OVERLAP,
@@ -30,6 +32,7 @@ from longtail.models.tree_settings import (
     LINKS,
     MERGED_AT_LEAST,
     MERGES,
+    NEARLY_ONE,
     NEGATIVES,
     PATH_WEIGHT,
     ROOM,
@@ -37,7 +40,7 @@ from longtail.models.tree_settings import (
     SLOPE,
     errors_weight,
 )
-from longtail.models.tree_training import Rows, Solver, Task, assign_rows, matches, train_levels
+from longtail.models.tree_training import Rows, Solver, Task, train_levels
 from longtail.partition import LabelTree, build_tree, disentangle
 from longtail.storage import Part
 from longtail.validate import (
@@ -216,6 +219,7 @@ class LabelTreeClassifier(XMCEstimator):
                 places = disentangle(sent, task.Y, overlap, start=tree, least=LEAST, room=ROOM, n_jobs=task.n_jobs)
                 tree = tree.with_places(places)
                 if self.split_positives:
+                    tree = without_idle_places(tree, assign_rows(tree, task.Y, nodes, scores), LEAST)
                     assigned = assign_rows(tree, task.Y, nodes, scores)
         levels = train_levels(tree, task, links, known=known if rounds == 0 else (), assigned=assigned, done=done)
         return tree, Chunks.join(levels, task.rows.n_features)
@@ -294,8 +298,12 @@ class LabelTreeClassifier(XMCEstimator):
         """Scale the rows and note what the solver needs of each."""
         scale = row_scale(X, check_flag("normalize", self.normalize))
         indptr = X.indptr.astype(np.int64, copy=False)
-        data, norms = np.empty_like(X.data), np.empty(X.shape[0], dtype=np.float32)
-        scale_rows(indptr, X.data, scale, bias**2, data, norms)
+        as_they_are = bool((np.abs(scale - 1) <= NEARLY_ONE).all())  # most features come at unit length: no copy then
+        data, norms = X.data if as_they_are else np.empty_like(X.data), np.empty(X.shape[0], dtype=np.float32)
+        if as_they_are:
+            row_squares(indptr, data, bias**2, norms)
+        else:
+            scale_rows(indptr, X.data, scale, bias**2, data, norms)
         return Rows(indptr, X.indices, data, norms, X.shape[1])
 
     def _solver(self, C: float) -> Solver:

@@ -18,17 +18,8 @@ import scipy.sparse as sp
 from longtail.kernels.chunks import pack_chunk
 from longtail.kernels.lanes import LANES
 from longtail.models.chunked import Chunks, Packed, Plan
-from longtail.models.tree_training import (
-    Rows,
-    Solver,
-    binary,
-    children_of,
-    column,
-    local_rows,
-    matches,
-    places_matrix,
-    solve_lanes,
-)
+from longtail.models.tree_matrices import binary, children_of, column, matches, places_matrix
+from longtail.models.tree_training import Rows, Solver, local_rows, solve_lanes
 from longtail.partition import LabelTree
 
 

@@ -14,6 +14,7 @@ LINKS = {"l1-hinge": 1, "l2-hinge": 2, "l3-hinge": 3, "l4-hinge": 4, "sigmoid": 
 PATH_WEIGHT = {"tfn": 1.0, "man": 0.3, "tfn+man": 0.3}
 FAST: dict[str, Any] = {"beam": 8, "tol": 1.0}
 SLOPE = 0.0
+NEARLY_ONE = 1e-6  # rows this near to unit length are taken as they are
 ENTRIES_OF_A_VECTOR = 128  # of a label, to cluster by: more gave no better trees on held-out rows of three data sets
 MERGED_AT_LEAST = 20  # places taken from each tree of an ensemble before they are merged
 

@@ -13,6 +13,17 @@ from longtail.kernels.dcd import hinge_lanes, logistic_lanes
 from longtail.kernels.lanes import LANES
 from longtail.kernels.threads import run_tasks
 from longtail.models.chunked import Chunks, Link, Packed, Plan
+from longtail.models.tree_matrices import (
+    binary,
+    children_of,
+    column,
+    matches,
+    nodes_of_places,
+    places_matrix,
+    row_shares,
+    values_of,
+)
+from longtail.models.tree_overlap import where_sent
 from longtail.partition import LabelTree
 from longtail.validate import make_csr
 
@@ -72,7 +83,7 @@ class Task:
         ones = np.ones(self.rows.n, dtype=np.float32)
         nodes, scores = Chunks.join(levels, self.rows.n_features).search(self.rows.matrix, ones, plan, self.n_jobs)
         before = sum(len(found) for found in levels) - 1  # children are numbered after those of the levels above
-        return np.where(nodes >= 0, nodes - before, -1), scores
+        return np.where(nodes >= 0, nodes - before, -1).astype(np.int32), scores
 
 
 def train_levels(
@@ -107,13 +118,16 @@ def train_levels(
                     truth = where_sent(truth, assigned, sent, tree)
                     above = binary(truth @ nodes_of_places(tree, level - 1))
                 matched = binary(sent + above) if task.negatives != "tfn" else above
+                above = None
             weights: sp.csc_array | None = None
             if task.relevance is not None:
                 weights = sp.csc_array(row_shares(sp.csr_array(task.relevance @ places).multiply(truth)))
-            only = sent if task.negatives == "man" else None
+            by_chunk = None if matched is None else sp.csc_array(matched)
+            only = sp.csc_array(sent) if task.negatives == "man" and sent is not None else None
+            matched = sent = None  # large, and of no more use
             levels.append(
                 _train_level(
-                    task.rows, sp.csc_array(truth), weights, children_of(tree, level), matched, only, task.solver,
+                    task.rows, sp.csc_array(truth), weights, children_of(tree, level), by_chunk, only, task.solver,
                     level, task.n_jobs, done,
                 )
             )  # fmt: skip
@@ -126,15 +140,13 @@ def _train_level(
     truth: sp.csc_array,
     weights: sp.csc_array | None,
     children: np.ndarray,
-    matched: sp.csr_array | None,
-    only_matched: sp.csr_array | None,
+    of_chunk: sp.csc_array | None,
+    sent: sp.csc_array | None,
     solver: Solver,
     level: int,
     n_jobs: int,
     done: Counter | None,
 ) -> list[Packed]:
-    of_chunk = None if matched is None else sp.csc_array(matched)
-    sent = None if only_matched is None else sp.csc_array(only_matched)
     widths = np.diff(children)
     empty = np.diff(truth.indptr) == 0  # children without a row: never predicted
 
@@ -231,97 +243,3 @@ def solve_lanes(
         hinge_lanes(*rows, allowed, len(labels), solver.bias, 0.5 / costs, weights is not None, *ends)
     else:
         logistic_lanes(*rows, len(labels), solver.bias, costs, *ends)
-
-
-def children_of(tree: LabelTree, level: int) -> np.ndarray:
-    """Return the pointers from the chunks of a level to their children (level 0: from the root to the first nodes)."""
-    return np.array([0, tree.n_nodes(0)], dtype=np.int64) if level == 0 else tree.children(level - 1)
-
-
-def places_matrix(tree: LabelTree) -> sp.csr_array:
-    """Return labels × places."""
-    order = np.argsort(tree.leaf_labels, kind="stable").astype(np.int32)
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(tree.leaf_labels, minlength=tree.n_labels))])
-    return make_csr(indptr, order, np.ones(order.size, np.float32), tree.n_places)
-
-
-def nodes_of_places(tree: LabelTree, level: int) -> sp.csr_array:
-    """Return places × nodes of a level."""
-    nodes = np.repeat(tree.ancestors(level), np.diff(tree.leaf_indptr))
-    return make_csr(np.arange(tree.n_places + 1), nodes, np.ones(tree.n_places, np.float32), tree.n_nodes(level))
-
-
-def assign_rows(tree: LabelTree, Y: sp.csr_array, nodes: np.ndarray, scores: np.ndarray) -> sp.csr_array:
-    """Return for every label of every row the one place where it counts, 0/1 CSR (n_rows, n_places).
-
-    It is the place whose leaf scores best for the row, of the leaves (`nodes`, `scores`) that the row is sent to; a
-    label that stands in none of these counts where most of its other rows do.
-    """
-    every = binary(Y @ places_matrix(tree))
-    rows = np.repeat(np.arange(Y.shape[0], dtype=np.int64), np.diff(every.indptr))
-    places = every.indices.astype(np.int64)
-    leaves = np.repeat(np.arange(tree.n_leaves, dtype=np.int64), np.diff(tree.leaf_indptr))[places]
-    at, column = np.nonzero(nodes >= 0)
-    keys = at * np.int64(tree.n_leaves) + nodes[at, column]
-    order = np.argsort(keys, kind="stable")
-    keys, found = np.append(keys[order], -1), np.append(scores[at, column][order], np.float32(-np.inf))
-    wanted = rows * tree.n_leaves + leaves
-    where = np.searchsorted(keys[:-1], wanted)
-    score = np.where(keys[where] == wanted, found[where], np.float32(-np.inf))
-    labels = tree.leaf_labels[places].astype(np.int64)
-    pair = rows * tree.n_labels + labels
-    best = _first_of_each(pair, np.lexsort((places, -score, pair)))
-    usual = np.bincount(places[best][np.isfinite(score[best])], minlength=tree.n_places)
-    best = _first_of_each(pair, np.lexsort((places, -usual[places], -score, pair)))
-    chosen = np.sort(best)
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[chosen], minlength=Y.shape[0]))])
-    return make_csr(indptr, every.indices[chosen], np.ones(chosen.size, np.float32), tree.n_places)
-
-
-def _first_of_each(keys: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Return the first entry of each key, in an order that is sorted by key."""
-    line = keys[order]
-    return order[np.concatenate([[True], line[1:] != line[:-1]])] if order.size else order
-
-
-def where_sent(truth: sp.csr_array, assigned: sp.csr_array, sent: sp.csr_array, tree: LabelTree) -> sp.csr_array:
-    """Keep the positives of a row in the leaves it is sent to, and in those where a label of it counts."""
-    rows = np.repeat(np.arange(truth.shape[0], dtype=np.int64), np.diff(truth.indptr))
-    leaves = np.repeat(np.arange(tree.n_leaves), np.diff(tree.leaf_indptr))[truth.indices]
-    open_leaves = binary(sent + assigned @ nodes_of_places(tree, tree.n_levels - 1))
-    there = np.repeat(np.arange(truth.shape[0], dtype=np.int64), np.diff(open_leaves.indptr))
-    keep = np.isin(rows * tree.n_leaves + leaves, there * tree.n_leaves + open_leaves.indices)
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[keep], minlength=truth.shape[0]))])
-    return make_csr(indptr, truth.indices[keep], truth.data[keep], truth.shape[1])
-
-
-def matches(nodes: np.ndarray, n_nodes: int) -> sp.csr_array:
-    """Return the nodes that the search kept for each row, as 0/1 CSR."""
-    keep = nodes >= 0
-    indptr = np.concatenate([[0], np.cumsum(keep.sum(axis=1))])
-    out = sp.csr_array((np.ones(int(indptr[-1]), np.float32), nodes[keep], indptr), shape=(nodes.shape[0], n_nodes))
-    out.sort_indices()
-    return out
-
-
-def binary(M: sp.csr_array) -> sp.csr_array:
-    out = sp.csr_array(M)
-    out.sum_duplicates()
-    out.data = np.ones_like(out.data, dtype=np.float32)
-    return out
-
-
-def row_shares(M: sp.csr_array) -> sp.csr_array:
-    out = sp.csr_array(M, dtype=np.float32)
-    out.sum_duplicates()
-    sums = np.asarray(out.sum(axis=1)).ravel()
-    out.data /= np.repeat(np.where(sums > 0, sums, 1), np.diff(out.indptr)).astype(np.float32)
-    return out
-
-
-def column(M: sp.csc_array, j: int) -> np.ndarray:
-    return M.indices[M.indptr[j] : M.indptr[j + 1]]
-
-
-def values_of(M: sp.csc_array, j: int) -> np.ndarray:
-    return M.data[M.indptr[j] : M.indptr[j + 1]]
