@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from longtail._version import __version__
 
 if TYPE_CHECKING:
-    from longtail import checks, data, features, metrics
+    from longtail import audit, checks, data, features, metrics
+    from longtail.aggregate import Eagle
     from longtail.data import Dataset, TopK
     from longtail.features import EncoderFeatures, TfidfFeatures
     from longtail.models import LabelTreeClassifier, OneVsAllClassifier
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Dataset": "longtail.data",
+    "Eagle": "longtail.aggregate",
     "EncoderFeatures": "longtail.features",
     "LabelTree": "longtail.partition",
     "LabelTreeClassifier": "longtail.models",
@@ -29,10 +31,11 @@ _HOMES = {
     "TopK": "longtail.data",
     "load": "longtail.pipeline",
 }
-_ROOMS = ("checks", "data", "features", "metrics")
+_ROOMS = ("audit", "checks", "data", "features", "metrics")
 
 __all__ = [
     "Dataset",
+    "Eagle",
     "EncoderFeatures",
     "LabelTree",
     "LabelTreeClassifier",
@@ -41,6 +44,7 @@ __all__ = [
     "TfidfFeatures",
     "TopK",
     "__version__",
+    "audit",
     "checks",
     "data",
     "features",

@@ -8,6 +8,7 @@ import longtail as lt
 def test_public_names():
     assert lt.__all__ == [
         "Dataset",
+        "Eagle",
         "EncoderFeatures",
         "LabelTree",
         "LabelTreeClassifier",
@@ -16,6 +17,7 @@ def test_public_names():
         "TfidfFeatures",
         "TopK",
         "__version__",
+        "audit",
         "checks",
         "data",
         "features",

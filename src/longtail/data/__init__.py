@@ -14,12 +14,16 @@ from longtail.data.topk import TopK, binary_hits
 
 if TYPE_CHECKING:
     from longtail.data.formats import FORMATS, iter_texts, read, read_filter, read_labels, write
+    from longtail.data.fusion import entangle_labels, fused_labels, fused_names
     from longtail.data.generate import fuse_labels, make_groups, make_linear, make_topics
+    from longtail.data.groups import count_labels, group_by_clusters, group_randomly
     from longtail.data.splits import split_random, split_stratified
 
 _HOMES = {
     **dict.fromkeys(("FORMATS", "iter_texts", "read", "read_filter", "read_labels", "write"), "formats"),
+    **dict.fromkeys(("entangle_labels", "fused_labels", "fused_names"), "fusion"),
     **dict.fromkeys(("fuse_labels", "make_groups", "make_linear", "make_topics"), "generate"),
+    **dict.fromkeys(("count_labels", "group_by_clusters", "group_randomly"), "groups"),
     **dict.fromkeys(("split_random", "split_stratified"), "splits"),
 }
 
@@ -30,7 +34,13 @@ __all__ = [
     "binary_hits",
     "bundled_info",
     "bundled_names",
+    "count_labels",
+    "entangle_labels",
     "fuse_labels",
+    "fused_labels",
+    "fused_names",
+    "group_by_clusters",
+    "group_randomly",
     "iter_texts",
     "labels_to_matrix",
     "load_bundled",
