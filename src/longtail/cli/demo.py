@@ -24,7 +24,7 @@ EXAMPLE = (
 def demo(name: str, output: Path, jobs: int | None, as_json: bool) -> None:
     """Train, evaluate and explain a tagger on bundled real data, and write the model and a report."""
     from longtail.data.bundled import bundled_info, load_bundled
-    from longtail.pipeline import Tagger, evaluate_tagger, page_tree
+    from longtail.pipeline import Tagger, evaluate_tagger, page_splits, page_tree
     from longtail.report.html import evaluation_page
     from longtail.report.page import write_page
     from longtail.report.progress import as_callback, progress
@@ -55,7 +55,7 @@ def demo(name: str, output: Path, jobs: int | None, as_json: bool) -> None:
     facts["title"] = f"{name}: a first model"
     facts["command"] = f"longtail demo --data {name}"
     facts["timings"]["train_seconds"] = seconds
-    facts["tree"] = page_tree(tagger)
+    facts["tree"], facts["splits"] = page_tree(tagger), page_splits(tagger)
     write_page(page, evaluation_page(facts))
     explained = tagger.explain(EXAMPLE, k=5)
     if as_json:

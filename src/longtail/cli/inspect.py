@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from longtail.cli.options import json_option
+from longtail.cli.options import data_options, json_option, read_data
 from longtail.cli.output import console, file_size, print_json
 from longtail.errors import ModelError, ParameterError
 
@@ -17,23 +17,63 @@ from longtail.errors import ModelError, ParameterError
 @click.option("--tree", is_flag=True, help="Show the label tree: clusters with typical labels, sizes and words.")
 @click.option("--depth", type=int, default=None, help="With --tree: levels to show. [default: all]")
 @click.option("--clusters", type=int, default=None, help="With --tree: clusters below the root. [default: 12]")
-@click.option("--labels", type=int, default=None, help="With --tree: labels to name per cluster. [default: 4]")
+@click.option("--label", default=None, metavar="NAME", help="Show the places of this label in the tree.")
+@click.option("--data", default=None, metavar="DATA", help="With --label: data whose texts are shown at each place.")
+@click.option("--texts", type=int, default=None, help="With --data: texts to show for each place. [default: 3]")
+@click.option(
+    "--labels", type=int, default=None, help="Labels to name per cluster. [default: 4 with --tree, 6 with --label]"
+)
+@data_options
 @json_option
-def inspect(
-    model: Path, tree: bool, depth: int | None, clusters: int | None, labels: int | None, as_json: bool
-) -> None:
-    """Show what MODEL is, what it was trained on and how large its parts are; or its label tree."""
-    from longtail.report.terminal import show_inspection, show_tree
+def inspect(model: Path, tree: bool, label: str | None, data: str | None, as_json: bool, **options: Any) -> None:
+    """Show what MODEL is, what it was trained on and how large its parts are; or its label tree; or one label in it.
 
-    options = {"depth": depth, "clusters": clusters, "labels": labels}
-    given = {name: value for name, value in options.items() if value is not None}
-    if given and not tree:
-        raise ParameterError(f"--{next(iter(given))} can only be used with --tree.")
-    facts = _tree(model, given) if tree else inspection(model)
+    With --label: the clusters the label stands in, the labels beside it and the words that lead to each. --data (read
+    as in `train`) adds the texts that come there.
+    """
+    from longtail.report.terminal import show_inspection, show_label, show_tree
+
+    _refuse_beside(tree, label, data, options)
+    names = ("labels", "texts") if label is not None else ("depth", "clusters", "labels")
+    given = {name: options[name] for name in names if options[name] is not None}
+    if label is not None:
+        facts, show = _label(model, label, data, given, options), show_label
+    elif tree:
+        facts, show = _tree(model, given), show_tree
+    else:
+        facts, show = inspection(model), show_inspection
     if as_json:
         print_json(facts)
     else:
-        (show_tree if tree else show_inspection)(console(), facts)
+        show(console(), facts)
+
+
+def _refuse_beside(tree: bool, label: str | None, data: str | None, options: dict[str, Any]) -> None:
+    """Refuse options that say nothing without another one."""
+    if tree and label is not None:
+        raise ParameterError("give one of --tree and --label.")
+    for name, needed, there in (
+        ("depth", "--tree", tree),
+        ("clusters", "--tree", tree),
+        ("labels", "--tree or --label", tree or label is not None),
+        ("data", "--label", label is not None),
+        ("texts", "--data", data is not None),
+    ):
+        if (data if name == "data" else options[name]) is not None and not there:
+            raise ParameterError(f"--{name} can only be used with {needed}.")
+
+
+def _label(
+    model: Path, label: str, data: str | None, given: dict[str, Any], options: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the facts about one label; the model and the name are looked at before data is read."""
+    from longtail.pipeline import label_facts, load_tagger
+    from longtail.pipeline.label_places import label_number
+
+    tagger = load_tagger(model)
+    label_number(tagger, label)
+    rows = None if data is None else read_data(data, "train", options)
+    return label_facts(tagger, label, data=rows, **given)
 
 
 def _tree(model: Path, options: dict[str, Any]) -> dict[str, Any]:

@@ -13,11 +13,25 @@ if TYPE_CHECKING:
     from longtail.pipeline import Tagger
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _places(context: click.Context, option: click.Parameter, value: str | None) -> int | str | None:
+    """Return the number of places of a label, or "auto"."""
+    if value is None or value == "auto":
+        return value
+    if not value.isascii() or not value.isdigit() or int(value) < 1:
+        raise ParameterError(f"--overlap must be a whole number >= 1 or 'auto'; got {value!r}.")
+    return int(value)
+
+
 OPTIONS = (
     click.option("--method", default="tree", show_default=True, help="tree (label tree) or ova (one-vs-all)."),
     click.option("--fast", is_flag=True, help="Settings of the tree that train faster, for a little accuracy."),
     click.option("--trees", "n_trees", type=int, default=None, help="Trees in the ensemble. [default: 1]"),
-    click.option("--beam", type=int, default=None, help="Clusters of the tree kept at every level. [default: 10]"),
+    click.option("--beam", type=int, default=None, help="Clusters kept at every level. [default: 10; 7 with --overlap]"),
+    click.option(
+        "--overlap", callback=_places, help="Clusters a label may stand in, a number or auto. [default: 1]"
+    ),
     click.option("--C", "cost", type=float, default=None, help="Cost of errors against large weights. [default: 1]"),
     click.option("--loss", default=None, help="squared_hinge or logistic. [default: squared_hinge]"),
     click.option("--threshold", type=float, default=None, help="Drop smaller weights. [default: the method's]"),
@@ -58,7 +72,7 @@ def make_tagger(options: dict[str, Any]) -> Tagger:
 
 def _estimator(kind: type[Any], method: str, options: dict[str, Any]) -> Any:
     """Make the estimator from the options that were given; an option the method does not have is refused."""
-    names = ("n_trees", "beam", "loss", "threshold", "positive_weight")
+    names = ("n_trees", "beam", "overlap", "loss", "threshold", "positive_weight")
     given = {"C": options["cost"], **{name: options[name] for name in names}}
     given = {name: value for name, value in given.items() if value is not None}
     for name in given:

@@ -3,6 +3,7 @@
 from longtail.metrics.bands import BAND_NAMES, LabelBands, by_band, label_bands
 from longtail.metrics.calibration import calibration
 from longtail.metrics.comparison import compare
+from longtail.metrics.disentangle import disentanglement, share_apart, variation_of_information
 from longtail.metrics.facts import evaluate
 from longtail.metrics.filters import filter_topk
 from longtail.metrics.labels import coverage_at_k, macro_f1_at_k, macro_precision_at_k, macro_recall_at_k
@@ -19,6 +20,7 @@ __all__ = [
     "calibration",
     "compare",
     "coverage_at_k",
+    "disentanglement",
     "evaluate",
     "f1_at_k",
     "filter_topk",
@@ -35,4 +37,6 @@ __all__ = [
     "recall_at_k",
     "scorer",
     "scorers",
+    "share_apart",
+    "variation_of_information",
 ]

@@ -201,7 +201,9 @@ def _widths(shape: Shape, nodes: list[int], model: LabelTreeClassifier) -> list[
 
 def copies(model: LabelTreeClassifier) -> float:
     """Return how many places a label has, about."""
-    return {1: 1.0, "auto": 1.2}.get(model.overlap, 0.9 * float(model.overlap))
+    if isinstance(model.overlap, str):  # "auto"
+        return 1.2
+    return 1.0 if model.overlap == 1 else 0.9 * model.overlap
 
 
 def _reach(shape: Shape, model: LabelTreeClassifier) -> float:

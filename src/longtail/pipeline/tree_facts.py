@@ -11,6 +11,7 @@ import numpy as np
 from longtail.errors import ModelError
 from longtail.models import LabelTreeClassifier
 from longtail.models.chunked import Chunks
+from longtail.models.tree_places import child_weights
 from longtail.partition import LabelTree
 from longtail.pipeline.tagger import Tagger
 from longtail.validate import check_integer
@@ -57,9 +58,9 @@ def tree_facts(
     >>> sorted((found["typical"][0]["label"], found["labels"]) for found in facts["clusters"])
     [('fruit', 3), ('vehicle', 3)]
     """
-    model = _model(tagger)
+    model = tree_model(tagger)
     tree = check_integer("tree", tree, low=0, high=len(model.trees_) - 1)
-    look = _Look.at(tagger, model, tree)
+    look = Look.at(tagger, model, tree)
     n_levels = look.tree.n_levels if depth is None else min(check_integer("depth", depth, low=1), look.tree.n_levels)
     given = list(clusters) if isinstance(clusters, list | tuple) else [clusters]
     limits = [check_integer("clusters", n, low=1) for n in given]
@@ -118,7 +119,7 @@ def page_tree(tagger: Tagger) -> Facts | None:
     """
     if not isinstance(tagger.model_, LabelTreeClassifier):
         return None
-    look = _Look.at(tagger, tagger.model_, 0)
+    look = Look.at(tagger, tagger.model_, 0)
     tree = look.tree
     first = next((level for level in range(tree.n_levels) if tree.n_nodes(level) > 1), 0)  # one cluster says nothing
     clusters = [1] * first + [ON_A_PAGE, max(8, INSIDE_ON_A_PAGE // tree.n_nodes(first))]
@@ -136,7 +137,8 @@ def page_tree(tagger: Tagger) -> Facts | None:
     return facts
 
 
-def _model(tagger: Tagger) -> LabelTreeClassifier:
+def tree_model(tagger: Tagger) -> LabelTreeClassifier:
+    """Return the tagger's model if it is a label tree; any other is refused."""
     tagger._check_fitted()
     model = tagger.model_
     if not isinstance(model, LabelTreeClassifier):
@@ -145,7 +147,7 @@ def _model(tagger: Tagger) -> LabelTreeClassifier:
 
 
 @dataclass(frozen=True)
-class _Look:
+class Look:
     """A tree with what is needed to describe its nodes."""
 
     tree: LabelTree
@@ -187,13 +189,9 @@ class _Look:
 
     def strongest(self, level: int, node: int, n: int, words: Sequence[str]) -> list[Facts]:
         """Return the words with the largest weights above 0 in a node's own classifier, largest first."""
-        chunks, child = self.chunks, node + sum(self.tree.n_nodes(t) for t in range(level))
-        chunk = int(np.searchsorted(chunks.child_indptr, child, side="right") - 1)
-        start, stop = (int(chunks.entry_indptr[line]) for line in chunks.line_indptr[chunk : chunk + 2])
-        own = start + np.flatnonzero(chunks.children[start:stop] == child - int(chunks.child_indptr[chunk]))
-        weights = chunks.weights[own] * chunks.scales[child]
+        child = node + sum(self.tree.n_nodes(t) for t in range(level))
+        features, weights = child_weights(self.chunks, child)
         best = np.argsort(-weights, kind="stable")[:n]
         best = best[weights[best] > 0]
-        lines = np.searchsorted(chunks.entry_indptr, own[best], side="right") - 1
-        found = zip(chunks.features[lines], weights[best], strict=True)
+        found = zip(features[best], weights[best], strict=True)
         return [{"word": words[feature], "weight": float(weight)} for feature, weight in found]

@@ -58,7 +58,7 @@ def path_lines(console: Console, predicted: Facts, indent: str) -> list[str]:
     for number, (margin, typical) in enumerate(way):
         head = f"{indent}{'in' if number == 0 else '  '} {margin}  "
         room = min(console.width, WIDEST) - len(head)
-        out.append(head + _cut(clean(console, typical), room, clean(console, "…")))
+        out.append(head + fitted(clean(console, typical), room, clean(console, "…")))
     return out
 
 
@@ -74,12 +74,12 @@ def _family(
         after = bars + ("   " if ends else bar) if level else ""
         room = width - len(blank) - 2 - len(before)
         numbers = head.format(f"{percent(found.get('share'), 1)}%", count(found["labels"]))
-        for line in _wrapped([clean(console, name) for name in names(found)], room, clean(console, "…")):
+        for line in joined([clean(console, name) for name in names(found)], room, clean(console, "…")):
             yield numbers, before, line, "" if level else "bold"
             numbers, before = blank, after
         if level == 0 and words(found):
             told = clean(console, "words: " + ", ".join(words(found)))
-            yield blank, after, _cut(told, room, clean(console, "…")), "dim"
+            yield blank, after, fitted(told, room, clean(console, "…")), "dim"
         if below:
             yield from _family(console, below, found.get("rest"), after, level + 1, head, width)
         elif found.get("clusters"):
@@ -89,16 +89,17 @@ def _family(
         yield blank, bars + end if level else "", text, "dim"
 
 
-def _wrapped(parts: Sequence[str], room: int, dots: str) -> list[str]:
+def joined(parts: Sequence[str], room: int, dots: str) -> list[str]:
     """Return parts joined by commas, on lines no wider than the room."""
     lines = [""]
     for number, part in enumerate(parts):
         more = part + ("," if number < len(parts) - 1 else "")
         if lines[-1] and cell_len(lines[-1]) + 1 + cell_len(more) > room:
             lines.append("")
-        lines[-1] = _cut(f"{lines[-1]} {more}".strip(), room, dots)
+        lines[-1] = fitted(f"{lines[-1]} {more}".strip(), room, dots)
     return lines
 
 
-def _cut(text: str, room: int, dots: str) -> str:
+def fitted(text: str, room: int, dots: str) -> str:
+    """Return a text cut to the room, with dots where something is missing."""
     return text if cell_len(text) <= room else set_cell_size(text, max(room - len(dots), 0)).rstrip() + dots

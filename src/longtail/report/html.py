@@ -17,6 +17,7 @@ from longtail.report import differences, reading, sections, sentences, svg
 from longtail.report.examples import examples
 from longtail.report.formatting import flat_rows
 from longtail.report.page import Markup, definitions, element, figure, page, section, write_page
+from longtail.report.splits import splits
 from longtail.report.trees import tree
 
 __all__ = ["comparison_page", "evaluation_page", "write_page"]
@@ -29,7 +30,7 @@ def evaluation_page(facts: Facts) -> str:
     """Return the page about one model on one dataset.
 
     Keys, all optional: `title`, `model`, `data`, `evaluation` (from `metrics.evaluate`), `labels`, `confusions`,
-    `tree` (from `pipeline.page_tree`), `examples`, `timings` and `command`.
+    `tree` (from `pipeline.page_tree`), `splits` (from `pipeline.page_splits`), `examples`, `timings` and `command`.
     """
     title, evaluation = str(facts.get("title") or "Evaluation"), facts.get("evaluation") or {}
     parts = [
@@ -40,6 +41,7 @@ def evaluation_page(facts: Facts) -> str:
         sections.labels(facts),
         sections.confusions(facts),
         tree(facts),
+        splits(facts),
         examples(facts),
         _background(facts),
         _footer(facts),

@@ -58,6 +58,8 @@ td .low { display: inline-block; min-width: 6.4em }
 .key { flex: none; width: 6rem }
 .meaning { color: var(--soft); font-weight: 400 }
 .clusters .low { display: block }
+.clusters ol { margin: .2rem 0 .3rem; padding-left: 1.4rem; font-weight: 400 }
+.clusters ol li + li { margin-top: .25rem }
 details { font-weight: 400; font-size: .95em; margin-top: .2rem }
 summary { color: var(--accent); cursor: pointer; width: max-content }
 details ul { margin: .3rem 0 .4rem; padding-left: 1.1rem }

@@ -26,8 +26,17 @@ from longtail.report.inspection import (
     show_metrics,
     show_tail,
 )
+from longtail.report.places import show_label
 
-__all__ = ["show_comparison", "show_dataset", "show_evaluation", "show_explanation", "show_inspection", "show_tree"]
+__all__ = [
+    "show_comparison",
+    "show_dataset",
+    "show_evaluation",
+    "show_explanation",
+    "show_inspection",
+    "show_label",
+    "show_tree",
+]
 
 Facts = Mapping[str, Any]
 LABELS_SHOWN = 10  # the page shows all
