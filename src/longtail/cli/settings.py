@@ -28,7 +28,7 @@ OPTIONS = (
     click.option("--method", default="tree", show_default=True, help="tree (label tree) or ova (one-vs-all)."),
     click.option("--fast", is_flag=True, help="Settings of the tree that train faster, for a little accuracy."),
     click.option("--trees", "n_trees", type=int, default=None, help="Trees in the ensemble. [default: 1]"),
-    click.option("--beam", type=int, default=None, help="Clusters kept at every level. [default: 10; 7 with --overlap]"),
+    click.option("--beam", type=int, default=None, help="Clusters kept per level. [default: 10; 7 with --overlap]"),
     click.option(
         "--overlap", callback=_places, help="Clusters a label may stand in, a number or auto. [default: 1]"
     ),
