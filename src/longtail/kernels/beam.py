@@ -221,11 +221,13 @@ def _score_pairs(
     beam = nodes.shape[1]
     n_chunks = child_indptr.size - 1
     visits = np.zeros(n_chunks + 1, dtype=np.int64)
-    longest_row = 0
+    longest_row, met_features = 0, 0
     for pair in pairs:
         row = pair // beam
         visits[nodes[row, pair % beam] + 1] += 1
         longest_row = max(longest_row, indptr[row + 1] - indptr[row])
+        met_features += indptr[row + 1] - indptr[row]
+    row_length = met_features / max(pairs.size, 1)
     widest, longest = 0, 0
     for chunk in range(n_chunks):
         if visits[chunk + 1] >= dense_from:
@@ -252,7 +254,8 @@ def _score_pairs(
         child = child_indptr[chunk]
         n_children = child_indptr[chunk + 1] - child
         width = (n_children + LANES - 1) // LANES * LANES
-        few = last - first < dense_from
+        # noting the position of every line pays only for more lookups than there are lines
+        few = last - first < dense_from or (kept and (last - first) * row_length < 2 * (high - low))
         start = block_indptr[chunk] if kept else 0
         if not kept and not few:
             block[: (high - low) * width] = 0
