@@ -5,7 +5,15 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longtail.kernels.chunks import QUANTA, gather_rows, gather_rows_plain, pack_chunk, pack_chunk_plain
+from longtail.kernels.chunks import (
+    QUANTA,
+    gather_rows,
+    gather_rows_plain,
+    pack_chunk,
+    pack_chunk_plain,
+    rows_of_nodes,
+    rows_of_nodes_plain,
+)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 12))
@@ -46,3 +54,15 @@ def test_packed_weights_come_back_within_half_a_quantum():
     back = np.zeros((20, 16), np.float32)
     back[np.repeat(lines, counts), children] = weights * scales[children]
     assert np.abs(back - W[0, :-1]).max() <= np.abs(W).max() / QUANTA / 2 * 1.001
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 20), st.integers(0, 4), st.booleans())
+@settings(max_examples=50, deadline=None)
+def test_the_rows_of_nodes_agree_with_plain(seed, n_rows, beam, labelled):
+    rng = np.random.default_rng(seed)
+    sent = rng.integers(-1, 7, (n_rows, beam)).astype(np.int32)
+    more = sp.random_array((n_rows, 7), density=0.2, rng=rng).tocsr()
+    indptr = more.indptr.astype(np.int64) if labelled else np.zeros(1, np.int64)
+    indices = more.indices.astype(np.int32) if labelled else np.empty(0, np.int32)
+    got, want = (f(sent, indptr, indices, 7) for f in (rows_of_nodes, rows_of_nodes_plain))
+    assert np.array_equal(got[0], want[0]) and np.array_equal(got[1], want[1])

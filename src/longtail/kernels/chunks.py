@@ -116,3 +116,58 @@ def pack_chunk_plain(
     where, children = np.nonzero(kept)
     weights = np.rint(kept[where, children] / scales[children]).astype(np.int8)
     return lines, per_line[lines].astype(np.uint16), children.astype(np.uint16), weights, scales, flat[-1].copy()
+
+
+@njit(nogil=True, cache=True)
+def rows_of_nodes(
+    sent,             # IN  nodes each row is sent to, -1 where none      (n_rows, beam) int32; beam may be 0
+    indptr, indices,  # IN  further nodes of each row, CSR                (n_rows + 1,), ...; no row in it: none
+    n_nodes,          # IN
+):  # fmt: skip
+    """Return the rows of every node, ascending and each once: pointers (n_nodes + 1,) int64, and rows int32."""
+    n_rows = max(sent.shape[0], indptr.size - 1)
+    starts = np.zeros(n_nodes + 1, dtype=np.int64)
+    rows = np.empty(0, dtype=np.int32)
+    seen = np.empty(n_nodes, dtype=np.int32)
+    for turn in range(2):  # count, then fill
+        seen[:] = -1
+        fill = starts[:-1].copy()
+        for row in range(n_rows):
+            for place in range(sent.shape[1]):
+                node = sent[row, place]
+                if node >= 0 and seen[node] != row:
+                    seen[node] = row
+                    if turn == 0:
+                        starts[node + 1] += 1
+                    else:
+                        rows[fill[node]] = row
+                        fill[node] += 1
+            if indptr.size > 1:
+                for t in range(indptr[row], indptr[row + 1]):
+                    node = indices[t]
+                    if seen[node] != row:
+                        seen[node] = row
+                        if turn == 0:
+                            starts[node + 1] += 1
+                        else:
+                            rows[fill[node]] = row
+                            fill[node] += 1
+        if turn == 0:
+            for node in range(n_nodes):
+                starts[node + 1] += starts[node]
+            rows = np.empty(starts[-1], dtype=np.int32)
+    return starts, rows
+
+
+def rows_of_nodes_plain(
+    sent: np.ndarray, indptr: np.ndarray, indices: np.ndarray, n_nodes: int
+) -> tuple[np.ndarray, np.ndarray]:
+    found: list[set[int]] = [set() for _ in range(n_nodes)]
+    for row in range(sent.shape[0] if sent.shape[1] else 0):
+        for node in sent[row][sent[row] >= 0].tolist():
+            found[node].add(row)
+    for row in range(indptr.size - 1):
+        for node in indices[indptr[row] : indptr[row + 1]].tolist():
+            found[node].add(row)
+    starts = np.concatenate([[0], np.cumsum([len(rows) for rows in found])]).astype(np.int64)
+    return starts, np.array([row for rows in found for row in sorted(rows)], dtype=np.int32)

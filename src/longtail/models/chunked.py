@@ -149,7 +149,7 @@ class Chunks:
         Places that no child fills hold -1 and -inf. With `labels`, one per place in a leaf, each label is kept once.
         """
         n = X.shape[0]
-        out_nodes, out_scores = np.empty((n, plan.n_kept), np.int64), np.empty((n, plan.n_kept), np.float32)
+        out_nodes, out_scores = np.empty((n, plan.n_kept), np.int32), np.empty((n, plan.n_kept), np.float32)
         indptr = X.indptr.astype(np.int64, copy=False)
         size = max(1, min(BLOCK_ROWS, -(-n // n_jobs)))
         spread = self.spread

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Self
+
 import numpy as np
 import scipy.sparse as sp
 
+from longtail.kernels.chunks import rows_of_nodes
 from longtail.partition import LabelTree
 from longtail.validate import make_csr
 
@@ -51,7 +55,25 @@ def row_shares(M: sp.csr_array) -> sp.csr_array:
     return out
 
 
-def column(M: sp.csc_array, j: int) -> np.ndarray:
+NOWHERE = np.empty((0, 0), dtype=np.int32)
+
+
+@dataclass(frozen=True)
+class Members:
+    """The rows of every node, ascending: those of node j are indices[indptr[j]:indptr[j + 1]]."""
+
+    indptr: np.ndarray  # int64
+    indices: np.ndarray  # int32
+
+    @classmethod
+    def of(cls, sent: np.ndarray, labelled: sp.csr_array | None, n_nodes: int) -> Self:
+        """Return the rows that are sent to a node, (n_rows, beam) with -1 where none, or have a label below it."""
+        if labelled is None:
+            return cls(*rows_of_nodes(sent, np.zeros(1, np.int64), np.empty(0, np.int32), n_nodes))
+        return cls(*rows_of_nodes(sent, labelled.indptr.astype(np.int64, copy=False), labelled.indices, n_nodes))
+
+
+def column(M: sp.csc_array | Members, j: int) -> np.ndarray:
     return M.indices[M.indptr[j] : M.indptr[j + 1]]
 
 

@@ -14,6 +14,8 @@ from longtail.kernels.lanes import LANES
 from longtail.kernels.threads import run_tasks
 from longtail.models.chunked import Chunks, Link, Packed, Plan
 from longtail.models.tree_matrices import (
+    NOWHERE,
+    Members,
     binary,
     children_of,
     column,
@@ -83,7 +85,8 @@ class Task:
         ones = np.ones(self.rows.n, dtype=np.float32)
         nodes, scores = Chunks.join(levels, self.rows.n_features).search(self.rows.matrix, ones, plan, self.n_jobs)
         before = sum(len(found) for found in levels) - 1  # children are numbered after those of the levels above
-        return np.where(nodes >= 0, nodes - before, -1).astype(np.int32), scores
+        nodes[nodes >= 0] -= before
+        return nodes, scores
 
 
 def train_levels(
@@ -109,25 +112,23 @@ def train_levels(
         places = places_matrix(tree) if last else tree.membership(level)
         truth = binary(task.Y @ places if assigned is None or last else assigned @ nodes_of_places(tree, level))
         if level >= len(levels):
-            matched = above
-            sent: sp.csr_array | None = None
+            n_nodes = children_of(tree, level).size - 1
+            sent = NOWHERE
             if level > 0 and (task.negatives != "tfn" or (last and assigned is not None)):
-                n_nodes = children_of(tree, level).size - 1
-                sent = matches(task.search(levels, links)[0], n_nodes)
+                sent, _ = task.search(levels, links)
                 if last and assigned is not None:
-                    truth = where_sent(truth, assigned, sent, tree)
+                    truth = where_sent(truth, assigned, matches(sent, n_nodes), tree)
                     above = binary(truth @ nodes_of_places(tree, level - 1))
-                matched = binary(sent + above) if task.negatives != "tfn" else above
-                above = None
+            near = NOWHERE if task.negatives == "tfn" else sent
+            members = None if above is None else Members.of(near, above, n_nodes)
+            only = Members.of(sent, None, n_nodes) if task.negatives == "man" and level > 0 else None
+            above, sent, near = None, NOWHERE, NOWHERE  # large, and of no more use
             weights: sp.csc_array | None = None
             if task.relevance is not None:
                 weights = sp.csc_array(row_shares(sp.csr_array(task.relevance @ places).multiply(truth)))
-            by_chunk = None if matched is None else sp.csc_array(matched)
-            only = sp.csc_array(sent) if task.negatives == "man" and sent is not None else None
-            matched = sent = None  # large, and of no more use
             levels.append(
                 _train_level(
-                    task.rows, sp.csc_array(truth), weights, children_of(tree, level), by_chunk, only, task.solver,
+                    task.rows, sp.csc_array(truth), weights, children_of(tree, level), members, only, task.solver,
                     level, task.n_jobs, done,
                 )
             )  # fmt: skip
@@ -140,8 +141,8 @@ def _train_level(
     truth: sp.csc_array,
     weights: sp.csc_array | None,
     children: np.ndarray,
-    of_chunk: sp.csc_array | None,
-    sent: sp.csc_array | None,
+    of_chunk: Members | None,
+    sent: Members | None,
     solver: Solver,
     level: int,
     n_jobs: int,
