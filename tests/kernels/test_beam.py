@@ -93,7 +93,8 @@ def test_every_way_of_searching_agrees_with_a_plain_loop(seed, widths, beam):
         assert set(nodes[:n]) == set(want_nodes) or len(set(np.round(want_scores, 3))) < n
 
 
-def test_search_without_an_index_is_the_same(monkeypatch):
+@pytest.mark.parametrize("room", [0, 80])  # nothing but the stored form; an index of 72 bytes, and no blocks
+def test_search_without_an_index_or_blocks_is_the_same(monkeypatch, room):
     rng = np.random.default_rng(0)
     chunks = random_chunks(rng, [5, 6])
     plan = Plan.of([2, 3], [Link(3, 0.0, 1.0), Link(3, 0.0, 0.3)])
@@ -101,9 +102,9 @@ def test_search_without_an_index_is_the_same(monkeypatch):
     with_index = one_row(chunks, ids, values, plan)
     X = sp.random_array((30, 25), density=0.3, rng=rng, dtype=np.float32).tocsr()
     many = chunks.search(X, np.ones(30, np.float32), plan, 1)
-    monkeypatch.setattr(chunked, "LARGEST_SPREAD", 0)
+    monkeypatch.setattr(chunked, "LARGEST_SPREAD", room)
     other = random_chunks(np.random.default_rng(0), [5, 6])
-    assert other.spread[0].size == other.spread[3].size == 0
+    assert (other.spread[0].size > 0) == (room > 0) and other.spread[3].size == 0
     without = one_row(other, ids, values, plan)
     assert np.array_equal(with_index[0], without[0]) and np.array_equal(with_index[1], without[1])
     for dense_from in (1, 10**9):

@@ -71,6 +71,16 @@ def sums_sparse(
 
 
 @njit(nogil=True, cache=True)
+def sums_of_lines(lines, values, n, low, entry_indptr, children, weights, n_children, out):
+    """Sum the weights of the lines of a chunk that a row meets, as found by `find_lines`."""
+    out[:n_children] = 0
+    for t in range(n):
+        x = values[t]
+        for e in range(entry_indptr[low + lines[t]], entry_indptr[low + lines[t] + 1]):
+            out[children[e]] += x * np.float32(weights[e])
+
+
+@njit(nogil=True, cache=True)
 def _to_scores(line, scales, bias, first, n_children, power, slope, above):
     """Turn the sums of a chunk's children into scores; written so that it compiles to vector instructions."""
     if power == 3 and slope == 0:
@@ -267,7 +277,7 @@ def _score_pairs(
                 position[features[at]] = at - low
         for pair in order[first:last]:
             row = pair // beam
-            if few and not kept:
+            if few and bits.size == 0:
                 sums_sparse(
                     indices, data, indptr[row], indptr[row + 1], scale[row], features, low, high,
                     entry_indptr, children, weights, n_children, line,
@@ -277,7 +287,12 @@ def _score_pairs(
                     indices, data, indptr[row], indptr[row + 1], scale[row], bits[chunk], before[chunk],
                     met_lines, met_values,
                 )  # fmt: skip
-                wide_sums(block, start, met_lines, met_values, met, width, line)
+                if kept:
+                    wide_sums(block, start, met_lines, met_values, met, width, line)
+                else:
+                    sums_of_lines(
+                        met_lines, met_values, met, low, entry_indptr, children, weights, n_children, line
+                    )
             else:
                 met = 0
                 for t in range(indptr[row], indptr[row + 1]):
@@ -348,11 +363,17 @@ def search_one(
             above = aboves[level] * scores[place]
             if powers[level] != 0 and slopes[level] == 0 and above < best[width - 1]:
                 break  # margins only lower a score, and the nodes that follow start no higher
-            if blocks.size:
+            if bits.size:
                 met = find_lines(
                     ids, values, 0, ids.size, np.float32(1.0), bits[node], before[node], met_lines, met_values
                 )
-                wide_sums(blocks, block_indptr[node], met_lines, met_values, met, padded, line)
+                if blocks.size:
+                    wide_sums(blocks, block_indptr[node], met_lines, met_values, met, padded, line)
+                else:
+                    low = line_indptr[node]
+                    sums_of_lines(
+                        met_lines, met_values, met, low, entry_indptr, children, weights, n_children, line
+                    )
             else:
                 sums_sparse(
                     ids, values, 0, ids.size, np.float32(1.0), features, line_indptr[node], line_indptr[node + 1],

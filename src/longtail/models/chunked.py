@@ -129,15 +129,18 @@ class Chunks:
     def spread(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """What makes the search fast once it is there: an index of the lines, and the weights as dense int8 blocks.
 
-        Empty where both would take more than half a gigabyte: the search then works on the stored form.
+        The blocks are left out where both would take more than half a gigabyte, and the index where it alone would: the
+        search then works on the stored form.
         """
         n_words = (self.n_features + 63) // 64
         widths = -(-np.diff(self.child_indptr) // LANES) * LANES
         block_indptr = np.concatenate([[0], np.cumsum(np.diff(self.line_indptr) * widths)]).astype(np.int64)
-        if self.n_chunks * n_words * 12 + int(block_indptr[-1]) > LARGEST_SPREAD:
-            nothing = np.zeros(1, dtype=np.int64)
+        nothing, index_bytes = np.zeros(1, dtype=np.int64), self.n_chunks * n_words * 12
+        if index_bytes > LARGEST_SPREAD:
             return *index_lines(nothing, self.features, 0), nothing, np.empty(0, dtype=np.int8)
         index = index_lines(self.line_indptr, self.features, n_words)
+        if index_bytes + int(block_indptr[-1]) > LARGEST_SPREAD:
+            return *index, nothing, np.empty(0, dtype=np.int8)
         lines = (self.line_indptr, self.child_indptr, self.entry_indptr, self.children, self.weights)
         return *index, block_indptr, spread_chunks(*lines, block_indptr)
 
