@@ -47,6 +47,7 @@ from peers.worker import K
 Facts = dict[str, Any]
 FORMAT = 1  # of the file of results
 OUR_PACKAGES = ("longtail", "numpy", "scipy", "scikit-learn", "numba")
+ONCE_ABOVE = 900.0  # seconds
 PEER_PACKAGES = ("libpecos", "omikuji", "napkinxc", "numpy", "scipy", "scikit-learn")
 
 
@@ -58,7 +59,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2], help="repeat i uses seed i, in turn")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--once-above", type=float, default=900, metavar="SECONDS",
+    parser.add_argument("--once-above", type=float, default=ONCE_ABOVE, metavar="SECONDS",
                         help="a method whose training took longer than this is not repeated")  # fmt: skip
     parser.add_argument("--timeout", type=float, default=1800, metavar="SECONDS", help="per measurement")
     parser.add_argument("--threads", type=int, default=2)
@@ -205,6 +206,7 @@ def command(args: argparse.Namespace) -> str:
     words += [f"--only {' '.join(args.only)}"] if args.only != list(DATA_SETS) else []
     words += [f"--methods {' '.join(args.methods)}"] if args.methods != list(METHODS) else []
     words.append(f"--seeds {' '.join(map(str, args.seeds))} --repeats {args.repeats} --threads {args.threads}")
+    words += [f"--once-above {args.once_above:g}"] if args.once_above != ONCE_ABOVE else []
     words += ["--resume"] if args.resume else []
     words += [f"--redo {' '.join(args.redo)}"] if args.redo else []
     return " ".join(words)
