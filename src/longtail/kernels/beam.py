@@ -15,6 +15,7 @@ from numba import njit
 from longtail.kernels.lanes import LANES, popcount, wide_sums
 from longtail.kernels.score import SHORTEST
 
+INDEXED_FROM = 8  # times as many rows must visit a chunk before it is spread out if it has an index
 FIRST_PLACES = 3  # nodes of every row that are scored before the others are judged
 
 
@@ -264,8 +265,10 @@ def _score_pairs(
         child = child_indptr[chunk]
         n_children = child_indptr[chunk + 1] - child
         width = (n_children + LANES - 1) // LANES * LANES
-        # noting the position of every line pays only for more lookups than there are lines
+        # noting the position of every line pays only for more lookups than there are lines, and spreading out a chunk
+        # of which there is an index only for many rows
         few = last - first < dense_from or (kept and (last - first) * row_length < 2 * (high - low))
+        few = few or (not kept and bits.size > 0 and last - first < INDEXED_FROM * dense_from)
         start = block_indptr[chunk] if kept else 0
         if not kept and not few:
             block[: (high - low) * width] = 0
