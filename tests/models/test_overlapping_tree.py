@@ -108,7 +108,7 @@ def test_saved_and_loaded_edited_and_restricted(fused, tmp_path):
 
 def test_bad_parameters(fused):
     for params, words in (
-        ({"overlap": "two"}, "overlap must be a whole number >= 1 or 'auto'; got 'two'"),
+        ({"overlap": "two"}, "overlap must be a whole number from 1 to 1048576 or 'auto'; got 'two'"),
         ({"overlap": 0}, "overlap"),
         ({"merge": "sum"}, "merge"),
         ({"rounds": -1}, "rounds"),
@@ -123,3 +123,15 @@ def test_a_given_tree_may_overlap(fused):
     places[:, 0] = 1
     model = LabelTreeClassifier(random_state=0).fit(*fused[:2], tree=tree.with_places(places))
     assert model.trees_[0].n_places == 150 and p_at(model, fused, 1) > 0.5
+
+
+def test_rows_can_be_learned_where_a_leaf_has_become_empty(fused):
+    tree = LabelTree.from_clusters([0] * 5 + [1] * 75)
+    model = LabelTreeClassifier(random_state=0).fit(*fused[:2], tree=tree).remove_labels(range(5))
+    again = model.partial_fit(fused[0][:500], fused[1][:500][:, 5:])
+    assert again.n_labels_ == 75 and again.predict_topk(fused[2], k=3).ids.max() < 75
+
+
+def test_labels_to_remove_are_whole_numbers(fused):
+    with pytest.raises(ParameterError, match="whole numbers"):
+        fitted(fused).remove_labels([1.5])

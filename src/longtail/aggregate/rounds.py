@@ -21,6 +21,8 @@ def check_model(model: Any, rounds: int) -> Any:
     """Refuse rounds without a model, and what cannot be trained and asked."""
     if model is None:
         raise ParameterError(f"rounds={rounds} needs a model with fit and predict_topk; got model=None.")
+    if isinstance(model, type):
+        raise ParameterError(f"model must be an estimator, not its class; got {model.__name__}.")
     missing = [name for name in ("fit", "predict_topk") if not callable(getattr(model, name, None))]
     if missing:
         raise ParameterError(f"model must have fit and predict_topk; got {type(model).__name__} without {missing[0]}.")

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from longtail.errors import DataError
+
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
@@ -33,6 +35,19 @@ class Certificate:
         if self.threshold:
             out["threshold"] = True
         return out
+
+    def as_arrays(self) -> Certificate:
+        """Return the same with arrays of the kinds they must be; what cannot be one is refused."""
+        kinds = {"x": np.float64, "labels": np.int64, "weights": np.float64}
+        found: dict[str, np.ndarray | None] = {}
+        for name, kind in kinds.items():
+            value = getattr(self, name)
+            array = None if value is None else np.asarray(value)
+            wanted = "iu" if name == "labels" else "iuf"
+            if array is not None and (array.ndim != 1 or (array.size and array.dtype.kind not in wanted)):
+                raise DataError(f"the certificate's {name} must be a list of numbers; got {value!r}.")
+            found[name] = None if array is None else array.astype(kind)
+        return Certificate(**found, threshold=bool(self.threshold))
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any]) -> Certificate:

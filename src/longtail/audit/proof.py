@@ -53,6 +53,9 @@ def check_certificate(
     >>> check_certificate(W, [0, 1, 2], nothing_off).reachable
     False
     """
+    if not isinstance(certificate, Certificate):
+        raise DataError(f"certificate must be a Certificate; got {type(certificate).__name__}.")
+    certificate = certificate.as_arrays()
     problem = Problem.make(W, bias, box, threshold=certificate.threshold)
     ids = np.unique(np.asarray(labels, dtype=np.int64))
     if ids.size and not 0 <= ids[0] <= ids[-1] < problem.n_labels:

@@ -66,6 +66,8 @@ def listed_sets(sets: Any, n_labels: int) -> LabelSets:
         raise DataError(f"sets must be lists of label numbers; got {type(sets).__name__}.")
     pointers, ids = [0], []
     for number, entry in enumerate(sets):
+        if not isinstance(entry, Iterable) or isinstance(entry, str):
+            raise DataError(f"sets must be lists of label numbers; got {entry!r} in place of set {number}.")
         labels = np.unique(np.asarray(entry if isinstance(entry, np.ndarray) else list(entry)))
         whole = labels.dtype.kind in "iu" or labels.size == 0
         if not whole or (labels.size and not 0 <= labels[0] <= labels[-1] < n_labels):

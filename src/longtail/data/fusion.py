@@ -43,7 +43,7 @@ def entangle_labels(
     ([0, 1, 2, 2, 1, 0], [2, 2, 2])
     """
     Y = as_labels(Y, "Y")
-    k = check_integer("k", k, low=1)
+    k = check_integer("k", k, low=1, high=2**31 - 1)
     mode = check_choice("mode", mode, MODES)
     rng = np.random.default_rng(resolve_seed(random_state))
     n_labels = Y.shape[1]
@@ -102,6 +102,8 @@ def component_map(new: Any) -> np.ndarray:
     out = np.asarray(new)
     if out.ndim != 1 or (out.size and (out.dtype.kind not in "iu" or int(out.min()) < 0)):
         raise DataError(f"new must be one whole number >= 0 per label; got shape {out.shape}, dtype {out.dtype}.")
+    if out.size and int(out.max()) >= 2**31 - 1:
+        raise DataError(f"new must be whole numbers below 2**31 - 1; got {int(out.max())}.")
     return out.astype(np.int32)
 
 

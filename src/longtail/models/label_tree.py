@@ -41,7 +41,7 @@ from longtail.models.tree_settings import (
     errors_weight,
 )
 from longtail.models.tree_training import Rows, Solver, Task, train_levels
-from longtail.partition import LabelTree, build_tree, disentangle
+from longtail.partition import LabelTree, build_tree, check_overlap, disentangle
 from longtail.storage import Part
 from longtail.validate import (
     as_labels,
@@ -173,9 +173,7 @@ class LabelTreeClassifier(XMCEstimator):
         beam = self.beam_width
         n_trees = check_integer("n_trees", self.n_trees, low=1)
         cost_sensitive = check_flag("cost_sensitive", self.cost_sensitive)
-        if isinstance(self.overlap, str) and self.overlap != "auto":
-            raise ParameterError(f"overlap must be a whole number >= 1 or 'auto'; got {self.overlap!r}.")
-        overlap = self.overlap if self.overlap == "auto" else check_integer("overlap", self.overlap, low=1)
+        overlap = check_overlap(self.overlap)
         rounds = check_integer("rounds", self.rounds, low=0)
         check_choice("merge", self.merge, MERGES)
         check_flag("split_positives", self.split_positives)
@@ -269,7 +267,10 @@ class LabelTreeClassifier(XMCEstimator):
     def remove_labels(self, labels: Any) -> Self:
         """Remove labels by number; the rest keep their order and are numbered anew. Returns self."""
         self._check_fitted()
-        gone = np.unique(np.asarray(labels, dtype=np.int64))
+        given = np.asarray(labels)
+        if given.size and given.dtype.kind not in "iu":
+            raise ParameterError(f"labels must be whole numbers from 0 to {self.n_labels_ - 1}; got {labels!r}.")
+        gone = np.unique(given.astype(np.int64))
         if gone.size and (gone[0] < 0 or gone[-1] >= self.n_labels_):
             worst = gone[0] if gone[0] < 0 else gone[-1]
             raise ParameterError(f"labels must be numbers from 0 to {self.n_labels_ - 1}; got {worst}.")
@@ -288,7 +289,7 @@ class LabelTreeClassifier(XMCEstimator):
         solver = self._solver(self.C_)
         X, Y = as_sparse(self._check_rows(X)), as_labels(Y, "Y")
         check_same_rows(X, Y)
-        check_width(Y, n_labels, "Y")
+        check_width(Y, n_labels, "Y", "labels")
         if Y.nnz == 0:
             raise DataError("Y must hold at least one label; every row is empty.")
         binary = make_csr(Y.indptr, Y.indices, np.ones_like(Y.data), Y.shape[1])

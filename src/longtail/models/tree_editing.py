@@ -115,7 +115,7 @@ def _learn_chunk(
     moved[np.searchsorted(every, features)] = W
     here = np.searchsorted(every, local.features)
     bias = bias.copy()
-    seen = np.array([column(truth, label).size > 0 for label in labels])
+    seen = np.array([column(truth, label).size > 0 for label in labels], dtype=bool)
     bias[seen & np.isneginf(bias)] = -1.0  # its first rows: start from "no"
     for first in range(0, len(labels), LANES):
         lanes = np.arange(first, min(first + LANES, len(labels)))

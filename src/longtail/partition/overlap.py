@@ -35,6 +35,7 @@ MOST_PLACES_AUTO = 6  # places of one label, at most, with "auto"
 LEAST_AUTO = 2  # rows that a further place must recall with "auto"...
 SHARE_AUTO = 0.02  # ... and this share of the label's rows
 LABELS_AT_ONCE = 1024
+MOST = 2**20  # places of a label, and rows for a further one
 ROWS_AT_ONCE = 65_536
 
 
@@ -70,18 +71,15 @@ def disentangle(
     M, Y = as_sparse(matcher, "matcher"), as_labels(Y, "Y")
     check_same_rows(M, Y, "matcher", "Y")
     n_jobs = resolve_jobs(n_jobs)
-    least = check_integer("least", least, low=1)
+    overlap, least = check_overlap(overlap), check_integer("least", least, low=1, high=MOST)
     first = _start(start, Y.shape[1], M.shape[1])
     if room is not None:
         room = check_real("room", room, low=1)
     if overlap == "auto":
         ids, gains = _coverage(M, Y, first, max(least, LEAST_AUTO), SHARE_AUTO, MOST_PLACES_AUTO, n_jobs)
         kept = ids >= 0
-    elif isinstance(overlap, str):
-        raise ParameterError(f"overlap must be a number of places or 'auto'; got {overlap!r}.")
     else:
-        overlap = check_integer("overlap", overlap, low=1)
-        return _largest(M, Y, first, overlap, least, room)
+        return _largest(M, Y, first, int(overlap), least, room)
     if room is not None:
         cap = room * kept.sum() / M.shape[1]
         held = np.diff(first.indptr)[:, None] if first is not None else 0
@@ -91,13 +89,24 @@ def disentangle(
     return _places(labels, ids[labels, at], Y.shape[1], M.shape[1], first)
 
 
+def check_overlap(overlap: Any) -> int | str:
+    """Return `overlap` if it is a number of places or "auto"."""
+    if isinstance(overlap, str) and overlap == "auto":
+        return overlap
+    whole = isinstance(overlap, int | np.integer) and not isinstance(overlap, bool)
+    if not whole or not 1 <= overlap <= MOST:
+        raise ParameterError(f"overlap must be a whole number from 1 to {MOST} or 'auto'; got {overlap!r}.")
+    return int(overlap)
+
+
 def recalled(matcher: Any, Y: Any, places: Any) -> int:
     """Return how many labels of rows stand in a cluster that the matcher finds for the row: Tr(Yᵀ Binary(M Cᵀ)).
 
     >>> recalled([[1, 0], [0, 1]], [[1], [1]], [[1, 0]])
     1
     """
-    M, Y, C = as_sparse(matcher, "matcher"), as_labels(Y, "Y"), as_sparse(places, "places")
+    C = places.places() if isinstance(places, LabelTree) else as_sparse(places, "places")
+    M, Y = as_sparse(matcher, "matcher"), as_labels(Y, "Y")
     check_same_rows(M, Y, "matcher", "Y")
     wanted = (Y.shape[1], M.shape[1])
     if C.shape != wanted:

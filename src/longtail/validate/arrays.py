@@ -112,11 +112,11 @@ def check_same_rows(X: Any, Y: Any, x_name: str = "X", y_name: str = "Y") -> Non
         raise DataError(f"{x_name} must have at least one row; got 0.")
 
 
-def check_width(X: Any, n_features: int, name: str = "X") -> None:
+def check_width(X: Any, n_features: int, name: str = "X", columns: str = "features") -> None:
     """Refuse rows of another width than the model was trained on."""
     if X.shape[1] != n_features:
         raise DataError(
-            f"{name} must have {n_features} features, as at training; got {X.shape[1]}."
+            f"{name} must have {n_features} {columns}, as at training; got {X.shape[1]}."
         )
 
 

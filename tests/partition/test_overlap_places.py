@@ -93,7 +93,7 @@ def test_bad_input():
     M, Y, _ = drawn(1)
     with pytest.raises(DataError, match="matcher"):
         disentangle(M[:-1], Y)
-    with pytest.raises(ParameterError, match="overlap must be a number of places or 'auto'; got 'many'"):
+    with pytest.raises(ParameterError, match="overlap must be a whole number from 1 to 1048576 or 'auto'; got 'many'"):
         disentangle(M, Y, "many")
     with pytest.raises(ParameterError, match="overlap"):
         disentangle(M, Y, 0)
