@@ -34,7 +34,7 @@ def main() -> None:
         env = {**os.environ, "NUMBA_CACHE_DIR": str(work / "cache")}
         data = work / "one.jsonl"
         data.write_text(json.dumps(TEXT) + "\n")
-        run(["train", "debtags", "-o", str(work / "model")], os.environ)
+        run(["train", "bundled:debtags", "-o", str(work / "model")], os.environ)
         predict = ["predict", str(work / "model"), str(data)]
         first_seconds, first = run(predict, env)
         again_seconds, again = run(predict, env)

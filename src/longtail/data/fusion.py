@@ -43,7 +43,7 @@ def entangle_labels(
     ([0, 1, 2, 2, 1, 0], [2, 2, 2])
     """
     Y = as_labels(Y, "Y")
-    k = check_integer("k", k, low=1, high=2**31 - 1)
+    k = min(check_integer("k", k, low=1), 2**31 - 1)
     mode = check_choice("mode", mode, MODES)
     rng = np.random.default_rng(resolve_seed(random_state))
     n_labels = Y.shape[1]
