@@ -31,11 +31,10 @@ import numpy as np
 import scipy.sparse as sp
 
 import longtail as lt
-from longtail.data import TopK, entangle_labels, fused_labels
+from longtail.data import entangle_labels, fused_labels
 from longtail.features import pifa
 from longtail.metrics import disentanglement, precision_at_k, share_apart
-from longtail.models.base import row_scale
-from longtail.models.chunked import Plan
+from longtail.models.tree_places import matched_leaves
 from longtail.partition import LabelTree, build_tree, recalled
 from peers.prepare import prepare, read_labels
 
@@ -189,7 +188,7 @@ def judged(model: Any, X: Any, Y: Any, Xt: Any, Yt: Any, tree: LabelTree | None 
     found |= {"train_cpu_s": trained - started, "predict_cpu_us": 1e6 * (time.process_time() - trained) / Xt.shape[0]}
     if hasattr(model, "trees_"):
         found |= {"leaves": model.trees_[0].n_leaves, "places_per_label": model.trees_[0].n_places / Y.shape[1]}
-        M = leaves_found(model, X)
+        M = matched_leaves(model, X)
         matched = sp.csr_array(
             (np.ones(int((M.ids >= 0).sum()), np.float32), (np.nonzero(M.ids >= 0)[0], M.ids[M.ids >= 0])),
             shape=(X.shape[0], model.trees_[0].n_leaves),
@@ -198,18 +197,9 @@ def judged(model: Any, X: Any, Y: Any, Xt: Any, Yt: Any, tree: LabelTree | None 
     return found
 
 
-def leaves_found(model: lt.LabelTreeClassifier, X: sp.csr_array) -> TopK:
-    """Return the leaves that the search finds for every row, with their scores."""
-    tree, chunks = model.trees_[0], model.chunks_[0]
-    plan = Plan.of([model.beam_width] * tree.n_levels, model._links(tree)[:-1])
-    nodes, scores = chunks.search(X, row_scale(X, True), plan, os.cpu_count() or 1)
-    before = int(chunks.levels[tree.n_levels]) - 1
-    return TopK(np.where(nodes >= 0, nodes - before, -1).astype(np.int32), scores)
-
-
 def taken_apart(model: lt.LabelTreeClassifier, X: sp.csr_array, Y: sp.csr_array, new: np.ndarray) -> Facts:
     """Return whether the components of joined labels come to different leaves, against chance."""
-    places, matched = model.trees_[0].places(), leaves_found(model, X)
+    places, matched = model.trees_[0].places(), matched_leaves(model, X)
     return {**share_apart(Y, new, places, matched), "information": disentanglement(Y, new, places, matched)}
 
 

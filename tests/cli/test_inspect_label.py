@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import longtail as lt
-from longtail.cli import main
 from longtail.data import Dataset
 from longtail.data.formats import write
 from longtail.models import LabelTreeClassifier
@@ -41,19 +40,6 @@ def files(tmp_path_factory, data):
         tagger.save(folder / name)
     lt.Tagger("ova", calibrate=0, random_state=0).fit_dataset(data).save(folder / "flat")
     return folder
-
-
-@pytest.fixture
-def run(capfd):
-    def call(*args, code=0):
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as end:
-            main([str(a) for a in args])
-        out, err = capfd.readouterr()
-        assert end.value.code == code, (out, err)
-        return out if code == 0 else err
-
-    return call
 
 
 def test_the_places_are_printed_plain_and_within_80_columns(files, run):

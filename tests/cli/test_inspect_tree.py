@@ -5,7 +5,6 @@ import json
 import pytest
 
 import longtail as lt
-from longtail.cli import main
 from longtail.data.formats import write
 from longtail.data.generate import make_topics
 from longtail.models import LabelTreeClassifier
@@ -22,19 +21,6 @@ def files(tmp_path_factory):
     lt.Tagger("ova", calibrate=0, random_state=0).fit_dataset(data).save(folder / "flat")
     (folder / "text.txt").write_text(data.texts[0])
     return folder
-
-
-@pytest.fixture
-def run(capfd):
-    def call(*args, code=0):
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as end:
-            main([str(a) for a in args])
-        out, err = capfd.readouterr()
-        assert end.value.code == code, (out, err)
-        return out if code == 0 else err
-
-    return call
 
 
 def test_the_tree_is_printed_plain_and_within_80_columns(files, run):

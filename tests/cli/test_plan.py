@@ -16,19 +16,6 @@ def rows(tmp_path_factory):
     return file
 
 
-@pytest.fixture
-def run(capfd):
-    def call(*args, code=0):
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as end:
-            main([str(a) for a in args])
-        out, err = capfd.readouterr()
-        assert end.value.code == code, (out, err)
-        return out if code == 0 else err
-
-    return call
-
-
 def too_little(monkeypatch):
     monkeypatch.setattr("longtail.pipeline.planning.available_memory", lambda: 1)
     monkeypatch.setattr("longtail.pipeline.planning.used_memory", lambda: 10_000_000)

@@ -44,19 +44,6 @@ def files(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def run(capfd):
-    def call(*args, code=0):
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as end:
-            main([str(a) for a in args])
-        out, err = capfd.readouterr()
-        assert end.value.code == code, (out, err)
-        return out if code == 0 else err
-
-    return call
-
-
 def shell(command, folder):
     command = command.replace("longtail", f'"{sys.executable}" -m longtail')
     return subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True)

@@ -1,0 +1,20 @@
+"""What all tests of the command line share."""
+
+import pytest
+
+from longtail.cli import main
+
+
+@pytest.fixture
+def run(capfd):
+    """Return a function that runs a command in this process, checks its exit code and returns what it printed."""
+
+    def call(*args, code=0):
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as end:
+            main([str(a) for a in args])
+        out, err = capfd.readouterr()
+        assert end.value.code == code, (out, err)
+        return out if code == 0 else err
+
+    return call
