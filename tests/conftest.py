@@ -1,4 +1,4 @@
-"""Settings and fixtures for all tests: property tests draw the same examples every time, and a slow machine is no failure."""
+"""What all tests share: property tests draw the same examples every time, and a slow machine is no failure."""
 
 import pytest
 from hypothesis import settings
