@@ -4,6 +4,7 @@ import ast
 import contextlib
 import doctest
 import functools
+import importlib.util
 import io
 import json
 import re
@@ -40,9 +41,14 @@ class Block(NamedTuple):
 def blocks(page: Path) -> list[Block]:
     text = page.read_text("utf-8")
     return [
-        Block(found[1], "no-run" not in found[2], found[3], text.count("\n", 0, found.start(3)) + 1)
+        Block(found[1], runs(found[2]), found[3], text.count("\n", 0, found.start(3)) + 1)
         for found in FENCE.finditer(text)
     ]
+
+
+def runs(words: str) -> bool:
+    """Say whether a block runs here, by the words after its language: `no-run`, or `torch` where that is missing."""
+    return "no-run" not in words and ("torch" not in words or importlib.util.find_spec("torch") is not None)
 
 
 def prose(page: Path) -> str:

@@ -1,5 +1,7 @@
 """What all tests share: property tests draw the same examples every time, and a slow machine is no failure."""
 
+import importlib.util
+
 import pytest
 from hypothesis import settings
 
@@ -7,6 +9,9 @@ from longtail.cli import main
 
 settings.register_profile("longtail", deadline=None, derandomize=True)
 settings.load_profile("longtail")
+
+# the modules of `nn` are torch modules: without torch their examples cannot even be imported
+collect_ignore_glob = [] if importlib.util.find_spec("torch") else ["src/longtail/nn/*.py"]
 
 
 @pytest.fixture
