@@ -6,7 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longtail.kernels.merge import merge_lists, merge_lists_plain
-from longtail.kernels.overlap import choose_places, choose_places_plain, fill_places, fill_places_plain
+from longtail.kernels.overlap import (
+    best_places,
+    best_places_plain,
+    choose_places,
+    choose_places_plain,
+    fill_places,
+    fill_places_plain,
+)
 
 
 def zero_one(rng, shape, share):
@@ -45,6 +52,31 @@ def test_places_are_filled_alike(seed, n):
         kernel(labels, clusters, counts, held, *limits, np.zeros(9, np.int64), np.zeros(5, np.int64)).tolist()
         for kernel in (fill_places, fill_places_plain)
     ]
+    assert found[0] == found[1]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 20), st.integers(1, 8), st.integers(1, 6), st.integers(1, 4))
+def test_places_of_rows_are_chosen_alike(seed, n_rows, n_labels, n_leaves, width):
+    rng = np.random.default_rng(seed)
+    Y = zero_one(rng, (n_rows, n_labels), 0.4)
+    stands = rng.random((n_leaves, n_labels)) < 0.3
+    stands[rng.integers(0, n_leaves, n_labels), np.arange(n_labels)] = True  # every label has a place
+    leaf_of, labels = (a.astype(np.int32) for a in np.nonzero(stands))
+    place_ids = np.argsort(labels, kind="stable").astype(np.int32)
+    place_indptr = np.concatenate([[0], np.cumsum(np.bincount(labels, minlength=n_labels))])
+    nodes = np.argsort(rng.random((n_rows, max(n_leaves, width))), axis=1)[:, :width].astype(np.int32)
+    nodes[(nodes >= n_leaves) | (rng.random(nodes.shape) < 0.3)] = -1
+    scores = -rng.integers(0, 3, nodes.shape).astype(np.float32)  # ties are common
+    usual, start = rng.integers(0, 3, leaf_of.size), int(rng.integers(0, n_rows))
+    found = []
+    for kernel in (best_places, best_places_plain):
+        there, chosen = np.zeros(Y.nnz, np.bool_), np.full(Y.nnz, -1, np.int32)
+        kernel(
+            Y.indptr.astype(np.int64), Y.indices, place_indptr, place_ids, leaf_of, nodes, scores, start, n_rows,
+            usual, there, chosen,
+        )  # fmt: skip
+        found.append((there.tolist(), chosen.tolist()))
     assert found[0] == found[1]
 
 

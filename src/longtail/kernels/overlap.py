@@ -144,3 +144,44 @@ def fill_places_plain(
         n_of_label[label] += taken[i]
         n_of_cluster[cluster] += taken[i]
     return taken
+
+
+@njit(nogil=True, cache=True)
+def best_places(
+    indptr, labels,             # IN   labels of every row                                   (n_rows + 1,), (n,)
+    place_indptr, place_ids,    # IN   places of every label, ascending                      (n_labels + 1,), (p,)
+    leaf_of,                    # IN   the leaf of every place                               (p,)
+    nodes, scores,              # IN   leaves each row is sent to, -1 for none, and scores   (n_rows, width)
+    start, stop,                # IN   the rows to look at
+    usual,                      # IN   how many rows count in every place, to break ties     (p,)
+    found,                      # OUT  whether the row is sent to the leaf of its place      (n,)
+    chosen,                     # OUT  one place per label of every row                      (n,) int32
+):  # fmt: skip
+    """Choose for every label of a row the place whose leaf scores best, then the more usual one, then the first."""
+    for row in range(start, stop):
+        for t in range(indptr[row], indptr[row + 1]):
+            best, best_score = -1, np.float32(-np.inf)
+            for at in range(place_indptr[labels[t]], place_indptr[labels[t] + 1]):
+                place = place_ids[at]
+                score = np.float32(-np.inf)
+                for i in range(nodes.shape[1]):
+                    if nodes[row, i] == leaf_of[place]:
+                        score = scores[row, i]
+                if best < 0 or score > best_score or (score == best_score and usual[place] > usual[best]):
+                    best, best_score = place, score
+            chosen[t] = best
+            found[t] = best_score > -np.inf
+
+
+def best_places_plain(
+    indptr: np.ndarray, labels: np.ndarray, place_indptr: np.ndarray, place_ids: np.ndarray, leaf_of: np.ndarray,
+    nodes: np.ndarray, scores: np.ndarray, start: int, stop: int, usual: np.ndarray,
+    found: np.ndarray, chosen: np.ndarray,
+) -> None:  # fmt: skip
+    for row in range(start, stop):
+        sent = dict(zip(nodes[row].tolist(), scores[row].tolist(), strict=True))
+        for t in range(indptr[row], indptr[row + 1]):
+            places = place_ids[place_indptr[labels[t]] : place_indptr[labels[t] + 1]].tolist()
+            ranked = [(sent.get(int(leaf_of[p]), -np.inf), int(usual[p]), -p) for p in places]
+            chosen[t] = -max(ranked)[2]
+            found[t] = max(ranked)[0] > -np.inf

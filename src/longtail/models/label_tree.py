@@ -217,8 +217,8 @@ class LabelTreeClassifier(XMCEstimator):
                 places = disentangle(sent, task.Y, overlap, start=tree, least=LEAST, room=ROOM, n_jobs=task.n_jobs)
                 tree = tree.with_places(places)
                 if self.split_positives:
-                    tree = without_idle_places(tree, assign_rows(tree, task.Y, nodes, scores), LEAST)
-                    assigned = assign_rows(tree, task.Y, nodes, scores)
+                    tree = without_idle_places(tree, assign_rows(tree, task.Y, nodes, scores, task.n_jobs), LEAST)
+                    assigned = assign_rows(tree, task.Y, nodes, scores, task.n_jobs)
         levels = train_levels(tree, task, links, known=known if rounds == 0 else (), assigned=assigned, done=done)
         return tree, Chunks.join(levels, task.rows.n_features)
 

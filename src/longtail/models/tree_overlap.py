@@ -5,36 +5,40 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.models.tree_matrices import binary, nodes_of_places, places_matrix
+from longtail.kernels.overlap import best_places
+from longtail.kernels.threads import blocks, run_tasks
+from longtail.models.tree_matrices import binary, nodes_of_places
 from longtail.partition import LabelTree
 from longtail.validate import make_csr
 
+ROWS_AT_ONCE = 16_384
 
-def assign_rows(tree: LabelTree, Y: sp.csr_array, nodes: np.ndarray, scores: np.ndarray) -> sp.csr_array:
+
+def assign_rows(
+    tree: LabelTree, Y: sp.csr_array, nodes: np.ndarray, scores: np.ndarray, n_jobs: int = 1
+) -> sp.csr_array:
     """Return for every label of every row the one place where it counts, 0/1 CSR (n_rows, n_places).
 
     It is the place whose leaf scores best for the row, of the leaves (`nodes`, `scores`) that the row is sent to; a
     label that stands in none of these counts where most of its other rows do.
     """
-    every = binary(Y @ places_matrix(tree))
-    rows = np.repeat(np.arange(Y.shape[0], dtype=np.int64), np.diff(every.indptr))
-    places = every.indices.astype(np.int64)
-    leaves = np.repeat(np.arange(tree.n_leaves, dtype=np.int64), np.diff(tree.leaf_indptr))[places]
-    at, column = np.nonzero(nodes >= 0)
-    keys = at * np.int64(tree.n_leaves) + nodes[at, column]
-    order = np.argsort(keys, kind="stable")
-    keys, found = np.append(keys[order], -1), np.append(scores[at, column][order], np.float32(-np.inf))
-    wanted = rows * tree.n_leaves + leaves
-    where = np.searchsorted(keys[:-1], wanted)
-    score = np.where(keys[where] == wanted, found[where], np.float32(-np.inf))
-    labels = tree.leaf_labels[places].astype(np.int64)
-    pair = rows * tree.n_labels + labels
-    best = _first_of_each(pair, np.lexsort((places, -score, pair)))
-    usual = np.bincount(places[best][np.isfinite(score[best])], minlength=tree.n_places)
-    best = _first_of_each(pair, np.lexsort((places, -usual[places], -score, pair)))
-    chosen = np.sort(best)
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[chosen], minlength=Y.shape[0]))])
-    return make_csr(indptr, every.indices[chosen], np.ones(chosen.size, np.float32), tree.n_places)
+    by_label = np.argsort(tree.leaf_labels, kind="stable").astype(np.int32)
+    place_indptr = np.concatenate([[0], np.cumsum(np.bincount(tree.leaf_labels, minlength=tree.n_labels))])
+    leaf_of = np.repeat(np.arange(tree.n_leaves, dtype=np.int32), np.diff(tree.leaf_indptr))
+    known = (Y.indptr.astype(np.int64), Y.indices, place_indptr, by_label, leaf_of, nodes, scores)
+    usual = np.zeros(tree.n_places, dtype=np.int64)
+    found, chosen = np.empty(Y.nnz, dtype=np.bool_), np.empty(Y.nnz, dtype=np.int32)
+    for _ in range(2):  # the second time it is known where the rows usually count
+
+        def some(at: slice) -> None:
+            best_places(*known, at.start, at.stop, usual, found, chosen)  # noqa: B023
+
+        run_tasks(some, blocks(Y.shape[0], ROWS_AT_ONCE), n_jobs)
+        usual = np.bincount(chosen[found], minlength=tree.n_places)
+    out = make_csr(Y.indptr, chosen, np.ones(Y.nnz, np.float32), tree.n_places)
+    out.has_sorted_indices = False
+    out.sort_indices()
+    return out
 
 
 def without_idle_places(tree: LabelTree, assigned: sp.csr_array, least: int) -> LabelTree:
@@ -60,6 +64,7 @@ def where_sent(truth: sp.csr_array, assigned: sp.csr_array, sent: sp.csr_array, 
     leaves = np.repeat(np.arange(tree.n_leaves), np.diff(tree.leaf_indptr))[truth.indices]
     open_leaves = binary(sent + assigned @ nodes_of_places(tree, tree.n_levels - 1))
     there = np.repeat(np.arange(truth.shape[0], dtype=np.int64), np.diff(open_leaves.indptr))
-    keep = np.isin(rows * tree.n_leaves + leaves, there * tree.n_leaves + open_leaves.indices)
+    keys, wanted = there * tree.n_leaves + open_leaves.indices, rows * tree.n_leaves + leaves
+    keep = np.append(keys, -1)[np.searchsorted(keys, wanted)] == wanted  # keys ascend
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[keep], minlength=truth.shape[0]))])
     return make_csr(indptr, truth.indices[keep], truth.data[keep], truth.shape[1])

@@ -146,8 +146,10 @@ def _largest(
     if room is not None and first is not None:
         keys = labels * np.int64(M.shape[1]) + votes.indices
         mine = np.repeat(np.arange(Y.shape[1]), np.diff(first.indptr)) * np.int64(M.shape[1]) + first.indices
-        held = np.isin(keys, mine)
-        missing = np.setdiff1d(mine, keys)  # places of which no row finds the cluster: kept all the same
+        at = np.searchsorted(keys, mine)  # both ascend
+        known = np.append(keys, -1)[at] == mine
+        held[at[known]] = True
+        missing = mine[~known]  # places of which no row finds the cluster: kept all the same
         labels = np.concatenate([labels, missing // M.shape[1]])
         ids = np.concatenate([votes.indices, missing % M.shape[1]])
         counts, held = np.append(counts, np.zeros(missing.size, np.int64)), np.append(held, np.ones(missing.size, bool))
@@ -208,7 +210,7 @@ def _places(
 ) -> sp.csr_array:
     """Return choices as a matrix; labels without any keep the places they had."""
     if first is not None:
-        homeless = np.setdiff1d(np.arange(n_labels), labels)
+        homeless = np.flatnonzero(np.bincount(labels, minlength=n_labels) == 0)
         old = first[homeless]
         labels = np.concatenate([labels, np.repeat(homeless, np.diff(old.indptr))])
         ids = np.concatenate([ids, old.indices])
