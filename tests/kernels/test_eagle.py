@@ -8,8 +8,28 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longtail.kernels.eagle import capped_shares, capped_shares_plain, learn_labels
+from longtail.kernels.eagle import learn_labels
+from longtail.kernels.eagle_choose import capped_shares, capped_shares_plain
+from longtail.kernels.eagle_layout import (
+    Groups,
+    Labels,
+    Members,
+    Rule,
+    pack_members,
+    pack_members_plain,
+    place_features,
+    place_features_plain,
+    sum_groups,
+    sum_groups_plain,
+)
 from longtail.kernels.eagle_plain import learn_labels_plain
+from longtail.kernels.eagle_scores import (
+    pairs_by_group,
+    score_by_group,
+    score_by_group_plain,
+    score_by_label,
+    score_by_label_plain,
+)
 
 
 def make_problem(seed, overlap=False, n_groups=6, n_labels=5, n_features=9):
@@ -27,7 +47,7 @@ def make_problem(seed, overlap=False, n_groups=6, n_labels=5, n_features=9):
     return sp.csr_array(X.astype(np.float32)), sp.csr_array(G), sp.csr_array(Y)
 
 
-def arguments(X, G, Y, contrast, n_iter, top, threshold=0.0):
+def arguments(X, G, Y, contrast, n_iter, top, threshold=0.0, width=1, by_group_=False):
     by_group, by_label = sp.csc_array(G), sp.csc_array(Y)
     sums = sp.csr_array((G.T @ X).astype(np.float32))
     groups = by_label.indices.astype(np.int32)
@@ -39,13 +59,17 @@ def arguments(X, G, Y, contrast, n_iter, top, threshold=0.0):
     total = np.asarray(X.T @ np.diff(G.indptr), dtype=np.float32)
     room = np.concatenate([[0], np.cumsum(np.minimum(size, take + 1))]).astype(np.int64)
     out = np.zeros(room[-1], np.int32), np.zeros(room[-1], np.float32), np.zeros(room[-1], np.float32)
+    rows, indptr = by_group.indices.astype(np.int32), by_group.indptr.astype(np.int64)
+    packed = sp.csr_array(X[rows])
+    group = Groups(indptr, rows, sums.indptr.astype(np.int64), sums.indices.astype(np.int32), sums.data)
+    ids, starts = packed.indices.astype(np.int32), packed.indptr.astype(np.int64)
+    local = np.empty_like(ids)
+    place_features_plain(indptr, starts, ids, group.sum_indptr, group.sum_ids, X.shape[1], local)
     return (
-        X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data,
-        sums.indptr.astype(np.int64), sums.indices.astype(np.int32), sums.data,
-        by_group.indptr.astype(np.int64), by_group.indices.astype(np.int32),
-        by_label.indptr.astype(np.int64), groups,
-        take, start, weight, 0, Y.shape[1], n_iter, np.float32(0.1), contrast,
-        total, np.asarray(X @ total, dtype=np.float32), 1.0, threshold, room, *out,
+        Members(starts, ids, local, packed.data), group,
+        Labels(by_label.indptr.astype(np.int64), groups, take, start, weight, room),
+        Rule(n_iter, np.float32(0.1), contrast, 1.0, threshold),
+        total, np.asarray(X @ total, dtype=np.float32), 0, Y.shape[1], width, by_group_, *out,
     )  # fmt: skip
 
 
@@ -54,20 +78,70 @@ def dense(vectors, n_features):
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.integers(0, 10**6), st.booleans(), st.booleans(), st.booleans(), st.integers(0, 6))
-def test_the_kernel_agrees_with_its_twin(seed, overlap, contrast, top, n_iter):
+@given(st.integers(0, 10**6), st.booleans(), st.booleans(), st.booleans(), st.integers(0, 6), st.integers(0, 5))
+def test_the_kernel_agrees_with_its_twin(seed, overlap, contrast, top, n_iter, width):
     X, G, Y = make_problem(seed, overlap)
-    fast, slow = (arguments(X, G, Y, contrast, n_iter, top) for _ in range(2))
+    how = {"width": max(width, 1), "by_group_": width > 0}
+    fast, slow = (arguments(X, G, Y, contrast, n_iter, top, **how) for _ in range(2))
     found, expected = learn_labels(*fast), learn_labels_plain(*slow)
     close = np.abs(dense(found, X.shape[1]) - dense(expected, X.shape[1])).max(axis=1) < 1e-3
     assert close.all() or n_iter > 0  # two rows equally near may be told apart by the last digits, and then all differs
     assert close.mean() > 0.5
     for label in np.flatnonzero(close):
-        at = slice(*fast[22][[fast[8][label], fast[8][label + 1]]])
-        np.testing.assert_allclose(fast[24][at], slow[24][at], atol=2e-3)
-        np.testing.assert_allclose(fast[25][at], slow[25][at], atol=2e-2)
-        same = fast[23][at] == slow[23][at]
-        assert np.allclose(fast[24][at][~same], slow[24][at][~same], atol=1e-4)
+        at = slice(*fast[2].place_indptr[fast[2].indptr[label : label + 2]])
+        np.testing.assert_allclose(fast[-2][at], slow[-2][at], atol=2e-3)
+        np.testing.assert_allclose(fast[-1][at], slow[-1][at], atol=2e-2)
+        same = fast[-3][at] == slow[-3][at]
+        assert np.allclose(fast[-2][at][~same], slow[-2][at][~same], atol=1e-4)
+
+
+@pytest.mark.parametrize("contrast", [False, True])
+def test_how_many_labels_are_learned_at_once_changes_nothing(contrast):
+    X, G, Y = make_problem(4, n_groups=30, n_labels=40, n_features=30)
+    runs = [arguments(X, G, Y, contrast, 5, True, width=width, by_group_=True) for width in (1, 7, 40)]
+    found = [learn_labels(*run) for run in runs]
+    for vectors, run in zip(found, runs, strict=True):
+        assert all((a == b).all() for a, b in zip(vectors, found[0], strict=True))
+        assert all((a == b).all() for a, b in zip(run[-3:], runs[0][-3:], strict=True))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**6), st.booleans())
+def test_scores_by_label_and_by_group_agree_with_their_twins(seed, overlap):
+    X, G, Y = make_problem(seed, overlap, n_labels=40)
+    members, groups, labels, *_ = arguments(X, G, Y, False, 0, True)
+    rng = np.random.default_rng(seed)
+    first, last = 3, 38
+    active, vectors = rng.random(35) < 0.7, rng.standard_normal((35, X.shape[1])).astype(np.float32)
+    pairs = labels.groups[labels.indptr[first] : labels.indptr[last]]
+    bounds = np.concatenate([[0], np.cumsum(np.diff(groups.indptr)[pairs])])
+    order = pairs_by_group(groups.indptr.size - 1, labels, first, last)
+    block = np.empty((np.diff(groups.sum_indptr).max() + 1, 16), np.float32)
+    outs = np.zeros((4, bounds[-1]), np.float32)
+    score_by_label_plain(members, groups, labels, first, last, active, bounds, vectors, outs[0])
+    score_by_label(members, groups, labels, first, last, active, bounds, vectors, outs[1])
+    score_by_group(members, groups, *order, active, bounds, vectors, block, outs[2])
+    score_by_group_plain(members, groups, *order, active, bounds, vectors, block, outs[3])
+    for out in outs[1:]:
+        np.testing.assert_allclose(out, outs[0], atol=1e-5)
+
+
+def test_members_are_packed_group_by_group():
+    X, G, Y = make_problem(5, overlap=True)
+    members, groups, *_ = arguments(X, G, Y, False, 0, True)
+    for pack in (pack_members, pack_members_plain):
+        ids, values = np.empty_like(members.ids), np.empty_like(members.data)
+        pack(X.indptr, X.indices, X.data, groups.rows, members.indptr, ids, values)
+        assert (ids == members.ids).all() and (values == members.data).all()
+    sums = []
+    for add in (sum_groups, sum_groups_plain):
+        indptr, out = np.empty(G.shape[1] + 1, np.int64), (np.zeros(ids.size, np.int32), np.zeros(ids.size, np.float32))
+        n = add(X.indptr, X.indices, X.data, groups.indptr, groups.rows, X.shape[1], indptr, *out)
+        sums.append(sp.csr_array((out[1][:n], out[0][:n], indptr), shape=(G.shape[1], X.shape[1])).toarray())
+    np.testing.assert_allclose(sums, [(G.T @ X).toarray()] * 2, atol=1e-5)
+    local = np.empty_like(members.ids)
+    place_features(groups.indptr, members.indptr, ids, groups.sum_indptr, groups.sum_ids, X.shape[1], local)
+    assert (local == members.local).all()
 
 
 @settings(max_examples=100, deadline=None)

@@ -10,10 +10,14 @@ import scipy.sparse as sp
 
 from longtail.aggregate.problem import Problem
 from longtail.kernels.eagle import learn_labels
+from longtail.kernels.eagle_layout import Groups, Labels, Members, Rule, pack_members, place_features
+from longtail.kernels.lanes import LANES
 from longtail.kernels.threads import Progress, run_tasks
 from longtail.validate import make_csr
 
 BLOCKS = 64  # about as many tasks, of like numbers of members
+BLOCK = 1 << 24  # values of label vectors that a task may hold twice
+COPY, VECTOR = 0.6, 1.5  # what copying a value and a step of sixteen lanes cost, in terms of a multiply-add
 
 
 @dataclass(frozen=True)
@@ -64,33 +68,61 @@ def learn(
         np.empty(place_indptr[-1], dtype=np.float32),
         np.empty(place_indptr[-1], dtype=np.float32),
     )
-    indptr = X.indptr.astype(np.int64, copy=False)
     sum_indptr = sums.indptr.astype(np.int64, copy=False)
+    sum_ids = sums.indices.astype(np.int32, copy=False)
+    groups = Groups(problem.group_indptr, problem.group_rows, sum_indptr, sum_ids, sums.data)
+    labels = Labels(problem.label_indptr, problem.label_groups, plan.take, plan.start, plan.weight, place_indptr)
+    rule = Rule(plan.n_iter, np.float32(plan.step), plan.contrast, plan.temperature, plan.threshold)
+    members = _members(X, groups)
+    by_group = _is_faster_by_group(members, groups, labels, n_jobs)
+    if by_group:
+        members = members._replace(local=np.empty_like(members.ids))
+        place_features(
+            groups.indptr, members.indptr, members.ids, groups.sum_indptr, groups.sum_ids, X.shape[1], members.local
+        )
     times = np.diff(problem.groups.indptr).astype(np.float32)
     total = np.asarray(X.T @ times, dtype=np.float32)  # a row counts once for every group it is in
     toward = np.asarray(X @ total, dtype=np.float32)
+    most = max(BLOCK // X.shape[1], 1)
 
     def task(bounds: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return learn_labels(
-            indptr, X.indices, X.data,
-            sum_indptr, sums.indices, sums.data,
-            problem.group_indptr, problem.group_rows, problem.label_indptr, problem.label_groups,
-            plan.take, plan.start, plan.weight,
-            bounds[0], bounds[1],
-            plan.n_iter, np.float32(plan.step), plan.contrast,
+            members, groups, labels, rule,
             total, toward,
-            plan.temperature, plan.threshold,
-            place_indptr, found.rows, found.scores, found.shares,
+            bounds[0], bounds[1],
+            min(bounds[1] - bounds[0], most) if by_group else 1, by_group,
+            found.rows, found.scores, found.shares,
         )  # fmt: skip
 
-    parts = run_tasks(task, _blocks(problem), n_jobs, progress)
+    # by group, many labels at once fill the lanes; what they are computed with changes nothing
+    blocks = _blocks(problem, 2 * n_jobs if by_group and n_jobs > 1 else n_jobs if by_group else BLOCKS)
+    parts = run_tasks(task, blocks, n_jobs, progress)
     return found, _vectors(parts, X.shape[1])
 
 
-def _blocks(problem: Problem) -> list[tuple[int, int]]:
-    """Return ranges of labels of about equal numbers of members, the same for any number of threads."""
+def _members(X: sp.csr_array, groups: Groups) -> Members:
+    """Copy the rows of every group, so that they lie together."""
+    indptr = X.indptr.astype(np.int64, copy=False)
+    new_indptr = np.concatenate([[0], np.cumsum(np.diff(indptr)[groups.rows])]).astype(np.int64)
+    ids, data = np.empty(new_indptr[-1], dtype=np.int32), np.empty(new_indptr[-1], dtype=np.float32)
+    pack_members(indptr, X.indices, X.data, groups.rows, new_indptr, ids, data)
+    return Members(new_indptr, ids, np.empty(0, dtype=np.int32), data)
+
+
+def _is_faster_by_group(members: Members, groups: Groups, labels: Labels, n_jobs: int) -> bool:
+    """Compare the cost of both ways to score: see `kernels.eagle_scores`."""
+    n_labels = np.bincount(labels.groups, minlength=groups.indptr.size - 1)
+    width, nnz = np.diff(groups.sum_indptr), np.diff(members.indptr[groups.indptr])
+    n_features = int(groups.sum_ids.max(initial=0)) + 1
+    parts = max(labels.indptr.size * n_features / BLOCK, 2 * n_jobs)
+    lanes = n_labels / LANES + np.minimum(parts, n_labels) / 2  # vectors of sixteen, not all of them full
+    return bool(COPY * (n_labels @ width) + VECTOR * (lanes @ nnz) < n_labels @ nnz)
+
+
+def _blocks(problem: Problem, count: int) -> list[tuple[int, int]]:
+    """Return ranges of labels of about equal numbers of members."""
     members = np.concatenate([[0], np.cumsum(problem.sizes)])[problem.label_indptr]
-    cuts = np.searchsorted(members, np.linspace(0, members[-1], BLOCKS + 1)[1:-1])
+    cuts = np.searchsorted(members, np.linspace(0, members[-1], count + 1)[1:-1])
     edges = np.unique(np.concatenate([[0], cuts, [problem.n_labels]]))
     return [(int(a), int(b)) for a, b in itertools.pairwise(edges)]
 

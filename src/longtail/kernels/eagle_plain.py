@@ -4,63 +4,61 @@ from __future__ import annotations
 
 import numpy as np
 
-from longtail.kernels.eagle import PRIOR, TINY, capped_shares_plain
+from longtail.kernels.eagle import TINY
+from longtail.kernels.eagle_choose import PRIOR, capped_shares_plain
+from longtail.kernels.eagle_layout import Groups, Labels, Members, Rule
 
 
 def learn_labels_plain(
-    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray,
-    sum_indptr: np.ndarray, sum_indices: np.ndarray, sum_data: np.ndarray,
-    group_indptr: np.ndarray, group_rows: np.ndarray,
-    label_indptr: np.ndarray, label_groups: np.ndarray,
-    take: np.ndarray,
-    start: np.ndarray, weight: np.ndarray,
-    first: int, last: int,
-    n_iter: int, step: float, contrast: bool,
+    members: Members, groups: Groups, labels: Labels, rule: Rule,
     total: np.ndarray, toward: np.ndarray,
-    temperature: float,
-    threshold: float,
-    place_indptr: np.ndarray,
+    first: int, last: int,
+    width: int,
+    by_group: bool,
     out_rows: np.ndarray,
     out_scores: np.ndarray, out_shares: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-    X = np.zeros((indptr.size - 1, total.size))
-    for row in range(indptr.size - 1):
-        X[row, indices[indptr[row] : indptr[row + 1]]] = data[indptr[row] : indptr[row + 1]]
+    X = np.zeros((groups.rows.max(initial=-1) + 1, total.size))
+    for member, row in enumerate(groups.rows):
+        at = slice(members.indptr[member], members.indptr[member + 1])
+        X[row, members.ids[at]] = members.data[at]
+    take, place_indptr = labels.take, labels.place_indptr
     sizes, ids, values = [0], [], []
     for label in range(first, last):
-        pairs = np.arange(label_indptr[label], label_indptr[label + 1])
-        members = [group_rows[group_indptr[g] : group_indptr[g + 1]] for g in label_groups[pairs]]
-        if sum(map(len, members)) == 0:
+        pairs = np.arange(labels.indptr[label], labels.indptr[label + 1])
+        of = [groups.rows[groups.indptr[g] : groups.indptr[g + 1]] for g in labels.groups[pairs]]
+        if sum(map(len, of)) == 0:
             sizes.append(sizes[-1])
             continue
-        z = _start(X, members, start[pairs], contrast, np.asarray(total, dtype=np.float64), group_rows.size, label)
+        everything = np.asarray(total, dtype=np.float64)
+        z = _start(X, of, labels.start[pairs], rule.contrast, everything, groups.rows.size, label)
         before: list[np.ndarray] = []
-        for _ in range(n_iter):
-            chosen = [_best(X[rows] @ z, count) for rows, count in zip(members, take[pairs], strict=True)]
-            if contrast:
-                in_, out = _parts(X, members, chosen)
+        for _ in range(rule.n_iter):
+            chosen = [_best(X[rows] @ z, count) for rows, count in zip(of, take[pairs], strict=True)]
+            if rule.contrast:
+                in_, out = _parts(X, of, chosen)
                 same = before and all(set(a) == set(b) for a, b in zip(before, chosen, strict=True))
                 if same or len(out) == 0:
                     break
                 z, before = in_.mean(axis=0) - out.mean(axis=0), chosen
             else:
-                for rows, best, w in zip(members, chosen, weight[pairs], strict=True):
-                    z = z + step * w * X[rows[best]].sum(axis=0)
+                for rows, best, w in zip(of, chosen, labels.weight[pairs], strict=True):
+                    z = z + rule.step * w * X[rows[best]].sum(axis=0)
             z /= max(np.linalg.norm(z), 1e-15)
-        scores = [X[rows] @ z for rows in members]
+        scores = [X[rows] @ z for rows in of]
         left = np.concatenate(
             [np.delete(s, _best(s, count)) for s, count in zip(scores, take[pairs], strict=True)] or [np.zeros(0)]
         )
         mean = left.mean() if left.size else 0.0
         spread = np.sqrt((((left - mean) ** 2).sum() + PRIOR * np.concatenate(scores).var()) / (left.size + PRIOR))
-        for pair, rows, s in zip(pairs, members, scores, strict=True):
+        for pair, rows, s in zip(pairs, of, scores, strict=True):
             shares = np.ones(s.size)
             if take[pair] < s.size:
-                capped_shares_plain((s - mean) / (max(spread, 1e-6) * temperature), take[pair], shares)
+                capped_shares_plain((s - mean) / (max(spread, 1e-6) * rule.temperature), take[pair], shares)
             at = slice(place_indptr[pair], place_indptr[pair + 1])
             best = _best(s, at.stop - at.start)
             out_rows[at], out_scores[at], out_shares[at] = rows[best], s[best], shares[best]
-        features = np.flatnonzero((X[np.concatenate(members)] != 0).any(axis=0) & (np.abs(z) >= threshold))
+        features = np.flatnonzero((X[np.concatenate(of)] != 0).any(axis=0) & (np.abs(z) >= rule.threshold))
         ids.append(features.astype(np.int32))
         values.append(z[features].astype(np.float32))
         sizes.append(sizes[-1] + features.size)
