@@ -70,3 +70,24 @@ def test_layers_of_lower_rank():
     assert found.n_sets("undecided") == 0
     masks = {int(sum(1 << int(i) for i in members)) for members, ok in zip(found.members, found.reachable) if ok}
     assert masks == reached_by_force(W)
+
+
+@pytest.mark.parametrize(("n", "k"), [(7, 2), (9, 1), (10, 2)])
+def test_dft_layers_with_a_bias_for_all_labels_reach_the_same_sets(n, k):
+    """Column 0 is constant, so that a bias which all labels share only moves the inputs."""
+    Y = all_sets(n)
+    changes = (Y[:, 1:] != Y[:, :-1]).sum(axis=1)
+    found = audit.argmaxable(dft_matrix(n, k), Y, bias=np.full(n, -0.5))
+    assert found.n_sets("undecided") == 0
+    np.testing.assert_array_equal(found.reachable[found.set_of_row], changes <= 2 * k)
+
+
+@pytest.mark.parametrize(("n", "k"), [(9, 2), (11, 2)])
+def test_dft_layers_with_any_bias_keep_their_guarantee(n, k):
+    Y = all_sets(n)
+    bias = np.random.default_rng(n).standard_normal(n)
+    found = audit.argmaxable(dft_matrix(n, k), Y, bias=bias, box=1e6)
+    assert found.n_sets("undecided") == 0
+    small = Y.sum(axis=1) <= k
+    assert found.reachable[found.set_of_row][small].all()
+    assert found.reachable.sum() == audit.capacity(n, 2 * k + 1, bias=True).sets

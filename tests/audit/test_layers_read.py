@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from safetensors.numpy import save_file
 
 from longtail import audit
-from longtail.audit.fourier import dft_order, dft_witness
-from longtail.errors import DataError, ModelError, ParameterError
+from longtail.audit.fourier import dft_order, dft_witness, find_circle
+from longtail.errors import DataError, ParameterError
 from longtail.kernels.dft import cyclic_runs, dft_matrix
 
 W = np.random.default_rng(0).standard_normal((6, 2)).astype(np.float32)
@@ -86,7 +86,7 @@ def test_files(tmp_path):
     for name, kind, sentence in [
         ("two.npz", DataError, "must hold one array of weights with 2 dimensions, named 'weight'; it has"),
         ("broken.npz", DataError, "is not a readable .npz file"),
-        ("broken.safetensors", ModelError, "is not a readable safetensors file"),
+        ("broken.safetensors", DataError, "is not a readable safetensors file"),
         ("w.txt", DataError, "must be an .npz, .npy or .safetensors file"),
         ("missing.npz", DataError, "is no file"),
     ]:
@@ -148,8 +148,8 @@ def test_dft_layers_are_recognised_and_their_sets_found_by_formula():
     sets = [np.sort(rng.choice(101, size, replace=False)) for size in (1, 2, 3, 4) for _ in range(10)]
     sets += [np.array([0, 100]), np.arange(101), np.empty(0, np.int64), np.arange(50)]
     for members in sets:
-        assert np.flatnonzero(layer @ dft_witness(members, layer, 4) > 0).tolist() == members.tolist()
-    assert dft_witness(np.arange(0, 100, 20), layer, 4) is None
+        assert np.flatnonzero(layer @ dft_witness(members, find_circle(layer), 9) > 0).tolist() == members.tolist()
+    assert dft_witness(np.arange(0, 100, 20), find_circle(layer), 9) is None
     found = audit.argmaxable(layer, np.eye(101), radius="bound")
     assert found.reachable.all() and set(found.how) == {"DFT formula"}
 
@@ -159,3 +159,49 @@ def test_dft_matrices():
     assert cyclic_runs(np.array([0, 6]), 7).tolist() == [[6, 7]]
     with pytest.raises(ParameterError, match="k must be at most 2 for 6 labels, so that 2k \\+ 1 <= n; got 3"):
         dft_matrix(6, 3)
+
+
+def test_circles_in_any_order_with_labels_missing():
+    rng = np.random.default_rng(0)
+    order = rng.permutation(40)[:31]
+    layer = np.column_stack([dft_matrix(40, 3)[order], rng.standard_normal((31, 2))])
+    circle = find_circle(layer)
+    assert (circle.size, circle.k) == (40, 3) and circle.places.tolist() == order.tolist()
+    sets = np.zeros((30, 31))
+    for row in sets:
+        row[rng.choice(31, rng.integers(0, 4), replace=False)] = 1
+    for shift in (None, np.full(31, 0.75), np.full(31, -2.0)):
+        found = audit.argmaxable(layer, sets, bias=shift, radius="bound")
+        assert found.reachable.all() and set(found.how) == {"DFT formula"}
+    assert dft_witness(np.array([0]), circle, 9, box=1e-3, shift=1.0) is None
+    assert find_circle(np.full((4, 3), 0.5)) is None and find_circle(np.full((4, 3), 1e-5)) is None
+
+
+def test_output_weights_come_first():
+    class Model:
+        coef_ = np.ones((2, 2))
+
+        def output_weights(self):
+            return sp.csr_array(W), np.where(np.arange(6) == 2, -np.inf, bias)
+
+    found = audit.argmaxable(Model(), Y)
+    assert found.has_bias and not any(2 in members for members in np.array(found.members, object)[found.reachable])
+
+
+def test_files_with_several_arrays_names_or_a_sparse_matrix(tmp_path):
+    from longtail.audit.weights import layer_from_file, names_in_file
+
+    save_file({"a.weight": W, "b.weight": 2 * W, "b.bias": bias}, tmp_path / "two.safetensors")
+    found = layer_from_file(tmp_path / "two.safetensors", "b.weight")
+    np.testing.assert_array_equal(found[0], 2 * W)
+    np.testing.assert_array_equal(found[1], bias)
+    with pytest.raises(DataError, match=r"called 'b\.wieght'.*Did you mean 'b\.weight'"):
+        layer_from_file(tmp_path / "two.safetensors", "b.wieght")
+    np.savez(tmp_path / "named.npz", W=W, labels=np.array(list("abcdef")))
+    assert names_in_file(tmp_path / "named.npz") == tuple("abcdef")
+    assert names_in_file(tmp_path / "two.safetensors") is None
+    sp.save_npz(tmp_path / "sparse.npz", sp.csr_array(W))
+    same(audit.argmaxable(tmp_path / "sparse.npz", Y), audit.argmaxable(W, Y))
+    np.savez(tmp_path / "objects.npz", weight=np.array([{}], dtype=object))
+    with pytest.raises(DataError, match="holds pickled objects, which are not loaded"):
+        audit.argmaxable(tmp_path / "objects.npz", Y)

@@ -5,8 +5,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longtail.kernels.ball import largest_ball, largest_ball_plain
-from longtail.kernels.chebyshev import ENOUGH, OPTIMAL, invert, invert_plain, set_vertex, set_vertex_plain
+from longtail.kernels.ball import (
+    add_rows,
+    add_rows_plain,
+    keep_near,
+    keep_near_plain,
+    largest_ball,
+    largest_ball_plain,
+    slack_of_tight,
+    slack_of_tight_plain,
+    start_basis,
+    start_basis_plain,
+)
+from longtail.kernels.chebyshev import (
+    ENOUGH,
+    OPTIMAL,
+    exchange,
+    exchange_plain,
+    invert,
+    invert_plain,
+    set_vertex,
+    set_vertex_plain,
+    solve_candidates,
+    solve_candidates_plain,
+)
 from longtail.kernels.margins import signed_margins, signed_margins_plain, worst_per_block, worst_per_block_plain
 
 shapes = st.tuples(st.integers(1, 60), st.integers(1, 8), st.integers(0, 10**6))
@@ -69,6 +91,88 @@ def test_vertices_agree(d, seed):
         M, z, weights = np.empty((d + 1, d + 1)), np.empty(d + 1), np.empty(d + 1)
         assert function(W, offsets, signs, basis, M, z, weights)
         results.append((M, z, weights))
+    for fast, slow in zip(*results):
+        np.testing.assert_allclose(fast, slow, atol=1e-10)
+
+
+@settings(max_examples=60)
+@given(shapes)
+def test_starts_agree(shape):
+    W, _, offsets, signs, _ = make(*shape)
+    d = shape[1]
+    bases = []
+    for function in (start_basis, start_basis_plain):
+        basis = np.empty(d + 1, np.int64)
+        function(W, signs, basis)
+        bases.append(basis)
+    np.testing.assert_array_equal(*bases)
+    z = np.random.default_rng(shape[2]).uniform(-2, 2, d + 1)
+    assert slack_of_tight(W, offsets, signs, bases[0], z) == pytest.approx(
+        slack_of_tight_plain(W, offsets, signs, bases[0], z), abs=1e-12
+    )
+
+
+@settings(max_examples=60)
+@given(shapes, st.floats(-0.5, 0.5), st.integers(0, 20))
+def test_candidates_come_and_go_alike(shape, r, most):
+    n, d, seed = shape
+    W, _, offsets, signs, x = make(*shape)
+    rng = np.random.default_rng(seed)
+    margins = signs * (W @ x + offsets)
+    first, second = rng.integers(n, size=rng.integers(n + 1)), rng.integers(n, size=rng.integers(n + 1))
+    basis = np.concatenate([rng.integers(n, size=2), -1 - np.arange(d)])
+    results = []
+    for add, keep in ((add_rows, keep_near), (add_rows_plain, keep_near_plain)):
+        C, c_offsets, ids = np.zeros((d, n)), np.zeros(n), np.full(n, -9)
+        listed = np.zeros(n, bool)
+        counts = [add(W, offsets, signs, first, C, c_offsets, ids, 0, listed)]
+        counts.append(keep(C, c_offsets, ids, counts[-1], basis, margins, r, listed, most))
+        counts.append(add(W, offsets, signs, second, C, c_offsets, ids, counts[-1], listed))
+        results.append((counts, ids[: counts[-1]], c_offsets[: counts[-1]], C[:, : counts[-1]], listed))
+    for fast, slow in zip(*results):
+        np.testing.assert_array_equal(fast, slow)
+
+
+@settings(max_examples=60)
+@given(shapes)
+def test_exchanges_agree(shape):
+    """From the first vertex, one exchange and then all of them: the same tight constraints, vertex and multipliers."""
+    n, d, _ = shape
+    W, _, offsets, signs, _ = make(*shape)
+    C, c_offsets, ids = np.ascontiguousarray((signs[:, None] * W).T), signs * offsets, np.arange(n)
+    for steps in (1, 400):
+        results = []
+        for solve in (solve_candidates, solve_candidates_plain):
+            basis = np.empty(d + 1, np.int64)
+            start_basis_plain(W, signs, basis)
+            M, z, weights = np.empty((d + 1, d + 1)), np.empty(d + 1), np.empty(d + 1)
+            assert set_vertex_plain(W, offsets, signs, basis, M, z, weights)
+            done = solve(C, c_offsets, ids, basis, M, z, weights, 1e-12, steps)
+            results.append((done, z, weights, M))
+        if results[0][0] == results[1][0]:  # ties between exchanges may be broken either way
+            np.testing.assert_allclose(results[0][1][-1], results[1][1][-1], atol=1e-8)
+        if steps > 1:
+            assert 0 <= results[0][0] < steps and 0 <= results[1][0] < steps
+            np.testing.assert_allclose(results[0][1][-1], results[1][1][-1], atol=1e-8)
+
+
+@settings(max_examples=60)
+@given(st.integers(1, 6), st.integers(0, 10**6))
+def test_one_exchange_agrees(d, seed):
+    rng = np.random.default_rng(seed)
+    W, _, offsets, signs, _ = make(12, d, seed)
+    basis = np.empty(d + 1, np.int64)
+    start_basis_plain(W, signs, basis)
+    M, z, weights = np.empty((d + 1, d + 1)), np.empty(d + 1), np.empty(d + 1)
+    set_vertex_plain(W, offsets, signs, basis, M, z, weights)
+    place = np.arange(1, d + 1)
+    entering = next(i for i in range(12) if i != basis[0])
+    alpha = np.append(-signs[entering] * W[entering], 1.0) @ M
+    worst = float(rng.uniform(0.1, 3))
+    results = []
+    for function in (exchange, exchange_plain):
+        state = [a.copy() for a in (basis, M, z, weights, place, alpha)]
+        results.append((function(*state, entering, worst, 1e-12), *state[:5]))
     for fast, slow in zip(*results):
         np.testing.assert_allclose(fast, slow, atol=1e-10)
 

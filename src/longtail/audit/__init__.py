@@ -6,16 +6,20 @@ from longtail.audit.counting import Capacity, capacity, general_position
 from longtail.audit.labels import argmaxable
 from longtail.audit.proof import Proof, check_certificate
 from longtail.audit.result import Audit
+from longtail.audit.storing import Certificates, load_certificates, save_certificates
 
 __all__ = [
     "Audit",
     "Capacity",
     "Certificate",
+    "Certificates",
     "Proof",
     "argmaxable",
     "capacity",
     "check_certificate",
     "general_position",
+    "load_certificates",
     "retrievable",
+    "save_certificates",
     "winnable",
 ]

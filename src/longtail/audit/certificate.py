@@ -14,7 +14,8 @@ from longtail.errors import DataError
 class Certificate:
     """An input that gives the set, weights on labels that bound every ball (or prove that no input exists), or both.
 
-    `threshold` says that the last entry of `x` is the threshold of a ranking, and that the weights hold for any.
+    `mix` gives the input as a sum of the layer's own rows, x = mix @ W, which is short where rows are long. `threshold`
+    says that the last entry of `x` is the threshold of a ranking, and that the weights hold for any.
 
     >>> Certificate(labels=np.array([0, 2]), weights=np.array([0.5, 0.5])).to_facts()
     {'labels': [0, 2], 'weights': [0.5, 0.5]}
@@ -24,11 +25,12 @@ class Certificate:
     labels: np.ndarray | None = None
     weights: np.ndarray | None = None
     threshold: bool = False
+    mix: np.ndarray | None = None
 
     def to_facts(self) -> dict[str, Any]:
         """Return a JSON-able dict; floats keep every digit."""
         out: dict[str, Any] = {}
-        for name in ("x", "labels", "weights"):
+        for name in ("x", "labels", "weights", "mix"):
             value = getattr(self, name)
             if value is not None:
                 out[name] = value.tolist()
@@ -38,7 +40,7 @@ class Certificate:
 
     def as_arrays(self) -> Certificate:
         """Return the same with arrays of the kinds they must be; what cannot be one is refused."""
-        kinds = {"x": np.float64, "labels": np.int64, "weights": np.float64}
+        kinds = {"x": np.float64, "labels": np.int64, "weights": np.float64, "mix": np.float64}
         found: dict[str, np.ndarray | None] = {}
         for name, kind in kinds.items():
             value = getattr(self, name)
@@ -61,4 +63,5 @@ class Certificate:
             labels=np.asarray(facts["labels"], dtype=np.int64) if "labels" in facts else None,
             weights=np.asarray(facts["weights"], dtype=np.float64) if "weights" in facts else None,
             threshold=bool(facts.get("threshold", False)),
+            mix=np.asarray(facts["mix"], dtype=np.float64) if "mix" in facts else None,
         )

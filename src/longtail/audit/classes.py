@@ -13,7 +13,7 @@ import numpy as np
 
 from longtail.audit.problem import Problem
 from longtail.audit.result import Audit
-from longtail.audit.search import Witness, audit_sets
+from longtail.audit.search import Witness, audit_sets, deadline
 from longtail.audit.sets import LabelSets, listed_sets
 from longtail.errors import DataError
 from longtail.kernels.threads import Progress
@@ -24,7 +24,7 @@ RADII = ("bound", "exact")
 
 def winnable(
     W: Any, bias: Any = None, box: float = 1e4, eps: float = 1e-8,
-    *, radius: str = "bound", n_jobs: int | None = None, progress: Progress | None = None,
+    *, radius: str = "bound", seconds: float | None = None, n_jobs: int | None = None, progress: Progress | None = None,
 ) -> Audit:  # fmt: skip
     """Audit the classes of a softmax or argmax layer: which can have the highest score for some input?
 
@@ -40,12 +40,12 @@ def winnable(
     if n < 2:
         raise DataError("W must have at least 2 classes; got 1.")
     classes = LabelSets([np.array([i]) for i in range(n)], np.arange(n), np.ones(n, dtype=np.int64))
-    return _audit(problem, classes, "classes", eps, radius, n_jobs, progress)
+    return _audit(problem, classes, "classes", eps, radius, deadline(seconds), n_jobs, progress)
 
 
 def retrievable(
     W: Any, sets: Any, bias: Any = None, box: float = 1e4, eps: float = 1e-8,
-    *, radius: str = "bound", n_jobs: int | None = None, progress: Progress | None = None,
+    *, radius: str = "bound", seconds: float | None = None, n_jobs: int | None = None, progress: Progress | None = None,
 ) -> Audit:  # fmt: skip
     """Audit sets of rows of W (label or document vectors): which can be exactly the top k by inner product?
 
@@ -63,16 +63,17 @@ def retrievable(
             raise DataError(
                 f"sets must have at least one row of W and not all {problem.n_labels}; got one of {members.size}."
             )
-    return _audit(problem, found, "top sets", eps, radius, n_jobs, progress)
+    return _audit(problem, found, "top sets", eps, radius, deadline(seconds), n_jobs, progress)
 
 
 def _audit(
-    problem: Problem, sets: LabelSets, kind: str, eps: float, radius: str, n_jobs: int | None, progress: Progress | None
-) -> Audit:
+    problem: Problem, sets: LabelSets, kind: str, eps: float, radius: str, until: float,
+    n_jobs: int | None, progress: Progress | None,
+) -> Audit:  # fmt: skip
     eps = check_real("eps", eps, low=0, open_low=True)
     check_choice("radius", radius, RADII)
     witnesses: dict[str, Witness] = {"own direction": lambda members: own_direction(problem, members)}
-    outcomes = audit_sets(problem, sets, eps, radius == "exact", witnesses, resolve_jobs(n_jobs), progress)
+    outcomes = audit_sets(problem, sets, eps, radius == "exact", witnesses, resolve_jobs(n_jobs), progress, until)
     return Audit.make(
         sets, outcomes,
         kind=kind, n_labels=problem.n_labels, width=problem.W.shape[1] - 1,

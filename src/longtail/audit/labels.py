@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from longtail.audit.fourier import dft_order, dft_witness
+from longtail.audit.fourier import dft_witness, find_circle
 from longtail.audit.problem import Problem
+from longtail.audit.projection import audit_by_projection
 from longtail.audit.result import Audit
-from longtail.audit.search import Witness, audit_sets
+from longtail.audit.search import Witness, audit_sets, deadline
 from longtail.audit.sets import LabelSets, distinct_sets
 from longtail.errors import DataError
 from longtail.kernels.threads import Progress, blocks
@@ -23,6 +24,7 @@ def argmaxable(
     *,
     inputs: Any = None,
     radius: str = "exact",
+    seconds: float | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Audit:  # fmt: skip
@@ -32,15 +34,20 @@ def argmaxable(
 
     Parameters
     ----------
-    W : weights (n_labels, d): an array, a torch layer or tensor, a scikit-learn model, an .npz or .safetensors file.
+    W : weights (n_labels, d): an array, a sparse matrix, a torch layer or tensor, a scikit-learn model, one of our
+        estimators that has a linear output layer, an .npz, .npy or .safetensors file.
     Y : label sets, one row each, sparse or dense; what is not 0 is on.
     bias : one number per label; None takes the bias of the layer, if it has one.
     box : inputs are between -box and box. Without a bias it only sets the unit of the radius.
     eps : radius of the ball that makes a set "eps-argmaxable"; 1e-8 as in the paper, 1.0 for robust ones at box 1e4.
     inputs : inputs of the layer (n, d), for example of test rows: what they give is possible without further search.
     radius : "exact" finds the largest ball of every set; "bound" stops at a ball of radius `eps`, which is faster.
+    seconds : stop after about this long; sets that were not reached, the largest ones, stay undecided.
     n_jobs : threads; None for all cores. The result does not depend on it.
     progress : called with (done, total).
+
+    A sparse matrix of more than 2,000 columns, such as the weights of word features, is audited without linear
+    programs: radii are then lower bounds (`radius_at_most` says so).
 
     >>> import numpy as np
     >>> W = np.array([[1.0, 0], [0, 1], [-1, -1]])
@@ -57,10 +64,16 @@ def argmaxable(
     witnesses: dict[str, Witness] = {}
     if inputs is not None:
         witnesses["given input"] = given_inputs(problem, sets, inputs)
-    order = dft_order(problem.W) if problem.bias is None else 0
-    if order:
-        witnesses["DFT formula"] = lambda members: dft_witness(members, problem.W, order, problem.box)
-    outcomes = audit_sets(problem, sets, eps, radius == "exact", witnesses, resolve_jobs(n_jobs), progress)
+    n_jobs, until = resolve_jobs(n_jobs), deadline(seconds)
+    if problem.is_sparse:
+        outcomes = audit_by_projection(problem, sets, eps, witnesses, until, progress)
+    else:
+        shift = 0.0 if problem.bias is None else float(problem.bias[0])
+        circle = find_circle(problem.W) if problem.bias is None or bool((problem.bias == shift).all()) else None
+        if circle is not None:
+            width = problem.W.shape[1]
+            witnesses["DFT formula"] = lambda members: dft_witness(members, circle, width, problem.box, shift)
+        outcomes = audit_sets(problem, sets, eps, radius == "exact", witnesses, n_jobs, progress, until)
     return Audit.make(
         sets, outcomes,
         kind="label sets", n_labels=problem.n_labels, width=problem.W.shape[1],

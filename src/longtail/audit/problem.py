@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from longtail.audit.weights import read_layer
 from longtail.errors import DataError
@@ -25,8 +26,15 @@ def gamma(k: int) -> float:
     return k * UNIT / (1 - k * UNIT) * (1 + 1e-12)
 
 
-def lengths_of(rows: np.ndarray) -> np.ndarray:
-    """Return the Euclidean length of every row, rounded up, without overflow: (n,)."""
+def lengths_of(rows: Any) -> np.ndarray:
+    """Return the Euclidean length of every row, dense or CSR, rounded up, without overflow: (n,)."""
+    if sp.issparse(rows):
+        of = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+        largest = np.zeros(rows.shape[0])
+        np.maximum.at(largest, of, np.abs(rows.data))
+        powers = np.frexp(largest)[1]
+        squares = np.bincount(of, np.ldexp(rows.data, -powers[of]) ** 2, minlength=rows.shape[0])
+        return np.ldexp(np.sqrt(squares), powers) * (1 + gamma(rows.shape[1] + 6))
     powers = np.frexp(np.abs(rows).max(axis=1))[1]
     scaled = np.ldexp(rows, -powers[:, None])
     return np.ldexp(np.sqrt(np.einsum("ij,ij->i", scaled, scaled)), powers) * (1 + gamma(rows.shape[1] + 6))
@@ -36,7 +44,7 @@ def lengths_of(rows: np.ndarray) -> np.ndarray:
 class Problem:
     """Weights, bias, box and lengths; with `threshold` the last column is the free threshold."""
 
-    W: np.ndarray  # (n, d), d with the threshold's column
+    W: Any  # (n, d), d with the threshold's column; dense, or CSR where rows are long
     bias: np.ndarray | None  # (n,)
     box: float
     threshold: bool
@@ -45,10 +53,10 @@ class Problem:
     @classmethod
     def make(cls, W: Any, bias: Any = None, box: float = 1e4, *, threshold: bool = False) -> Problem:
         """Read and check a layer."""
-        weights, offsets = read_layer(W, bias)
+        weights, offsets = read_layer(W, bias, keep_sparse=not threshold)
         box = check_real("box", box, low=0, open_low=True)
         lengths = lengths_of(weights)
-        zero = np.flatnonzero(~weights.any(axis=1))
+        zero = np.flatnonzero(lengths == 0)
         if zero.size and offsets is None and not threshold:
             raise DataError(
                 f"W must not have a row of zeros without a bias; row {zero[0]} is one, so this label scores 0 "
@@ -64,6 +72,19 @@ class Problem:
     @property
     def n_labels(self) -> int:
         return int(self.W.shape[0])
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether rows are so long that they are kept sparse; then no linear program is solved."""
+        return sp.issparse(self.W)
+
+    def some_rows(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return some rows of W as a dense array, of a sparse W without empty columns, and the columns' limits."""
+        if not self.is_sparse:
+            return self.W[ids], self.limits
+        found = self.W[ids]
+        columns = np.unique(found.indices)
+        return found[:, columns].toarray(), self.limits[columns]
 
     @cached_property
     def limits(self) -> np.ndarray:

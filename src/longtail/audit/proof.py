@@ -67,12 +67,17 @@ def prove(problem: Problem, labels: np.ndarray, certificate: Certificate) -> Pro
     """Return what a certificate proves about a set of labels."""
     signs = problem.signs(labels)
     reachable, low, high = None, 0.0, np.inf
-    if certificate.x is not None:
-        found = input_radius(problem, signs, certificate.x)
+    x = certificate.x
+    if x is None and certificate.mix is not None and certificate.mix.shape == (problem.n_labels,):
+        x = problem.W.T @ certificate.mix
+    if x is not None:
+        found = input_radius(problem, signs, x)
         if found is not None:
             reachable, low = True, found
     if certificate.labels is not None and certificate.weights is not None:
-        high, impossible = combination_bound(problem, signs, certificate.labels, certificate.weights)
+        high, impossible = combination_bound(
+            problem, signs, certificate.labels, certificate.weights, bound_only=reachable is not None
+        )
         if impossible and reachable is None:
             reachable, high = False, min(high, 0.0)
     return Proof(reachable, low, high)
@@ -98,7 +103,7 @@ def input_radius(problem: Problem, signs: np.ndarray, x: np.ndarray) -> float | 
         if (scores[unsure] * signs[unsure] < -error[unsure]).any() or unsure.size > MOST_EXACT_SCORES:
             return None
         for i in unsure:
-            row, point = problem.W[i], x
+            row, point = problem.W[[i]].toarray()[0] if problem.is_sparse else problem.W[i], x
             if problem.bias is not None:
                 row, point = np.append(row, problem.bias[i]), np.append(x, 1.0)
             if dot_sign(row, point) != signs[i]:
@@ -113,19 +118,23 @@ def input_radius(problem: Problem, signs: np.ndarray, x: np.ndarray) -> float | 
 
 
 def combination_bound(
-    problem: Problem, signs: np.ndarray, rows: np.ndarray, weights: np.ndarray
+    problem: Problem, signs: np.ndarray, rows: np.ndarray, weights: np.ndarray, bound_only: bool = False
 ) -> tuple[float, bool]:
-    """Return an upper bound on the radius of any ball, and whether the set is proved impossible."""
+    """Return an upper bound on the radius of any ball, and whether the set is proved impossible.
+
+    With `bound_only`, for sets that are known to be possible, no time is spent on exact arithmetic.
+    """
     fits = rows.ndim == 1 and rows.shape == weights.shape and rows.size > 0 and np.unique(rows).size == rows.size
     if not fits or rows.min() < 0 or rows.max() >= problem.n_labels:
         return np.inf, False
     if not np.isfinite(weights).all() or weights.min() < 0 or weights.max() <= 0:
         return np.inf, False
-    A = problem.W[rows] * signs[rows, None]
+    A, limits = problem.some_rows(rows)
+    A = A * signs[rows, None]
     m = rows.size
     v = weights @ A
     v_error = (weights @ np.abs(A)) * (gamma(m + 2) * UP) + m * 2.0**-1070
-    most = float(((np.abs(v) + v_error) * problem.limits).sum()) * UP
+    most = float(((np.abs(v) + v_error) * limits).sum()) * UP
     b = None
     if problem.bias is not None:
         b = problem.bias[rows] * signs[rows]
@@ -135,8 +144,8 @@ def combination_bound(
     bound = most / lengths * (UP if most > 0 else DOWN) if lengths > 0 else np.inf
     if lengths > 0 and most > 0:
         bound *= 1 + gamma(2 * problem.W.shape[1] + 12)  # lengths are rounded up
-    if most < 0:
-        return bound, True
+    if most < 0 or bound_only:
+        return bound, most < 0
     v = np.abs(v) + v_error
     if (v > NEARLY * (weights @ np.abs(A)) + 1e-300).any():  # far from balanced: no proof, and no time spent on one
         return bound, False
@@ -158,9 +167,11 @@ def _verified(A: np.ndarray, weights: np.ndarray, v: np.ndarray, b: np.ndarray |
     weights that removes v is at most |R| |v| / (1 - rho) relative to them: below 1 they all stay positive.
     """
     used = weights > 0
-    kept = np.abs(A[used]).max(axis=0) > 0
+    kept = np.abs(A[used]).max(axis=0, initial=0.0) > 0
     A, weights, v, b = A[np.ix_(used, kept)], weights[used], v[kept], None if b is None else b[used]
     m, d = A.shape
+    if d == 0:  # constant labels: no score above 0 where it should be
+        return b is not None and bool((b <= 0).all())
     if m <= d:
         return False
     B = (A * weights[:, None]).T  # (d, m)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from longtail.audit.proof import Proof, prove
 from longtail.audit.sets import KnownProofs, LabelSets
 from longtail.kernels.ball import largest_ball
 from longtail.kernels.threads import Progress, blocks, run_tasks
+from longtail.validate import check_real
 
 ROBUST, REACHABLE, IMPOSSIBLE, UNDECIDED = "eps-argmaxable", "argmaxable", "not argmaxable", "undecided"
 VERDICTS = (ROBUST, REACHABLE, IMPOSSIBLE, UNDECIDED)
@@ -53,26 +55,38 @@ def settled(proof: Proof, eps: float, exact: bool, box: float) -> bool:
     return not exact or gap <= 1e-6 * proof.radius_at_most + DIGITS * box
 
 
+def deadline(seconds: float | None) -> float:
+    """Return when to stop, as `time.monotonic` counts."""
+    return np.inf if seconds is None else time.monotonic() + check_real("seconds", seconds, low=0)
+
+
+def not_reached(threshold: bool = False) -> Outcome:
+    """Return the outcome of a set for which there was no time."""
+    return Outcome(UNDECIDED, 0.0, np.inf, "no time left", Certificate(threshold=threshold))
+
+
 Witness = Callable[[np.ndarray], np.ndarray | None]
 
 
 def audit_sets(
     problem: Problem, sets: LabelSets, eps: float, exact: bool,
-    witnesses: dict[str, Witness], n_jobs: int, progress: Progress | None,
+    witnesses: dict[str, Witness], n_jobs: int, progress: Progress | None, until: float = np.inf,
 ) -> list[Outcome]:  # fmt: skip
     """Return an outcome for every set; `witnesses` name ways to guess an input, tried in their order."""
     problem.columns, problem.offsets  # noqa: B018  made once, before the threads start
     with threadpool_limits(1, user_api="blas"):  # threads of ours and of the matrix library would fight for the cores
-        return _waves(problem, sets, eps, exact, witnesses, n_jobs, progress)
+        return _waves(problem, sets, eps, exact, witnesses, n_jobs, progress, until)
 
 
 def _waves(
     problem: Problem, sets: LabelSets, eps: float, exact: bool,
-    witnesses: dict[str, Witness], n_jobs: int, progress: Progress | None,
+    witnesses: dict[str, Witness], n_jobs: int, progress: Progress | None, until: float,
 ) -> list[Outcome]:  # fmt: skip
     known = KnownProofs()
     out: list[Outcome] = []
     for wave in blocks(len(sets), WAVE):
+        if time.monotonic() > until:
+            return out + [not_reached(problem.threshold)] * (len(sets) - len(out))
         members = sets.members[wave]
         found: list[Outcome | None] = [_by_known(problem, m, known) for m in members]
         open_ = [i for i, outcome in enumerate(found) if outcome is None]
@@ -109,6 +123,19 @@ def audit_set(
     rows = best.certificate.labels if best.certificate.labels is not None else members
     x, _, rows, weights = generated_lp(problem, members, rows)
     return _better(problem, members, eps, exact, best, Certificate(x, rows, weights, problem.threshold), "HiGHS")[0]
+
+
+def audit_certificates(
+    problem: Problem, members: np.ndarray, eps: float, witnesses: dict[str, Witness],
+    tries: Iterable[tuple[str, Certificate]],
+) -> Outcome:  # fmt: skip
+    """Return what the given certificates prove about one set, without any search."""
+    best = Outcome(UNDECIDED, 0.0, np.inf, "nothing", Certificate(threshold=problem.threshold))
+    for how, certificate in tries:
+        best, done = _better(problem, members, eps, False, best, certificate, how)
+        if done:
+            return best
+    return _by_witnesses(problem, members, eps, False, witnesses, best)[0]
 
 
 def _by_known(problem: Problem, members: np.ndarray, known: KnownProofs) -> Outcome | None:
@@ -156,14 +183,15 @@ def _better(
 ) -> tuple[Outcome, bool]:
     """Return the better of what was known and what a new certificate proves, and whether the search may end."""
     proof = prove(problem, members, new)
+    mix = best.certificate.mix
     x, labels, weights = best.certificate.x, best.certificate.labels, best.certificate.weights
     low, high = best.radius, best.radius_at_most
-    if proof.reachable and (x is None or proof.radius_at_least > low):
-        x, low = new.x, proof.radius_at_least
+    if proof.reachable and ((x is None and mix is None) or proof.radius_at_least > low):
+        x, mix, low = new.x, new.mix, proof.radius_at_least
     if proof.reachable is False or proof.radius_at_most < high:
         labels, weights, high = new.labels, new.weights, proof.radius_at_most
-    proof = Proof(True if x is not None else proof.reachable, low, high)
+    proof = Proof(True if x is not None or mix is not None else proof.reachable, low, high)
     verdict = verdict_of(proof, eps)
     how = how if verdict != best.verdict else best.how
-    outcome = Outcome(verdict, low, high, how, Certificate(x, labels, weights, problem.threshold))
+    outcome = Outcome(verdict, low, high, how, Certificate(x, labels, weights, problem.threshold, mix))
     return outcome, settled(proof, eps, exact, problem.box)

@@ -7,26 +7,30 @@ later is proved for these numbers.
 from __future__ import annotations
 
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.errors import DataError
+from longtail.errors import DataError, ModelError, near
 from longtail.storage.arrays import map_arrays
 
 WEIGHT_NAMES = ("weight", "weights", "W", "coef_", "coef")
 BIAS_NAMES = ("bias", "b", "intercept_", "intercept")
+LABEL_NAMES = ("labels", "label_names", "classes_", "classes", "names")
 MOST_BYTES = 1 << 34
+LONG = 2000  # columns from which on a sparse matrix stays one
 
 
-def read_layer(W: Any, bias: Any = None) -> tuple[np.ndarray, np.ndarray | None]:
+def read_layer(W: Any, bias: Any = None, keep_sparse: bool = False) -> tuple[Any, np.ndarray | None]:
     """Return weights (n_labels, d) and bias (n_labels,) or None, as float64.
 
-    `W` is an array, a sparse matrix, a torch tensor or `nn.Linear`, anything with `weight` (an array or a function
-    that returns one) or `coef_`, a one-vs-rest model, or the path of an .npz or .safetensors file. A bias that comes
-    with it is used unless `bias` is given.
+    `W` is an array, a sparse matrix, a torch tensor or `nn.Linear`, anything with `output_weights()` (which returns
+    weights and bias), `weight` (an array or a function that returns one) or `coef_`, a one-vs-rest model, or the path
+    of an .npz, .npy or .safetensors file. A bias that comes with it is used unless `bias` is given; where it is -inf,
+    the label never comes out. With `keep_sparse` a sparse matrix of more than 2,000 columns is returned as CSR.
 
     >>> import numpy as np
     >>> class Linear: weight, bias = np.eye(2, dtype=np.float32), np.array([0, 1])
@@ -35,7 +39,9 @@ def read_layer(W: Any, bias: Any = None) -> tuple[np.ndarray, np.ndarray | None]
     """
     found = None
     if isinstance(W, str | Path):
-        W, found = _from_file(Path(W))
+        W, found = layer_from_file(Path(W))
+    elif hasattr(W, "output_weights"):
+        W, found = _without_silent(*W.output_weights())
     elif hasattr(W, "weight") and not isinstance(W, np.ndarray):
         owner = W
         W = owner.weight() if callable(owner.weight) else owner.weight
@@ -48,13 +54,17 @@ def read_layer(W: Any, bias: Any = None) -> tuple[np.ndarray, np.ndarray | None]
         found = np.concatenate([np.ravel(e.intercept_) for e in models])
     if bias is None:
         bias = found
-    weights = _numbers(W, "W")
+    weights = _sparse(W) if keep_sparse and sp.issparse(W) and W.shape[-1] > LONG else _numbers(W, "W")
     if weights.ndim != 2:
         raise DataError(f"W must have 2 dimensions, one row per label; got {weights.ndim}.")
     n, d = weights.shape
     if n == 0 or d == 0:
         raise DataError(f"W must have at least one label and one dimension; got shape {n} x {d}.")
-    _check_finite(weights, "W")
+    if sp.issparse(weights):
+        if not np.isfinite(weights.data).all():
+            raise DataError("W must be finite; got a number that is not.")
+    else:
+        _check_finite(weights, "W")
     if bias is None or isinstance(bias, bool):
         return weights, None
     offsets = _numbers(bias, "bias").ravel()
@@ -64,6 +74,24 @@ def read_layer(W: Any, bias: Any = None) -> tuple[np.ndarray, np.ndarray | None]
         raise DataError(f"bias must have one number per label, {n}; got {offsets.size}.")
     _check_finite(offsets, "bias")
     return weights, (offsets if offsets.any() else None)
+
+
+def _without_silent(W: Any, bias: Any) -> tuple[Any, Any]:
+    """Return a layer whose labels with the bias -inf, which never come out, are constant: weights 0 and bias -1."""
+    silent = None if bias is None else np.isneginf(np.asarray(bias, dtype=np.float64))
+    if silent is None or not silent.any():
+        return W, bias
+    keep = np.where(silent, 0.0, 1.0)
+    W = sp.csr_array(sp.diags_array(keep) @ W) if sp.issparse(W) else np.where(silent[:, None], 0.0, W)
+    return W, np.where(silent, -1.0, bias)
+
+
+def _sparse(W: Any) -> sp.csr_array:
+    """Return a CSR copy in 64-bit floats, each entry stored once and none of them 0."""
+    out = sp.csr_array(W, dtype=np.float64, copy=True)
+    out.sum_duplicates()
+    out.eliminate_zeros()
+    return out
 
 
 def _numbers(value: Any, name: str) -> np.ndarray:
@@ -97,29 +125,61 @@ def _check_finite(array: np.ndarray, name: str) -> None:
         raise DataError(f"{name} must be finite; got {array[tuple(wrong[0])]} in {where}.")
 
 
-def _from_file(path: Path) -> tuple[Any, Any]:
+def arrays_in(path: Path) -> dict[str, np.ndarray]:
+    """Return the arrays of an .npz, .npy or .safetensors file; pickled objects, which could run code, are refused."""
     if not path.is_file():
         raise DataError(f"{path} is no file; W must be weights, a layer, or an .npz or .safetensors file.")
     if path.suffix == ".safetensors":
-        arrays = map_arrays(path)
-    elif path.suffix in (".npz", ".npy"):
         try:
-            with path.open("rb") as file:
-                loaded = np.load(file, allow_pickle=False)
-                arrays = {path.stem: loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
-        except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-            raise DataError(f"{path} is not a readable {path.suffix} file.") from error
-    else:
+            return map_arrays(path)
+        except ModelError as error:
+            raise DataError(str(error)) from error
+    if path.suffix not in (".npz", ".npy"):
         raise DataError(f"{path} must be an .npz, .npy or .safetensors file.")
+    try:
+        with path.open("rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            return {path.stem: loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
+    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        if "pickle" in str(error):
+            raise DataError(f"{path} holds pickled objects, which are not loaded: they can run code.") from error
+        raise DataError(f"{path} is not a readable {path.suffix} file.") from error
+
+
+def layer_from_file(path: Path, array: str | None = None) -> tuple[Any, Any]:
+    """Return weights and bias, or None, of a file; `array` names the weights where the file has several."""
+    arrays = arrays_in(path)
+    if array is None and "format" in arrays and "indptr" in arrays:  # written by scipy.sparse.save_npz
+        return _scipy_matrix(path), None
     tables = [name for name, a in arrays.items() if a.ndim == 2]
     named = [n for n in tables if n.rsplit(".", 1)[-1] in WEIGHT_NAMES]
-    choice = named if named else tables
+    choice = [array] if array in tables else [] if array is not None else named if named else tables
     if len(choice) != 1:
         have = f"it has {sorted(tables)}" if tables else "it has none"
-        raise DataError(f"{path} must hold one array of weights with 2 dimensions, named 'weight'; {have}.")
+        wanted = f"called {array!r}" if array is not None else "named 'weight'"
+        raise DataError(
+            f"{path} must hold one array of weights with 2 dimensions, {wanted}; {have}.{near(array, tables)}"
+        )
     prefix = choice[0].rpartition(".")[0]
     vectors = [
         n for n, a in arrays.items()
         if a.ndim == 1 and n.rsplit(".", 1)[-1] in BIAS_NAMES and n.rpartition(".")[0] == prefix
     ]  # fmt: skip
     return arrays[choice[0]], arrays[vectors[0]] if vectors else None
+
+
+def names_in_file(path: Path) -> tuple[str, ...] | None:
+    """Return the label names that an .npz file holds beside its weights, as an array of strings; None without."""
+    if path.suffix != ".npz":
+        return None
+    found = next((a for name, a in arrays_in(path).items() if name in LABEL_NAMES and a.ndim == 1), None)
+    return tuple(map(str, found.tolist())) if found is not None and found.dtype.kind == "U" else None
+
+
+def _scipy_matrix(path: Path) -> sp.csr_array:
+    try:
+        found = sp.csr_array(sp.load_npz(path))
+        found.check_format(full_check=True)  # a column out of bounds would make scipy read foreign memory
+    except (ValueError, KeyError, TypeError, NotImplementedError) as error:
+        raise DataError(f"{path} is not a sparse matrix that scipy can read.") from error
+    return found

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from longtail.cli.options import jobs_option, json_option
 from longtail.cli.output import announce_compilation, console, print_json, stages
 
+if TYPE_CHECKING:
+    from longtail.data import Dataset
+    from longtail.pipeline import Tagger
+
+WIDTHS = (8, 16, 32, 64)
+ROWS_AUDITED = 1000
 EXAMPLE = (
     "A small web server written in Python that streams music from your computer to any browser on the local network. "
     "Reads MP3, Ogg Vorbis and FLAC files, keeps playlists in an SQLite database and shows album covers."
@@ -22,13 +29,14 @@ EXAMPLE = (
 @jobs_option
 @json_option
 def demo(name: str, output: Path, jobs: int | None, as_json: bool) -> None:
-    """Train, evaluate and explain a tagger on bundled real data, and write the model and a report."""
+    """Train, evaluate, audit and explain a tagger on bundled real data, and write the model and a report."""
     from longtail.data.bundled import bundled_info, load_bundled
     from longtail.pipeline import Tagger, evaluate_tagger, page_splits, page_tree
     from longtail.report.html import evaluation_page
     from longtail.report.page import write_page
     from longtail.report.progress import as_callback, progress
     from longtail.report.terminal import show_dataset, show_evaluation, show_explanation
+    from longtail.report.verdicts import show_narrow
     from longtail.storage import check_target
 
     model, page = output / "model", output / "report.html"
@@ -57,18 +65,33 @@ def demo(name: str, output: Path, jobs: int | None, as_json: bool) -> None:
     facts["timings"]["train_seconds"] = seconds
     facts["tree"], facts["splits"] = page_tree(tagger), page_splits(tagger)
     write_page(page, evaluation_page(facts))
+    audits = narrow_audits(tagger, train, test, jobs)
     explained = tagger.explain(EXAMPLE, k=5)
     if as_json:
-        print_json({**facts, "explanation": explained, "model_folder": str(model), "report": str(page)})
+        found = {"audits": audits, "explanation": explained, "model_folder": str(model), "report": str(page)}
+        print_json({**facts, **found})
         return
     show_evaluation(screen, {**facts, "examples": [], "title": None})
-    screen.rule("4  why a label came")
+    screen.rule("4  what narrower models can never say")
+    show_narrow(screen, audits)
+    screen.rule("5  why a label came")
     show_explanation(screen, explained)
-    screen.rule("5  yours now")
+    screen.rule("6  yours now")
     screen.print(f"The model is in {model}, the report with plots in {page}. Try:", soft_wrap=True)
     for line in (
         f'longtail explain {model} --text "a fast text editor for the terminal"',
         f"longtail evaluate {model} bundled:{name} --report report.html",
+        "longtail audit --weights YOUR-LAYER.npz must-work.jsonl",
         "longtail train YOUR.jsonl -o my-model      # {\"text\": \"...\", \"labels\": [\"...\"]} per line",
     ):
         screen.print(f"  {line}", soft_wrap=True, markup=False)
+
+
+def narrow_audits(tagger: Tagger, train: Dataset, test: Dataset, jobs: int | None) -> list[dict[str, Any]]:
+    """Audit classifiers on the same texts squeezed into a few numbers each."""
+    from longtail.pipeline.auditing import audit_model
+    from longtail.pipeline.layers import narrow_layers
+
+    layers = narrow_layers(tagger.dataset_rows(train), train.Y, train.names(), WIDTHS)
+    settings: dict[str, Any] = {"rows": ROWS_AUDITED, "radius": "bound", "limit": 3, "n_jobs": jobs}
+    return [audit_model(layer, test, **settings).facts for layer in layers]

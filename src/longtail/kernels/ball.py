@@ -30,6 +30,15 @@ def slack_of_tight(W, offsets, signs, basis, z):
     return most
 
 
+def slack_of_tight_plain(
+    W: np.ndarray, offsets: np.ndarray, signs: np.ndarray, basis: np.ndarray, z: np.ndarray
+) -> float:
+    rows = basis[basis >= 0]
+    sides = (-1 - basis[basis < 0]) // 2
+    missed = np.abs(signs[rows] * (W[rows] @ z[:-1] + offsets[rows]) - z[-1])
+    return float(np.concatenate([[0.0], missed, np.abs(np.abs(z[sides]) - 1.0)]).max())
+
+
 @njit(nogil=True, cache=True)
 def start_basis(
     W, signs,  # IN
@@ -44,6 +53,12 @@ def start_basis(
     basis[0] = first
     for j in range(W.shape[1]):
         basis[j + 1] = -1 - 2 * j if signs[first] * W[first, j] >= 0 else -2 - 2 * j
+
+
+def start_basis_plain(W: np.ndarray, signs: np.ndarray, basis: np.ndarray) -> None:
+    first = int(np.argmax(signs > 0))
+    basis[0] = first
+    basis[1:] = np.where(signs[first] * W[first] >= 0, -1, -2) - 2 * np.arange(W.shape[1])
 
 
 @njit(nogil=True, cache=True)
@@ -64,6 +79,20 @@ def keep_near(C, c_offsets, ids, count, basis, margins, r, listed, most):
     return kept
 
 
+def keep_near_plain(
+    C: np.ndarray, c_offsets: np.ndarray, ids: np.ndarray, count: int, basis: np.ndarray,
+    margins: np.ndarray, r: float, listed: np.ndarray, most: int,
+) -> int:  # fmt: skip
+    chosen: list[int] = []
+    for c in range(count):
+        if ids[c] in basis or (margins[ids[c]] < r and len(chosen) < most):
+            chosen.append(c)
+    listed[np.delete(ids[:count], chosen)] = False
+    kept = len(chosen)
+    C[:, :kept], c_offsets[:kept], ids[:kept] = C[:, chosen], c_offsets[chosen], ids[chosen]
+    return kept
+
+
 @njit(nogil=True, cache=True)
 def add_rows(W, offsets, signs, picked, C, c_offsets, ids, count, listed):
     """Make the picked rows candidates, unless they are; returns how many candidates there are then."""
@@ -75,6 +104,17 @@ def add_rows(W, offsets, signs, picked, C, c_offsets, ids, count, listed):
                 C[j, count] = signs[i] * W[i, j]
             count += 1
     return count
+
+
+def add_rows_plain(
+    W: np.ndarray, offsets: np.ndarray, signs: np.ndarray, picked: np.ndarray,
+    C: np.ndarray, c_offsets: np.ndarray, ids: np.ndarray, count: int, listed: np.ndarray,
+) -> int:  # fmt: skip
+    new = np.array(list(dict.fromkeys(i for i in picked.tolist() if not listed[i])), dtype=np.int64)
+    listed[new] = True
+    at = slice(count, count + new.size)
+    ids[at], c_offsets[at], C[:, at] = new, signs[new] * offsets[new], (signs[new, None] * W[new]).T
+    return count + new.size
 
 
 @njit(nogil=True, cache=True)

@@ -180,6 +180,39 @@ def exchange(
     return True
 
 
+def exchange_plain(
+    basis: np.ndarray, M: np.ndarray, z: np.ndarray, weights: np.ndarray,
+    place: np.ndarray, alpha: np.ndarray, entering: int, worst: float, tol: float,
+) -> bool:  # fmt: skip
+    while True:
+        able = np.flatnonzero(alpha > SMALLEST_PIVOT)
+        if able.size == 0:
+            return False
+        bound = ((weights[able] + NEAR_TIE) / alpha[able]).min()
+        near = able[weights[able] / alpha[able] <= bound]
+        out = int(near[np.argmax(alpha[near])])
+        if basis[out] >= 0 or worst - 2.0 * alpha[out] <= tol:
+            break
+        worst -= 2.0 * alpha[out]
+        z -= 2.0 * M[:, out]
+        M[:, out] *= -1
+        basis[out] += -1 if (-1 - basis[out]) % 2 == 0 else 1
+        alpha[out], weights[out] = -alpha[out], -weights[out]
+    theta = weights[out] / alpha[out]
+    weights[:] = np.maximum(weights - theta * alpha, 0.0)
+    weights[out] = theta
+    factor = M[:, out] / alpha[out]
+    z -= worst * factor
+    M -= np.outer(factor, alpha)
+    M[:, out] = factor
+    if basis[out] < 0:
+        place[(-1 - basis[out]) // 2] = -1
+    if entering < 0:
+        place[(-1 - entering) // 2] = out
+    basis[out] = entering
+    return True
+
+
 @njit(nogil=True, cache=True)
 def solve_candidates(
     C, c_offsets, ids,     # IN      candidate rows with their signs, transposed   (d, count), (count,), (count,)
@@ -225,5 +258,30 @@ def solve_candidates(
             for k in range(d + 1):
                 alpha[k] = side * M[(-1 - entering) // 2, k]
         if not exchange(basis, M, z, weights, place, alpha, entering, worst, tol):
+            return -1
+    return most
+
+
+def solve_candidates_plain(
+    C: np.ndarray, c_offsets: np.ndarray, ids: np.ndarray,
+    basis: np.ndarray, M: np.ndarray, z: np.ndarray, weights: np.ndarray, tol: float, most: int,
+) -> int:  # fmt: skip
+    d = C.shape[0]
+    place = np.full(d, -1)
+    sides = np.flatnonzero(basis < 0)
+    place[(-1 - basis[sides]) // 2] = sides
+    for step in range(most):
+        violated = np.concatenate([z[d] - (z[:d] @ C + c_offsets), np.abs(z[:d]) - 1.0])
+        at = int(np.argmax(violated)) if violated.size else 0
+        if violated.size == 0 or violated[at] <= tol:
+            return step
+        if at < ids.size:
+            entering = int(ids[at])
+            alpha = M[d] - C[:, at] @ M[:d]
+        else:
+            j = at - ids.size
+            entering = -1 - 2 * j if z[j] > 0 else -2 - 2 * j
+            alpha = np.sign(z[j]) * M[j]
+        if not exchange_plain(basis, M, z, weights, place, alpha, entering, float(violated[at]), tol):
             return -1
     return most

@@ -12,8 +12,8 @@ from longtail.errors import ParameterError
 from longtail.validate import check_integer
 
 
-def dft_matrix(n: int, k: int) -> np.ndarray:
-    """Return the matrix (n, 2k + 1) as float64; its columns are orthonormal.
+def dft_matrix(n: int, k: int, places: np.ndarray | None = None) -> np.ndarray:
+    """Return the matrix (n, 2k + 1) as float64, or only its rows at some places; its columns are orthonormal.
 
     >>> import numpy as np
     >>> W = dft_matrix(7, 2)
@@ -24,9 +24,10 @@ def dft_matrix(n: int, k: int) -> np.ndarray:
     if 2 * k + 1 > n:
         raise ParameterError(f"k must be at most {(n - 1) // 2} for {n} labels, so that 2k + 1 <= n; got {k}.")
     # j * i modulo n keeps the angle small, so that it is exact for any n
-    turns = np.outer(np.arange(n, dtype=np.int64), np.arange(1, k + 1, dtype=np.int64)) % n
+    places = np.arange(n, dtype=np.int64) if places is None else places
+    turns = np.outer(places, np.arange(1, k + 1, dtype=np.int64)) % n
     angles = turns * (2 * np.pi / n)
-    out = np.empty((n, 2 * k + 1))
+    out = np.empty((angles.shape[0], 2 * k + 1))
     out[:, 0] = 1 / np.sqrt(n)
     out[:, 1::2] = np.cos(angles) * np.sqrt(2 / n)
     out[:, 2::2] = np.sin(angles) * np.sqrt(2 / n)

@@ -173,6 +173,11 @@ class OneVsAllClassifier(XMCEstimator):
         run_tasks(score, blocks(X.shape[0], max(size, 1)), n_jobs)
         return TopK(ids, scores)
 
+    def output_weights(self) -> tuple[sp.csr_array, np.ndarray]:
+        """Return the weights (n_labels, n_features), sparse, and the bias, -inf for untrained labels, for audits."""
+        self._check_fitted()
+        return sp.csr_array(self.weights_.T), self.bias_.copy()
+
     def explain(self, X: Any, labels: Any) -> list[Explanation]:
         """Return for the one row X, per label, the features that speak for or against it, strongest first."""
         ids, values = self._one_row(X)

@@ -34,7 +34,7 @@ def evaluation_page(facts: Facts) -> str:
     """
     title, evaluation = str(facts.get("title") or "Evaluation"), facts.get("evaluation") or {}
     parts = [
-        _header(title, sentences.headline(facts), sections.tiles(evaluation)),
+        header(title, sentences.headline(facts), sections.tiles(evaluation)),
         sections.metrics(facts),
         sections.frequencies(evaluation),
         sections.calibration(evaluation),
@@ -44,7 +44,7 @@ def evaluation_page(facts: Facts) -> str:
         splits(facts),
         examples(facts),
         _background(facts),
-        _footer(facts),
+        footer(facts),
     ]
     return page(title, parts, facts)
 
@@ -60,17 +60,18 @@ def comparison_page(facts: Facts) -> str:
     """
     title = str(facts.get("title") or "Comparison")
     parts = [
-        _header(title, sentences.comparison_headline(facts)),
+        header(title, sentences.comparison_headline(facts)),
         differences.plots(facts),
         differences.numbers(facts),
         examples(facts),
         _background(facts),
-        _footer(facts),
+        footer(facts),
     ]
     return page(title, parts, facts)
 
 
-def _header(title: str, sentence: str, *parts: object) -> Markup:
+def header(title: str, sentence: str, *parts: object) -> Markup:
+    """Return the head of a page: its title, what it says in a sentence, and parts below."""
     return element("header", element("h1", title), element("p", sentence, css="headline") if sentence else "", *parts)
 
 
@@ -99,7 +100,8 @@ def _about(model: Any) -> list[tuple[str, str]]:
     return reading.fact_rows({key: value for key, value in (model or {}).items() if key not in NOT_SHOWN})
 
 
-def _footer(facts: Facts) -> Markup:
+def footer(facts: Facts) -> Markup:
+    """Return the end of a page: the command that made it, and where its numbers are."""
     command = element("pre", element("code", facts["command"])) if facts.get("command") else ""
     note = f"longtail {__version__}. The page holds all its numbers as JSON, in the element with the id “facts”."
     return element("footer", element("p", "Made with") if command else "", command, element("p", note))

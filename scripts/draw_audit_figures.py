@@ -1,0 +1,115 @@
+"""Draw the pictures of docs/audit.md: the regions of three labels in two dimensions, and the radii of real label sets.
+
+    python scripts/draw_audit_figures.py [--folder docs]
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+import longtail as lt
+from longtail.audit import argmaxable
+from longtail.pipeline.auditing import radius_bins
+from longtail.report.canvas import drawing, line, path, standalone, text
+from longtail.report.radii import radius_plot
+
+LABELS = ("a", "b", "c")
+W = np.array([[0.17, 0.98], [-0.94, -0.34], [0.77, -0.64]])
+BIAS = np.array([0.3, 0.3, 0.3])
+SIDE = 200.0
+REACH = 1.0  # of the inputs that are drawn
+SHADES = ("s4", "s2", "s3", "s1", "s0", "s5")
+
+
+def clip(points: list[np.ndarray], normal: np.ndarray, offset: float) -> list[np.ndarray]:
+    """Return the part of a polygon where normal . x + offset >= 0."""
+    out: list[np.ndarray] = []
+    for p, q in zip(points, points[1:] + points[:1], strict=True):
+        a, b = float(normal @ p + offset), float(normal @ q + offset)
+        if a >= 0:
+            out.append(p)
+        if a * b < 0:
+            out.append(p + (q - p) * (a / (a - b)))
+    return out
+
+
+def panel(left: float, top: float, bias: np.ndarray, title: str) -> list[str]:
+    """Draw the plane of inputs with its regions, each with the labels that come out there."""
+
+    def at(p: np.ndarray) -> tuple[float, float]:
+        return left + (p[0] / REACH + 1) / 2 * SIDE, top + (1 - p[1] / REACH) / 2 * SIDE
+
+    square = [np.array(p) * REACH for p in ((-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0))]
+    body, named, never = [text(left, top - 10, title, css="strong")], [], []
+    shades = itertools.cycle(SHADES)
+    sets = list(itertools.product((0, 1), repeat=3))
+    audited = argmaxable(W, sets, bias=bias)
+    possible = dict(zip(sets, audited.reachable[audited.set_of_row].tolist(), strict=True))
+    for on in sorted(sets, key=sum):
+        region = square
+        for normal, offset, sign in zip(W, bias, on, strict=True):
+            region = clip(region, (2 * sign - 1) * normal, (2 * sign - 1) * offset) if region else region
+        name = " ".join(label for label, sign in zip(LABELS, on, strict=True) if sign) or "none"
+        if not possible[on]:
+            never.append(name)
+            continue
+        x, y = np.mean([at(p) for p in region], axis=0)
+        body.append(path([at(p) for p in region], next(shades), closed=True))
+        named.append(text(x, y + 4, name, "middle", "strong"))
+    for normal, offset in zip(W, bias, strict=True):
+        across = np.array([-normal[1], normal[0]])
+        start = -normal * offset / (normal @ normal)
+        ends = _ends(start, across)
+        body.append(line(*at(ends[0]), *at(ends[1]), "ssoft"))
+    told = f"never: {', '.join(f'“{name}”' if name != 'none' else 'no label' for name in never)}"
+    return [*body, *named, text(left, top + SIDE + 20, told, css="bad strong")]
+
+
+def _ends(start: np.ndarray, along: np.ndarray) -> list[np.ndarray]:
+    """Return where a line leaves the square."""
+    steps = [(side - start[j]) / along[j] for j in (0, 1) if along[j] for side in (-REACH, REACH)]
+    inside = [t for t in steps if np.abs(start + t * along).max() <= REACH * (1 + 1e-9)]
+    return [start + t * along for t in (min(inside), max(inside))]
+
+
+def regions() -> str:
+    """Return the picture of n = 3, d = 2, without and with a bias."""
+    body = panel(6, 30, np.zeros(3), "Without a bias: 6 of 8 sets")
+    body += panel(234, 30, BIAS, "With a bias: 7 of 8 sets")
+    described = "Three labels in two dimensions: a line for each parts inputs where it is on from those where it is off"
+    svg = drawing(262, "Which label sets can come out", described, body)
+    return standalone(svg.replace('class="lt"', 'class="lt map"', 1)) + "\n"
+
+
+def radii() -> str:
+    """Return the picture of the radii of the bundled test sets, for one classifier per label on 16 dimensions."""
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.linear_model import Ridge
+
+    train, test = lt.data.load_bundled("debtags"), lt.data.load_bundled("debtags", "test")
+    words = lt.TfidfFeatures()
+    X = sp.csr_matrix(words.fit_transform(train.texts or ()))
+    common = np.flatnonzero(train.Y.sum(axis=0) >= 100)
+    rows = TruncatedSVD(16, random_state=0).fit_transform(X)
+    model = Ridge(alpha=1e-3).fit(rows, 2 * train.Y[:, common].toarray() - 1)
+    keep = np.diff(sp.csr_array(test.Y[:, common]).indptr) == np.diff(test.Y.indptr)
+    found = argmaxable(model.coef_, test.Y[:, common][keep], bias=model.intercept_)
+    print(found)
+    return standalone(radius_plot(radius_bins(found), title="Radii of label sets", eps=found.eps)) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, default=Path(__file__).parents[1] / "docs")
+    args = parser.parse_args()
+    (args.folder / "regions.svg").write_text(regions(), encoding="utf-8")
+    (args.folder / "audit-radii.svg").write_text(radii(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""`longtail audit`: label sets that a model can never give, whatever its input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from longtail.cli.options import data_options, jobs_option, json_option, read_data
+from longtail.cli.output import console, note, print_json
+from longtail.errors import ParameterError
+
+if TYPE_CHECKING:
+    from longtail.data import Dataset
+    from longtail.pipeline.layers import Layer
+
+UNREACHABLE = 7
+
+
+@click.command()
+@click.argument("given", nargs=-1, metavar="[MODEL] [DATA]")
+@click.option("--weights", type=click.Path(path_type=Path), metavar="FILE", help="A layer: npz, npy or safetensors.")
+@click.option("--array", default=None, metavar="NAME", help="With --weights: the array, where the file has several.")
+@click.option("--classes", is_flag=True, help="Ask instead which labels can have the highest score of all.")
+@click.option("--top-k", type=int, default=None, metavar="K", help="Ask instead which sets of K can be the top K.")
+@click.option("--box", type=float, default=1e4, show_default=True, help="Inputs are between -box and box.")
+@click.option("--eps", type=float, default=1e-8, show_default=True, help="Radius of the ball that makes a set robust.")
+@click.option(
+    "--radius", type=click.Choice(["exact", "bound"]), default=None,
+    help="Find the largest ball, or stop at one of radius --eps, which is faster. [default: exact]",
+)
+@click.option("--rows", type=int, default=None, help="Audit a random sample of so many rows.")
+@click.option("--seed", "random_state", type=int, default=0, show_default=True, help="Of the sample.")
+@click.option("--seconds", type=float, default=None, help="Stop after so long; what is left stays undecided.")
+@click.option("--limit", type=int, default=10, show_default=True, help="Sets to list.")
+@click.option("--certificates", type=click.Path(path_type=Path), metavar="FILE", help="Write all proofs as npz.")
+@click.option("--report", type=click.Path(path_type=Path), help="Write a page (HTML) with plots.")
+@click.option("--fail-if-any", is_flag=True, help="Exit with 7 unless every set of DATA is proved to be possible.")
+@jobs_option
+@data_options
+@json_option
+@click.pass_context
+def audit(context: click.Context, given: tuple[str, ...], report: Path | None, as_json: bool, **options: Any) -> None:
+    """Find the label sets of DATA that MODEL can never give, whatever its input, with proofs.
+
+    MODEL is a folder of the method ova or dft; --weights audits any other linear layer. Without DATA: how many of all
+    label sets the layer can give. DATA may have labels only (JSONL with "labels", or a matrix as npz).
+    """
+    from longtail.pipeline.auditing import audit_model
+    from longtail.report.audit_page import audit_page
+    from longtail.report.page import write_page
+    from longtail.report.progress import as_callback, progress
+    from longtail.report.verdicts import show_audit
+
+    weights, certificates, fail = options["weights"], options["certificates"], options["fail_if_any"]
+    model, data = _places(weights, given)
+    _refuse(data, options)
+    layer = _layer(model, options)
+    rows = None if data is None else _rows(data, options)
+    names = ("classes", "top_k", "box", "eps", "radius", "rows", "seconds", "limit", "random_state")
+    asked = {name: options[name] for name in names}
+    with progress(None, "Auditing", unit="sets") as advance:
+        found = audit_model(layer, rows, n_jobs=options["jobs"], progress=as_callback(advance), **asked)
+    facts = found.facts
+    subject = weights if weights is not None else model
+    facts["title"] = f"{Path(str(subject)).name}" + ("" if data is None else f" on {facts['data']['name'] or data}")
+    facts["command"] = "longtail audit " + (f"--weights {weights}" if weights is not None else f"{model}")
+    facts["command"] += "" if data is None else f" {data}"
+    if certificates is not None:
+        found.save_certificates(certificates)
+    if report is not None:
+        write_page(report, audit_page(facts))
+    if as_json:
+        print_json(facts)
+    else:
+        show_audit(console(), facts)
+    for what, file in (("Certificates", certificates), ("Report", report)):
+        if file is not None:
+            note(f"{what}: {file}")
+    if fail and not found.all_reachable:
+        note("Not every label set can come out.")
+        context.exit(UNREACHABLE)
+
+
+def _places(weights: Path | None, given: tuple[str, ...]) -> tuple[str | None, str | None]:
+    """Return MODEL and DATA; with --weights there is no MODEL."""
+    least, most = (0, 1) if weights is not None else (1, 2)
+    if not least <= len(given) <= most:
+        if not given:
+            raise ParameterError("give a MODEL, or a file with --weights.")
+        wanted = "--weights and at most DATA" if weights is not None else "MODEL and DATA"
+        raise ParameterError(f"audit takes {wanted}; got {' '.join(given)!r} besides.")
+    first, second = (None, *given, None)[:2] if weights is not None else (*given, None)[:2]
+    return first, second
+
+
+def _refuse(data: str | None, options: dict[str, Any]) -> None:
+    """Refuse options that say nothing without another one."""
+    asks = data is not None or options["classes"]
+    for name, there, needed in (
+        ("array", options["weights"] is not None, "--weights"),
+        ("rows", data is not None, "DATA"),
+        ("certificates", asks, "DATA or --classes"),
+        ("radius", asks, "DATA or --classes"),
+        ("seconds", asks, "DATA or --classes"),
+        ("fail_if_any", asks, "DATA or --classes"),
+    ):
+        if options[name] not in (None, False) and not there:
+            raise ParameterError(f"--{name.replace('_', '-')} can only be used with {needed}.")
+
+
+def _layer(model: str | None, options: dict[str, Any]) -> Layer:
+    from longtail.pipeline import load
+    from longtail.pipeline.layers import file_layer, model_layer
+
+    if options["weights"] is not None:
+        return file_layer(options["weights"], options["array"], options["labels_file"])
+    return model_layer(load(model or ""))
+
+
+def _rows(data: str, options: dict[str, Any]) -> Dataset:
+    from longtail.pipeline.auditing import read_label_sets
+
+    found = read_label_sets(data, options["labels_column"]) if options["format_name"] is None else None
+    if found is not None:
+        return found
+    return read_data(data, "test", {**options, "labels_file": None})

@@ -1,0 +1,289 @@
+"""What a model can never say about data: an audit of its output layer as facts for any report."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.audit import Audit, argmaxable, capacity, general_position, retrievable, save_certificates, winnable
+from longtail.audit.problem import Problem
+from longtail.audit.projection import Subspace
+from longtail.audit.search import IMPOSSIBLE, UNDECIDED
+from longtail.audit.sets import distinct_sets
+from longtail.audit.weights import LONG
+from longtail.data import Dataset
+from longtail.data.formats.jsonl import jsonl_batches
+from longtail.data.formats.npz import read_npz_counts
+from longtail.data.formats.open import plain_name
+from longtail.data.formats.records import Columns, collect
+from longtail.errors import DataError, ParameterError
+from longtail.pipeline.layers import Layer, model_layer
+from longtail.validate import check_integer, resolve_seed
+
+Progress = Callable[[int, int], None]
+MOST_BINS = 18
+SIZES = (0, 1, 2, 3, 4, 5, 7, 10, 15, 25, 50, 100)  # first size of each group of label sets
+
+
+@dataclass(frozen=True, eq=False)
+class Audited:
+    """Facts of an audit, and what is needed to keep its certificates."""
+
+    facts: dict[str, Any]
+    layer: Layer
+    audit: Audit | None
+
+    @property
+    def all_reachable(self) -> bool:
+        """Whether every set that was asked for is proved to be possible."""
+        unknown = (self.facts.get("unknown") or {}).get("sets", 0)
+        return not unknown and (self.audit is None or bool(self.audit.reachable.all()))
+
+    def save_certificates(self, path: str | Path) -> Path:
+        """Write every certificate, with the layer, to an .npz file."""
+        if self.audit is None:
+            raise ParameterError("there are no certificates to write: no set was audited.")
+        return save_certificates(path, self.audit, self.layer.W, self.layer.bias, self.layer.names)
+
+
+def audit_model(
+    model: Any,
+    data: Dataset | None = None,
+    *,
+    classes: bool = False,
+    top_k: int | None = None,
+    box: float = 1e4,
+    eps: float = 1e-8,
+    radius: str | None = None,
+    rows: int | None = None,
+    seconds: float | None = None,
+    limit: int = 10,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Audited:
+    """Audit a Tagger, an estimator or a `Layer`: the label sets of the data it can never give.
+
+    Without data: how many of all sets it can give. `classes` asks instead which labels can have the highest score of
+    all, `top_k` which sets of exactly k labels of the data can be the k highest. `rows` audits a random sample of the
+    rows, `limit` is how many sets are listed; the other parameters are those of `lt.audit.argmaxable`.
+
+    >>> layer = Layer(np.array([[1.0, 0], [0, 1], [-1, -1]]), None, ("a", "b", "c"), "an example")
+    >>> data = Dataset(Y=np.array([[1, 1, 0], [1, 1, 1]]), texts=["x", "y"], label_names=("a", "b", "c"))
+    >>> found = audit_model(layer, data).facts
+    >>> found["audit"]["sets"]["not argmaxable"], found["audit"]["impossible"][0]["labels"]
+    (1, ['a', 'b', 'c'])
+    """
+    layer = model if isinstance(model, Layer) else model_layer(model)
+    limit = check_integer("limit", limit, low=0)
+    if classes and top_k is not None:
+        raise ParameterError("give one of --classes and --top-k.")
+    if classes and data is not None:
+        raise ParameterError("--classes takes no DATA: it looks at every label.")
+    if top_k is not None and data is None:
+        raise ParameterError("--top-k needs DATA: it looks at label sets of rows.")
+    if sp.issparse(layer.W) and (classes or top_k is not None):
+        raise ParameterError(
+            f"--classes and --top-k take layers of at most {LONG:,} dimensions; this one has {layer.width:,}."
+        )
+    facts: dict[str, Any] = {"layer": layer_facts(layer), "capacity": capacity_facts(layer)}
+    asked: dict[str, Any] = {"box": box, "eps": eps, "seconds": seconds, "n_jobs": n_jobs, "progress": progress}
+    asked["radius"] = radius if radius is not None else "bound" if classes or top_k is not None else "exact"
+    started = time.perf_counter()
+    found: Audit | None = None
+    if classes:
+        found = winnable(layer.W, layer.bias, **asked)
+    elif data is not None:
+        Y = _label_sets(layer, data, facts, rows, random_state, limit)
+        found = _audit_rows(layer, Y, top_k, facts, asked)
+    else:
+        facts["position"] = position_facts(layer)
+    if found is not None:
+        facts["audit"] = found.facts(layer.names, most=limit)
+        for listed in facts["audit"]["impossible"]:
+            listed["conflict"] = conflict(found, listed["set"], layer.names)
+        facts["audit"]["radius"] = "bound" if sp.issparse(layer.W) else asked["radius"]
+        facts["radii"] = radius_bins(found)
+        facts["sizes"] = by_size(found) if not classes and top_k is None else []
+        if layer.guaranteed:
+            beyond = sum(members.size > layer.guaranteed for members in found.members)
+            facts["layer"]["sets_beyond_guarantee"] = int(beyond)
+    facts["timings"] = {"audit_seconds": time.perf_counter() - started}
+    return Audited(facts, layer, found)
+
+
+def _audit_rows(
+    layer: Layer, Y: sp.csr_array, top_k: int | None, facts: dict[str, Any], asked: dict[str, Any]
+) -> Audit | None:
+    if top_k is not None:
+        top_k = check_integer("top_k", top_k, low=1, high=max(layer.n_labels - 1, 1))
+        sizes = np.diff(Y.indptr)
+        facts["top_k"] = {"k": top_k, "rows_of_other_size": int((sizes != top_k).sum())}
+        Y = Y[np.flatnonzero(sizes == top_k)]
+    if Y.shape[0] == 0:
+        return None
+    if top_k is not None:
+        return retrievable(layer.W, Y, layer.bias, **asked)
+    return argmaxable(layer.W, Y, layer.bias, **asked)
+
+
+def _label_sets(
+    layer: Layer, data: Dataset, facts: dict[str, Any], rows: int | None, random_state: Any, limit: int
+) -> sp.csr_array:
+    """Return the label sets of the rows in the layer's numbering; rows with labels it never gives are told apart."""
+    Y = data.Y
+    facts["data"] = {"name": data.name, "rows": int(Y.shape[0])}
+    if rows is not None and check_integer("rows", rows, low=1) < Y.shape[0]:
+        chosen = np.random.default_rng(resolve_seed(random_state)).choice(Y.shape[0], rows, replace=False)
+        Y = Y[np.sort(chosen)]
+        facts["data"]["rows_audited"] = int(rows)
+    place = np.arange(Y.shape[1])
+    if layer.names is not None and (data.label_names is not None or Y.shape[1] != layer.n_labels):
+        number = {name: i for i, name in enumerate(layer.names)}
+        place = np.array([number.get(name, -1) for name in data.names()], dtype=np.int64)
+        if Y.nnz and (place < 0).all():
+            raise DataError(f"none of the {Y.shape[1]:,} labels of the data is one of the model's; the first is "
+                            f"{data.names()[0]!r}.")  # fmt: skip
+    elif Y.shape[1] != layer.n_labels:
+        raise DataError(
+            f"the data has {Y.shape[1]:,} labels and the weights have {layer.n_labels:,} rows; name the label of each "
+            "row with --labels-file."
+        )
+    columns = place[Y.indices]
+    row = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
+    strange = np.zeros(Y.shape[0], dtype=bool)
+    strange[row[columns < 0]] = True
+    facts["unknown"] = _unknown(layer, data, Y, strange, place, limit)
+    good = ~strange[row]
+    shape = (Y.shape[0], layer.n_labels)
+    out = sp.csr_array((np.ones(int(good.sum()), np.float32), (row[good], columns[good])), shape=shape)
+    return out[np.flatnonzero(~strange)]
+
+
+def _unknown(
+    layer: Layer, data: Dataset, Y: sp.csr_array, strange: np.ndarray, place: np.ndarray, limit: int
+) -> dict[str, Any] | None:
+    """Return the facts about rows whose labels the model never gives; None if there are none."""
+    if not strange.any():
+        return None
+    counts = np.bincount(Y.indices, minlength=Y.shape[1])
+    missing = np.flatnonzero((place < 0) & (counts > 0))
+    names, silent = data.names(), set(layer.silent)
+    order = missing[np.argsort(-counts[missing], kind="stable")]
+    return {
+        "labels": int(missing.size),
+        "without_training_row": sum(names[i] in silent for i in missing),
+        "rows": int(strange.sum()),
+        "sets": len(distinct_sets(Y[np.flatnonzero(strange)], Y.shape[1])),
+        "listed": [{"label": names[i], "rows": int(counts[i])} for i in order[:limit]],
+    }
+
+
+def layer_facts(layer: Layer) -> dict[str, Any]:
+    """Return what is audited."""
+    return {
+        "source": layer.source, "n_labels": layer.n_labels, "width": layer.width, "bias": layer.bias is not None,
+        "sparse": sp.issparse(layer.W), "score_above": layer.cut, "labels_never_given": len(layer.silent),
+        "guaranteed": layer.guaranteed,
+    }  # fmt: skip
+
+
+def capacity_facts(layer: Layer) -> dict[str, Any]:
+    """Return how many of all label sets a layer of this shape can give, in powers of ten too."""
+    found = capacity(layer.n_labels, layer.width, bias=layer.bias is not None).to_facts()
+    tenth = math.log10(2)
+    return {**found, "log10_sets": found["log2_sets"] * tenth, "log10_share": found["log2_share"] * tenth}
+
+
+def position_facts(layer: Layer) -> dict[str, Any]:
+    """Return the rank of the weights and whether their rows are as independent as they can be."""
+    if not sp.issparse(layer.W):
+        return general_position(layer.W)
+    space = Subspace(Problem.make(layer.W, np.ones(layer.n_labels) if layer.bias is None else layer.bias))
+    rank = int(space.moving.size if space.factor is not None else space.values.size)
+    found = True if rank == layer.n_labels else None if layer.n_labels > layer.width else False
+    return {"n_labels": layer.n_labels, "width": layer.width, "rank": rank, "general_position": found}
+
+
+def conflict(found: Audit, number: int, names: Sequence[str] | None) -> dict[str, list[Any]]:
+    """Return the labels of the proof that a set is impossible: they cannot be on and off like this at once."""
+    certificate = found.certificates[number]
+    if certificate.labels is None or certificate.weights is None:
+        return {"on": [], "off": []}
+    used = np.sort(certificate.labels[certificate.weights > 0])
+    inside = np.isin(used, found.members[number])
+    out = {"on": used[inside].tolist(), "off": used[~inside].tolist()}
+    return out if names is None else {key: [names[i] for i in ids] for key, ids in out.items()}
+
+
+def radius_bins(found: Audit) -> dict[str, Any]:
+    """Return how many sets have a radius in each range, ranges of equal size by powers of ten.
+
+    `zero` counts sets with an input and no ball around it.
+    """
+    radii = found.radius[found.reachable]
+    some = radii[radii > 0]
+    if some.size == 0:
+        return {"edges": [], "counts": [], "zero": int(radii.size)}
+    low, high = (math.log10(float(v)) for v in (some.min(), some.max()))
+    step = next(s for s in (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 1000.0) if (high - low) / s <= MOST_BINS - 1)
+    first, last = math.floor(low / step), math.floor(high / step) + 1
+    logs = np.log10(some) / step
+    counts = np.bincount(np.clip(np.floor(logs).astype(int) - first, 0, last - first - 1), minlength=last - first)
+    edges = [10.0 ** (i * step) for i in range(first, last + 1)]
+    return {"edges": edges, "counts": counts.tolist(), "zero": int(radii.size - some.size)}
+
+
+def by_size(found: Audit) -> list[dict[str, Any]]:
+    """Return how sets of few and of many labels fare."""
+    sizes = np.array([members.size for members in found.members])
+    ends: Sequence[float] = (*SIZES[1:], np.inf)
+    out = []
+    for low, high in zip(SIZES, ends, strict=True):
+        chosen = (sizes >= low) & (sizes < high)
+        if not chosen.any():
+            continue
+        verdicts, reached = found.verdicts[chosen], found.radius[chosen & found.reachable]
+        out.append(
+            {
+                "smallest": int(sizes[chosen].min()),
+                "largest": int(sizes[chosen].max()),
+                "sets": int(chosen.sum()),
+                "impossible": int((verdicts == IMPOSSIBLE).sum()),
+                "undecided": int((verdicts == UNDECIDED).sum()),
+                "median_radius": float(np.median(reached)) if reached.size else None,
+            }
+        )
+    return out
+
+
+def read_label_sets(path: str | Path, labels_column: str = "labels") -> Dataset | None:
+    """Read a file that may have labels and nothing else: JSONL, or a matrix as npz; None for any other file.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "sets.jsonl"
+    >>> _ = file.write_text('{"labels": ["a", "b"]}\\n{"labels": []}\\n')
+    >>> read_label_sets(file).Y.toarray().tolist()
+    [[1.0, 1.0], [0.0, 0.0]]
+    """
+    path = Path(path)
+    if not path.is_file():
+        return None
+    kind, stem = plain_name(path).lower(), Path(plain_name(path)).stem
+    if kind.endswith((".jsonl", ".ndjson")):
+        columns = Columns(text=(), labels=labels_column, id="", group="")
+        found = collect(lambda line: f"{path} line {line}", jsonl_batches(path, columns), name=stem)
+        if found.n_rows == 0 or found.n_labels == 0:
+            raise DataError(f"{path} has no rows." if found.n_rows == 0 else f"{path} has no labels: no row has any.")
+        return found
+    if kind.endswith(".npz") and not path.name.startswith("X"):
+        Y, _, names = read_npz_counts(path)
+        return Dataset(Y=Y, texts=("",) * Y.shape[0], label_names=names, name=stem)
+    return None
