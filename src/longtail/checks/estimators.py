@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,8 @@ class CheckFailed(LongtailError):
 
 
 def all_estimators() -> list[type[XMCEstimator]]:
-    """Return every registered estimator class."""
-    return list(MODELS.values())
+    """Return every registered estimator class whose packages are installed."""
+    return [kind for kind in MODELS.values() if kind.needs is None or find_spec(kind.needs) is not None]
 
 
 def check_estimator(estimator: XMCEstimator) -> None:

@@ -52,6 +52,7 @@ class XMCEstimator(Estimator):
     """
 
     kind: ClassVar[str] = ""
+    needs: ClassVar[str | None] = None  # an optional package it cannot work without
 
     n_features_in_: int
     n_labels_: int

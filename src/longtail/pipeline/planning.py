@@ -6,8 +6,9 @@ from typing import Any
 
 from longtail.data import Dataset
 from longtail.errors import LongtailError
-from longtail.models import LabelTreeClassifier, OneVsAllClassifier
+from longtail.models import BottleneckClassifier, LabelTreeClassifier, OneVsAllClassifier
 from longtail.models.base import XMCEstimator
+from longtail.pipeline.plan_network import estimate_network
 from longtail.pipeline.plan_ova import estimate_ova
 from longtail.pipeline.plan_tree import estimate_tree
 from longtail.pipeline.resources import available_memory, used_memory
@@ -89,7 +90,9 @@ def _estimate(data: Dataset, shape: Shape, model: XMCEstimator, probe: bool) -> 
         return estimate_tree(data, shape, model, probe)
     if isinstance(model, OneVsAllClassifier):
         return estimate_ova(data, shape, model, probe)
-    raise LongtailError(f"there is no plan for {type(model).__name__}; there is one for the methods tree and ova.")
+    if isinstance(model, BottleneckClassifier):
+        return estimate_network(data, shape, model, probe)
+    raise LongtailError(f"there is no plan for {type(model).__name__}; there is one for the methods of a Tagger.")
 
 
 def _seconds(data: Dataset, shape: Shape, once: Estimate, held: int) -> float:
