@@ -228,3 +228,10 @@ def test_likeness_of_random_and_equal_groups(data):
     assert abs(group_likeness(data.X, group_randomly(data.Y, 4).groups)) < 0.02
     assert group_likeness([[1, 2]] * 4, G4) == 1.0
     assert group_likeness(X4, np.ones((4, 1))) == 0.0
+
+
+def test_vectors_of_labels_of_very_many_groups_keep_their_length():
+    X = np.random.default_rng(0).standard_normal((4000, 6))
+    groups = sp.csr_array((np.ones(4000), (np.arange(4000), np.arange(4000) // 2)), shape=(4000, 2000))
+    vectors = Eagle(n_iter=60, threshold=0).fit(X, groups, np.ones((2000, 3))).label_vectors_.toarray()
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-4)

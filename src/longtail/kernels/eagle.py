@@ -25,6 +25,7 @@ from longtail.kernels.eagle_scores import pairs_by_group, score_by_group, score_
 from longtail.kernels.eagle_vectors import add_row, add_sums, add_sums_twice, clear, is_wide, write_out
 
 TINY = 1e-10  # a squared length below this share of the members' own is zero
+FADED = 1e-20  # of the start, so little or less is left in a vector: nothing
 
 
 @njit(nogil=True, cache=True)
@@ -245,11 +246,15 @@ def learn_labels(
                 if rho[slot] != 0:
                     vector, scale, shift = run[slot], np.float32(rho[slot]), np.float32(0)
                 elif alpha.size:
+                    rest = sigma[slot]
+                    if rest < FADED:  # dividing by it would leave float32
+                        clear(groups, of, wide, vector)
+                        rest, scale = 1.0, np.float32(1)
                     for o in range(of.size):
                         low = groups.indptr[of[o]] - mine[o]
                         for m in range(mine[o], mine[o + 1]):
                             if alpha[m] != 0:
-                                factor = np.float32(alpha[m] / sigma[slot])
+                                factor = np.float32(alpha[m] / rest)
                                 add_row(members.indptr, members.ids, members.data, low + m, factor, vector)
                 if ids.size < found + n_features:
                     more = 2 * ids.size + n_features
