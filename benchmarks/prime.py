@@ -1,0 +1,408 @@
+"""PRIME beside its relatives on two data sets: accuracy, ablations, unseen labels, speed. Made for one GPU.
+
+    python benchmarks/prime.py prepare --data FOLDER              # where the data is: writes the folder prime-carry
+    python benchmarks/prime.py train --only yso-titles            # on the GPU, with prime-carry beside it
+    python benchmarks/prime.py train --only yso-titles --parts ablation zero-shot free --resume
+    python benchmarks/prime.py speed
+    python benchmarks/prime.py trees --only yso-titles            # trees on words, and on words and PRIME's vectors
+    python benchmarks/prime.py serve                              # on a CPU
+
+`train` runs every model of the parts asked for: "main" the frozen encoder, siamese triplets with a fixed margin (as
+NGAME), with free vectors (as DEXA), PRIME-lite, PRIME, and PRIME(W) on top of it; "ablation" PRIME-lite without one
+part at a time; "free" by the number of free vectors; "zero-shot" with a tenth of the labels held out and added by their
+texts. All share the encoder, the batch, the number of epochs and the learning rate; scores are on the test rows, and
+nothing was chosen by them. Each model is a line in the file of results, written as it is found; `--resume` goes on.
+The weights of PRIME's encoder are kept in pieces for `trees`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+import longtail as lt
+from longtail.data import read
+from longtail.metrics import precision_at_k, propensities, psp_at_k, recall_at_k
+from longtail.models.prime import Prime
+from longtail.storage import Part
+from peers.prime_data import LENGTH, Texts, load, prepare, prepare_encoder, read_pieces, write_pieces
+
+Facts = dict[str, Any]
+HERE = Path(__file__).parent
+DATA = tuple(LENGTH)
+EPOCHS = {"yso-titles": 8, "eurlex57k": 12}
+BATCH = {"yso-titles": 1600, "eurlex57k": 512}
+LR = 3e-4
+KS = (1, 3, 5)
+LITE = {"preset": "prime-lite"}
+MAIN: dict[str, Facts] = {
+    "frozen encoder": {"preset": "ngame", "lr": 1e-12, "epochs": 1},
+    "NGAME-like": {"preset": "ngame"},
+    "DEXA-like": {"preset": "dexa"},
+    "PRIME-lite": LITE,
+    "PRIME": {"preset": "prime"},
+}
+ABLATION: dict[str, Facts] = {
+    "query to prototype only, fixed margin": {**LITE, "loss_weights": (0, 0, 0), "margin": 0.3},
+    "+ query to label": {**LITE, "loss_weights": (1, 0, 0), "margin": 0.3},
+    "+ dynamic margin": {**LITE, "loss_weights": (1, 0, 0)},
+    "+ label to query": {**LITE, "loss_weights": (1, 1, 0)},
+    "without centroids": {**LITE, "centroids": False},
+    "without free vectors": {**LITE, "n_free": 0},
+    "without warm start": {**LITE, "warm_start": False},
+}
+FREE = {f"{n} free vectors": {**LITE, "n_free": n, "n_private": 0} for n in (256, 1024, 4096, 16_384)}
+MODES = ("neighbours", "text", "none")
+
+
+def main() -> None:
+    args = options()
+    STAGES[args.stage](args)
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("stage", choices=tuple(STAGES))
+    data = os.environ.get("LONGTAIL_DATA")
+    parser.add_argument("--data", type=Path, default=data and Path(data), help="default LONGTAIL_DATA")
+    parser.add_argument("--work", type=Path, default=Path("prime-carry"), help="folder of prepared data and encoder")
+    parser.add_argument("--only", nargs="+", choices=DATA, default=list(DATA))
+    parser.add_argument("--parts", nargs="+", choices=("main", "ablation", "free", "zero-shot"), default=["main"])
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0])
+    parser.add_argument("--epochs", type=int, help="instead of those of the data set")
+    parser.add_argument("--lr", type=float, default=LR)
+    parser.add_argument("--rows", type=int, help="use the first so many rows, to try things out")
+    parser.add_argument("--minutes", type=float, help="begin nothing new after so long")
+    parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--keep", type=Path, default=Path("prime-kept"), help="folder for the weights of encoders")
+    parser.add_argument("--output", type=Path, default=HERE / "results" / "prime.json")
+    return parser.parse_args()
+
+
+def run_prepare(args: argparse.Namespace) -> None:
+    files = [prepare_encoder(args.work), *(prepare(name, args.data, args.work) for name in args.only)]
+    for file in files:
+        size = sum(f.stat().st_size for f in file.rglob("*")) if file.is_dir() else file.stat().st_size
+        print(f"{file}: {size / 2**20:.1f} MiB")
+
+
+def run_train(args: argparse.Namespace) -> None:
+    facts = opened(args)
+    known = {key(run) for run in facts["runs"]}
+    loaded: dict[str, Texts] = {}
+    for cell in cells(args):
+        if key(cell) in known:
+            continue
+        if args.minutes and time.monotonic() - STARTED > 60 * args.minutes:
+            print("time is up; --resume goes on from here")
+            break
+        if cell["data"] not in loaded:
+            loaded = {cell["data"]: some(load(cell["data"], args.work), args.rows)}
+        for run in measured(cell, loaded[cell["data"]], args):
+            facts["runs"].append(run)
+            print(line(run), flush=True)
+            write(facts, args.output)
+    show(facts)
+
+
+def cells(args: argparse.Namespace) -> Iterator[Facts]:
+    for data in args.only:
+        for seed in args.seeds:
+            if "main" in args.parts:
+                yield from ({"part": "main", "data": data, "seed": seed, "model": model} for model in MAIN)
+            for part, models in (("ablation", ABLATION), ("free", FREE)):
+                if part in args.parts:
+                    yield from ({"part": part, "data": data, "seed": seed, "model": model} for model in models)
+            if "zero-shot" in args.parts:
+                yield {"part": "zero-shot", "data": data, "seed": seed, "model": "PRIME-lite"}
+
+
+def measured(cell: Facts, texts: Texts, args: argparse.Namespace) -> Iterator[Facts]:
+    if cell["part"] == "zero-shot":
+        yield from unseen(cell, texts, args)
+        return
+    params = {**MAIN, **ABLATION, **FREE}[cell["model"]]
+    model, facts = fitted(params, cell, texts, args)
+    yield {**cell, **scores(model, texts), **facts}
+    if cell["model"] == "PRIME":
+        if cell["seed"] == args.seeds[0]:
+            part = model.network_.encoder.to_part()
+            kept = {"files": write_pieces(part.arrays, args.keep, f"encoder-{cell['data']}"), "params": part.params}
+            (args.keep / f"encoder-{cell['data']}.json").write_text(json.dumps(kept))
+        started = time.perf_counter()
+        model.fit_classifier(texts.texts, texts.Y, fusion=0.5)
+        yield {**cell, "model": "PRIME(W)", **scores(model, texts), "train_s": time.perf_counter() - started}
+        for precision in ("float16", "int8"):
+            yield {**cell, "model": f"PRIME(W), {precision}", **scores(shrunk(model, precision), texts)}
+
+
+def fitted(params: Facts, cell: Facts, texts: Texts, args: argparse.Namespace) -> tuple[Prime, Facts]:
+    """Train one model and return it with what it took."""
+    import torch
+
+    name = cell["data"]
+    epochs = args.epochs or EPOCHS[name]
+    settings = {"epochs": epochs, "lr": args.lr, "batch_size": BATCH[name], "max_length": LENGTH[name], **params}
+    model = Prime(str(args.work / "encoder"), **settings, random_state=cell["seed"])
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+    started = time.perf_counter()
+    model.fit(texts.texts, texts.Y, texts.label_texts)
+    facts: Facts = {
+        "epochs": settings["epochs"],
+        "train_s": time.perf_counter() - started,
+        "losses": [round(record["loss"], 4) for record in model.history_],
+    }
+    if torch.cuda.is_available():
+        facts["gpu_gib"] = torch.cuda.max_memory_allocated() / 2**30
+    return model, facts
+
+
+def scores(model: Any, texts: Texts) -> Facts:
+    return ranked(model.predict_topk(texts.test_texts, k=100), texts)
+
+
+def ranked(top: lt.TopK, texts: Texts) -> Facts:
+    """Return P@k, PSP@k and R@100 in percent."""
+    counts = np.zeros(texts.Y_test.shape[1], dtype=np.int64)
+    counts[: texts.Y.shape[1]] = np.bincount(texts.Y.indices, minlength=texts.Y.shape[1])
+    weights = propensities(counts, texts.Y.shape[0])
+    found = {f"p@{k}": 100 * precision_at_k(texts.Y_test, top, k) for k in KS}
+    found |= {f"psp@{k}": 100 * psp_at_k(texts.Y_test, top, weights, k) for k in KS}
+    return {name: float(value) for name, value in found.items()} | {
+        "r@100": 100 * float(recall_at_k(texts.Y_test, top, 100))
+    }
+
+
+def shrunk(model: Prime, precision: str) -> Prime:
+    """Return a copy whose label vectors take less room."""
+    from longtail.nn.label_search import shrink
+
+    copy = Prime.from_part(model.to_part()).set_params(precision=precision)
+    copy.stored_ = shrink(model.output_weights()[0], precision)
+    return copy
+
+
+def unseen(cell: Facts, texts: Texts, args: argparse.Namespace) -> Iterator[Facts]:
+    """Hold a tenth of the labels out of training, add them by text, and look for them among all labels."""
+    rng = np.random.default_rng(cell["seed"])
+    n = texts.Y.shape[1]
+    held = np.sort(rng.choice(n, size=n // 10, replace=False))
+    kept = np.setdiff1d(np.arange(n), held)
+    Y = sp.csr_array(texts.Y[:, kept])
+    rows = np.flatnonzero(np.diff(Y.indptr))
+    names = [texts.label_texts[i] for i in kept], [texts.label_texts[i] for i in held]
+    seen = Texts([texts.texts[i] for i in rows], sp.csr_array(Y[rows]), [], texts.Y_test, names[0])
+    truth = sp.csr_array(texts.Y_test[:, held])
+    asked = np.flatnonzero(np.diff(truth.indptr))
+    questions = [texts.test_texts[i] for i in asked]
+    for name, params in (("frozen encoder", MAIN["frozen encoder"]), ("PRIME-lite", LITE)):
+        model, facts = fitted(params, cell, seen, args)
+        rows_asked = model.encode(questions)
+        state = model.stored_, model.label_texts_, model.label_counts_, model.n_labels_
+        for mode in MODES if name == "PRIME-lite" else MODES[-1:]:
+            model.stored_, model.label_texts_, model.label_counts_, model.n_labels_ = state
+            model.add_labels(names[1], mode)
+            new = np.arange(kept.size, n)
+            among_all = model.predict_topk(rows_asked, k=10)
+            among_new = model.predict_topk(rows_asked, k=10, allow=new)
+            found = {
+                f"r@10 among {where}": 100 * float(recall_at_k(truth[asked], renumbered(top, kept.size), 10))
+                for where, top in (("all", among_all), ("new", among_new))
+            }
+            yield {**cell, "model": f"{name}, {mode}", "rows": int(asked.size), **found, **facts}
+
+
+def renumbered(top: lt.TopK, first: int) -> lt.TopK:
+    """Return the new labels among predictions, numbered from 0; the others become missing places."""
+    new = top.ids >= first
+    return lt.TopK(np.where(new, top.ids - first, -1), np.where(new, top.scores, -np.inf))
+
+
+def run_speed(args: argparse.Namespace) -> None:
+    """Compare training steps with those of sentence-transformers, same encoder, batch and texts."""
+    from peers.prime_speed import clusters_and_sampling, our_steps, their_steps
+
+    facts = opened(args)
+    facts["speed"] = {}
+    for name in args.only:
+        texts = some(load(name, args.work), args.rows)
+        found: Facts = {"batch": BATCH[name], "length": LENGTH[name]}
+        found["ours"] = our_steps(texts, args.work / "encoder", BATCH[name], LENGTH[name])
+        for how in ("as it is", "tokens made before"):
+            found[how] = their_steps(texts, args.work / "encoder", BATCH[name], LENGTH[name], how != "as it is")
+        found["shares"] = clusters_and_sampling(texts, args.work / "encoder", BATCH[name], LENGTH[name])
+        facts["speed"][name] = found
+        print(name, json.dumps(found, indent=1), flush=True)
+        write(facts, args.output)
+
+
+def run_trees(args: argparse.Namespace) -> None:
+    """Train trees on words (of the whole texts, where --data is given), and on words and PRIME's vectors."""
+    from longtail.features import hstack_rows, unit_rows
+    from longtail.nn.encoders import TextEncoder
+
+    facts = opened(args)
+    known = {key(run) for run in facts["runs"]}
+    for name in args.only:
+        texts = some(load(name, args.work), args.rows)
+        words, (whole, whole_test) = lt.TfidfFeatures(min_df=2), whole_texts(name, texts, args)
+        X, Xt = words.fit_transform(whole), words.transform(whole_test)
+        kept = json.loads((args.keep / f"encoder-{name}.json").read_text())
+        arrays = read_pieces(args.keep, kept["files"])
+        encoder = TextEncoder.from_part(Part("text-encoder.v1", kept["params"], arrays)).eval().to(device())
+        D, Dt = (unit_rows(encoder.encode(part)) for part in (texts.texts, texts.test_texts))
+        both = hstack_rows(X, D), hstack_rows(Xt, Dt)
+        for model, (rows, test), overlap in (
+            ("tree, words", (X, Xt), 1),
+            ("tree, words and PRIME", both, 1),
+            ("tree (overlap 2), words and PRIME", both, 2),
+        ):
+            for seed in args.seeds:
+                cell = {"part": "main", "data": name, "seed": seed, "model": model}
+                if key(cell) in known:
+                    continue
+                started = time.perf_counter()
+                tree = lt.LabelTreeClassifier(overlap=overlap, random_state=seed).fit(rows, texts.Y)
+                trained = time.perf_counter() - started
+                run = {**cell, **ranked(tree.predict_topk(test, k=100), texts), "train_s": trained}
+                facts["runs"].append(run)
+                print(line(run), flush=True)
+                write(facts, args.output)
+    show(facts)
+
+
+def whole_texts(name: str, texts: Texts, args: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """Return the texts of train and test in full, where the data is here; else as far as they were carried."""
+    if not args.data:
+        return texts.texts, texts.test_texts
+    parts = (list(read(args.data / name / f"{part}.jsonl.xz").texts or ()) for part in ("train", "test"))
+    train, test = (part[: args.rows] for part in parts)
+    return train, test
+
+
+def run_serve(args: argparse.Namespace) -> None:
+    """Time one text at a time, and batches, on a CPU: encoder and search over all labels."""
+    from importlib.util import find_spec
+
+    facts = opened(args)
+    name = "yso-titles"
+    texts = some(load(name, args.work), args.rows)
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(25_000, 384)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    params = {**MAIN["frozen encoder"], "device": "cpu", "max_length": LENGTH[name]}
+    model = Prime(str(args.work / "encoder"), **params)
+    few = slice(0, 200)
+    model.fit(texts.texts[few], texts.Y[few], texts.label_texts)
+    model.stored_, model.n_labels_ = {"vectors": vectors}, 25_000
+    facts["serve"] = {}
+    for index in ("exact", "hnsw") if find_spec("faiss") else ("exact",):
+        model.set_params(index=index)
+        model.__dict__.pop("_search", None)
+        found = timed_serving(lambda part: model.predict_topk(part, k=10), texts.test_texts)
+        facts["serve"][index] = found
+        print(index, json.dumps(found), flush=True)
+    facts["serve"]["cores"] = len(os.sched_getaffinity(0))
+    write(facts, args.output)
+
+
+def timed_serving(predict: Callable[[list[str]], Any], texts: list[str]) -> Facts:
+    predict(texts[:8])
+    times = []
+    for text in texts[:300]:
+        started = time.perf_counter()
+        predict([text])
+        times.append(1e3 * (time.perf_counter() - started))
+    started = time.perf_counter()
+    predict(texts[:2000])
+    rate = min(2000, len(texts)) / (time.perf_counter() - started)
+    return {"p50_ms": statistics.median(times), "p99_ms": float(np.percentile(times, 99)), "rows_per_s": rate}
+
+
+def some(texts: Texts, rows: int | None) -> Texts:
+    """Return the first rows and the labels they have."""
+    if rows is None:
+        return texts
+    Y = sp.csr_array(texts.Y[:rows])
+    used = np.unique(Y.indices)
+    names = [texts.label_texts[i] for i in used]
+    Y, Y_test = sp.csr_array(Y[:, used]), sp.csr_array(texts.Y_test[:rows][:, used])
+    return Texts(texts.texts[:rows], Y, texts.test_texts[:rows], Y_test, names)
+
+
+def device() -> str:
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def opened(args: argparse.Namespace) -> Facts:
+    """Return the facts so far: those of the file, with --resume or in a stage that adds to it."""
+    facts: Facts = {"command": [], "machine": "", "runs": []}
+    if args.output.exists() and (args.resume or args.stage != "train"):
+        facts = json.loads(args.output.read_text())
+    words = f"python benchmarks/prime.py {args.stage} --only {' '.join(args.only)}"
+    words += f" --parts {' '.join(args.parts)} --seeds {' '.join(map(str, args.seeds))}" * (args.stage == "train")
+    facts["command"].append(words + (f" --rows {args.rows}" if args.rows else ""))
+    if device() == "cuda":
+        import torch
+
+        versions = f"torch {torch.__version__}, Python {platform.python_version()}"
+        facts["machine"] = f"{torch.cuda.get_device_name()}, {versions}"
+    return facts
+
+
+def key(run: Facts) -> tuple[Any, ...]:
+    return tuple(run[name] for name in ("part", "data", "seed", "model"))
+
+
+def line(run: Facts) -> str:
+    numbers = {n: round(v, 2) for n, v in run.items() if isinstance(v, float)}
+    return f"{run['data']}, seed {run['seed']}, {run['model']}: {json.dumps(numbers)}"
+
+
+def write(facts: Facts, output: Path) -> None:
+    output.parent.mkdir(parents=True, exist_ok=True)
+    part = output.with_suffix(".part")
+    part.write_text(json.dumps(facts, indent=1) + "\n")
+    part.replace(output)
+
+
+def show(facts: Facts) -> None:
+    """Print a table per data set: means over seeds."""
+    columns = [f"p@{k}" for k in KS] + [f"psp@{k}" for k in KS] + ["r@100"]
+    groups: dict[tuple[str, str, str], list[Facts]] = {}
+    for run in facts["runs"]:
+        if "p@1" in run:
+            groups.setdefault((run["data"], run["part"], run["model"]), []).append(run)
+    title = ""
+    for (data, part, model), runs in sorted(groups.items(), key=lambda item: item[0][:2]):
+        if title != f"{data}, {part}":
+            title = f"{data}, {part}"
+            print(f"\n{title:<44}" + "".join(f"{name:>8}" for name in columns) + "   seeds")
+        means = [statistics.mean(run[name] for run in runs) for name in columns]
+        print(f"  {model:<42}" + "".join(f"{value:8.2f}" for value in means) + f"{len(runs):8}")
+
+
+STAGES: dict[str, Callable[[argparse.Namespace], None]] = {
+    "prepare": run_prepare,
+    "train": run_train,
+    "speed": run_speed,
+    "trees": run_trees,
+    "serve": run_serve,
+}
+STARTED = time.monotonic()
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""Which words of a text speak for a label: what its score loses without them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+WORD = re.compile(r"\w+")
+
+
+def word_weights(model: Any, text: str, labels: Sequence[int]) -> list[list[dict[str, Any]]]:
+    """Return for each label the words of a text, strongest first: `word`, `spans` and `weight`.
+
+    The weight of a word is the label's score less its score for the text without that word. An encoder does not add
+    up, so neither do these weights; they say what would change. Only the words the encoder reads are tried.
+
+    >>> class Letters:
+    ...     def encode(self, texts): return np.array([[t.count("a"), t.count("b")] for t in texts], dtype=np.float32)
+    ...     def output_weights(self): return np.eye(2, dtype=np.float32), None
+    >>> [(found["word"], found["weight"]) for found in word_weights(Letters(), "aa b", [0])[0]]
+    [('aa', 2.0), ('b', 0.0)]
+    """
+    spans: dict[str, list[list[int]]] = {}
+    for match in list(WORD.finditer(text))[: getattr(model, "max_length", 128)]:
+        spans.setdefault(match.group().lower(), []).append([match.start(), match.end()])
+    words = list(spans)
+    rows = model.encode([text, *(_without(text, spans[word]) for word in words)])
+    scores = rows @ model.output_weights()[0][list(labels)].T  # (1 + n_words, n_labels)
+    out = []
+    for lost in (scores[0] - scores[1:]).T:
+        order = np.argsort(-np.abs(lost), kind="stable")
+        out.append([{"word": words[i], "spans": spans[words[i]], "weight": float(lost[i])} for i in order])
+    return out
+
+
+def _without(text: str, spans: list[list[int]]) -> str:
+    for start, end in reversed(spans):
+        text = text[:start] + text[end:]
+    return text

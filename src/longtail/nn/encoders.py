@@ -1,0 +1,215 @@
+"""Text encoders that can be trained: a pretrained one of this machine, or a small one made for the texts at hand.
+
+Either way an encoder is a transformer, a tokenizer and a way of pooling; it is saved as plain arrays, so a trained
+model needs none of the files it came from.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from longtail.errors import DataError, MissingExtraError, ModelError
+from longtail.features.dense import load_encoder
+from longtail.nn.tokens import PADDING, TokenRows, new_tokenizer, tokenize
+from longtail.storage import Part, pack_strings, unpack_strings
+
+KIND = "text-encoder.v1"
+PREFIX = "weights."
+NOT_SAVED = ("transformers_version", "architectures", "dtype", "torch_dtype", "auto_map")
+POOLINGS = ("mean", "cls")
+TOKENS_AT_ONCE = {"cuda": 65_536, "cpu": 8_192}  # with padding; bounds the memory of encoding
+TOKENS_AT_ONCE_TRAINING = {"cuda": 65_536, "cpu": 65_536}
+MODULES = ("Transformer", "Pooling", "Normalize")  # of a sentence-transformers model that this encoder can stand for
+
+
+class TextEncoder(nn.Module):
+    """Turns texts into vectors of `width`: a transformer over tokens, then their mean (or the first token's vector).
+
+    >>> encoder = new_text_encoder(["a red apple", "an old car"], width=16, layers=1, heads=2).eval()
+    >>> encoder.encode(["red car", "apple"]).shape
+    (2, 16)
+    """
+
+    def __init__(self, backbone: nn.Module, tokenizer: Any, pooling: str = "mean", max_length: int = 128) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.tokenizer = tokenizer
+        self.pooling = pooling
+        self.max_length = max_length
+        shape: Any = backbone.config
+        self.width = int(shape.hidden_size)
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Let torch compile the transformer; worth it for long trainings on a GPU."""
+        # kept out of the module's own list of parts: the weights are those of the backbone
+        self.__dict__["compiled"] = torch.compile(self.backbone, dynamic=True)
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.backbone.parameters()).device
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """Return one vector per text (n, width), of any length, from token numbers and mask (n, n_tokens)."""
+        run = self.__dict__.get("compiled", self.backbone)
+        states = run(input_ids=ids, attention_mask=mask).last_hidden_state
+        if self.pooling == "cls":
+            return states[:, 0].float()
+        kept = mask[:, :, None].to(states.dtype)
+        return ((states * kept).sum(dim=1) / kept.sum(dim=1).clamp(min=1)).float()
+
+    def tokens(self, texts: Sequence[str], max_length: int | None = None) -> TokenRows:
+        """Return texts as token numbers, on the encoder's device."""
+        rows = tokenize(self.tokenizer, texts, min(max_length or self.max_length, self.longest))
+        return TokenRows(rows, self.padding, self.device)
+
+    @property
+    def longest(self) -> int:
+        """The most tokens the transformer can take."""
+        return int(getattr(self.backbone.config, "max_position_embeddings", 512))
+
+    @property
+    def padding(self) -> int:
+        return int(getattr(self.backbone.config, "pad_token_id", None) or 0)
+
+    def embed(self, tokens: TokenRows, rows: np.ndarray, training: bool = False) -> Tensor:
+        """Return the vectors of some rows (n, width); texts of like length go through the transformer together."""
+        budget = (TOKENS_AT_ONCE_TRAINING if training else TOKENS_AT_ONCE)[self.device.type]
+        parts = list(tokens.parts(rows, budget))
+        if not parts:
+            return torch.empty(0, self.width, device=self.device)
+        found = torch.cat([self(*tokens.padded(rows[part])) for part in parts])
+        back = np.empty(rows.size, dtype=np.int64)
+        back[np.concatenate(parts)] = np.arange(rows.size)
+        return found[torch.as_tensor(back, device=self.device)]
+
+    @torch.no_grad()
+    def embed_all(self, tokens: TokenRows, mixed: bool = False) -> Tensor:
+        """Return the vectors of all rows, without gradient and without dropout."""
+        training = self.training
+        self.eval()
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=mixed):
+            found = self.embed(tokens, np.arange(len(tokens)))
+        self.train(training)
+        return found
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        """Return one float32 row per text."""
+        return self.embed_all(self.tokens(texts)).cpu().numpy()
+
+    def to_part(self) -> Part:
+        """Return what is saved: the weights, the shape of the transformer and the tokenizer."""
+        shape: Any = self.backbone.config
+        config = {k: v for k, v in shape.to_diff_dict().items() if k not in NOT_SAVED and _is_plain(v)}
+        params = {
+            "config": {**config, "model_type": shape.model_type},
+            "pooling": self.pooling,
+            "max_length": self.max_length,
+        }
+        self.tokenizer.no_truncation()  # as it was last used is no part of the model
+        arrays = {f"{PREFIX}{name}": value.detach().cpu().numpy() for name, value in self.backbone.state_dict().items()}
+        return Part(KIND, params, {**arrays, **pack_strings("tokenizer", [self.tokenizer.to_str()])})
+
+    @classmethod
+    def from_part(cls, part: Part) -> Self:
+        """Make the encoder from what was saved of it; float16 weights become float32."""
+        from tokenizers import Tokenizer
+
+        if part.kind != KIND:
+            raise ModelError(f"the model's part must be of the kind '{KIND}'; got '{part.kind}'.")
+        try:
+            pooling, max_length = str(part.params["pooling"]), int(part.params["max_length"])
+            backbone = new_backbone(dict(part.params["config"]))
+            tokenizer = Tokenizer.from_str(unpack_strings("tokenizer", part)[0])
+            weights = {
+                name.removeprefix(PREFIX): torch.from_numpy(np.array(array))
+                for name, array in part.arrays.items()
+                if name.startswith(PREFIX)
+            }
+            backbone.load_state_dict(weights)
+        except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+            raise ModelError(f"the model's part '{KIND}' is damaged or its transformer unknown.") from error
+        if pooling not in POOLINGS:
+            raise ModelError(f"the model's part '{KIND}' is damaged: pooling is {pooling!r}.")
+        return cls(backbone, tokenizer, pooling, max_length)
+
+
+def load_text_encoder(name: str | Path, max_length: int | None = None) -> TextEncoder:
+    """Return the encoder of a sentence-transformers model, by folder, package or name in the local cache; offline."""
+    found = load_encoder(name, "cpu")
+    modules = [type(module).__name__ for module in found]
+    if not modules or modules[0] != "Transformer" or any(kind not in MODULES for kind in modules):
+        raise DataError(f"encoder '{name}' cannot be trained: it must be made of {list(MODULES)}; it has {modules}.")
+    tokenizer = getattr(found.tokenizer, "backend_tokenizer", None)
+    if tokenizer is None or not hasattr(found[0].auto_model.config, "hidden_size"):
+        raise DataError(f"encoder '{name}' cannot be trained: it has no tokenizer of the tokenizers library.")
+    pooling = _pooling(found[1]) if len(modules) > 1 else "mean"
+    if pooling not in POOLINGS:
+        raise DataError(f"encoder '{name}' cannot be trained: pooling must be one of {POOLINGS}; it has '{pooling}'.")
+    backbone = _without_pooler(found[0].auto_model.float())
+    return TextEncoder(backbone, tokenizer, pooling, max_length or int(found.max_seq_length or 128))
+
+
+def new_text_encoder(
+    texts: Sequence[str],
+    *,
+    width: int = 128,
+    layers: int = 2,
+    heads: int = 4,
+    vocabulary: int = 20_000,
+    max_length: int = 64,
+    dropout: float = 0.1,
+) -> TextEncoder:
+    """Return a small untrained encoder with a vocabulary from some texts; its weights come from torch's generator."""
+    tokenizer = new_tokenizer(texts, vocabulary)
+    config = {
+        "model_type": "bert",
+        "vocab_size": tokenizer.get_vocab_size(),
+        "hidden_size": width,
+        "num_hidden_layers": layers,
+        "num_attention_heads": heads,
+        "intermediate_size": 4 * width,
+        "max_position_embeddings": max(max_length, 16),
+        "hidden_dropout_prob": dropout,
+        "attention_probs_dropout_prob": dropout,
+        "pad_token_id": tokenizer.token_to_id(PADDING),
+    }
+    return TextEncoder(new_backbone(config), tokenizer, "mean", max_length)
+
+
+def new_backbone(config: dict[str, Any]) -> nn.Module:
+    """Return an untrained transformer of a given shape; only shapes that the transformers library itself knows."""
+    try:
+        from transformers import AutoConfig, AutoModel
+    except ImportError as error:
+        raise MissingExtraError("Training an encoder", "transformers", "torch") from error
+    logging.getLogger("transformers").setLevel(logging.ERROR)
+    shape = AutoConfig.for_model(**{k: v for k, v in config.items() if k != "auto_map"})
+    return _without_pooler(AutoModel.from_config(shape, trust_remote_code=False))
+
+
+def _pooling(module: Any) -> str:
+    mode = module.get_config_dict().get("pooling_mode")  # older versions have a flag per mode instead
+    return str(mode if isinstance(mode, str) else module.get_pooling_mode_str())
+
+
+def _without_pooler(backbone: nn.Module) -> nn.Module:
+    """Take off the layer over the first token that some transformers end in: it would be saved and never used."""
+    if isinstance(getattr(backbone, "pooler", None), nn.Module):
+        backbone.pooler = None
+    return backbone
+
+
+def _is_plain(value: Any) -> bool:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return False
+    return True
