@@ -11,35 +11,41 @@ from typing import TYPE_CHECKING, Any
 from longtail._version import __version__
 
 if TYPE_CHECKING:
-    from longtail import audit, checks, data, features, metrics
+    from longtail import audit, checks, data, features, metrics, nn
     from longtail.aggregate import Eagle
     from longtail.data import Dataset, TopK
     from longtail.features import EncoderFeatures, TfidfFeatures
-    from longtail.models import LabelTreeClassifier, OneVsAllClassifier
+    from longtail.models import BottleneckClassifier, LabelTreeClassifier, MIMLClassifier, OneVsAllClassifier, Prime
     from longtail.partition import LabelTree
     from longtail.pipeline import Tagger, load
 
 _HOMES = {
+    "BottleneckClassifier": "longtail.models",
     "Dataset": "longtail.data",
     "Eagle": "longtail.aggregate",
     "EncoderFeatures": "longtail.features",
     "LabelTree": "longtail.partition",
     "LabelTreeClassifier": "longtail.models",
+    "MIMLClassifier": "longtail.models",
     "OneVsAllClassifier": "longtail.models",
+    "Prime": "longtail.models",
     "Tagger": "longtail.pipeline",
     "TfidfFeatures": "longtail.features",
     "TopK": "longtail.data",
     "load": "longtail.pipeline",
 }
-_ROOMS = ("audit", "checks", "data", "features", "metrics")
+_ROOMS = ("audit", "checks", "data", "features", "metrics", "nn")
 
 __all__ = [
+    "BottleneckClassifier",
     "Dataset",
     "Eagle",
     "EncoderFeatures",
     "LabelTree",
     "LabelTreeClassifier",
+    "MIMLClassifier",
     "OneVsAllClassifier",
+    "Prime",
     "Tagger",
     "TfidfFeatures",
     "TopK",
@@ -50,6 +56,7 @@ __all__ = [
     "features",
     "load",
     "metrics",
+    "nn",
 ]
 
 

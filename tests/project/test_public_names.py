@@ -7,12 +7,15 @@ import longtail as lt
 
 def test_public_names():
     assert lt.__all__ == [
+        "BottleneckClassifier",
         "Dataset",
         "Eagle",
         "EncoderFeatures",
         "LabelTree",
         "LabelTreeClassifier",
+        "MIMLClassifier",
         "OneVsAllClassifier",
+        "Prime",
         "Tagger",
         "TfidfFeatures",
         "TopK",
@@ -23,6 +26,7 @@ def test_public_names():
         "features",
         "load",
         "metrics",
+        "nn",
     ]
     assert all(getattr(lt, name) is not None for name in lt.__all__)
     assert dir(lt) == lt.__all__

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import click
 
 from longtail._version import __version__
-from longtail.cli import convert, demo, evaluate, explain, inspect, plan, predict, train
+from longtail.cli import audit, convert, demo, evaluate, explain, impute, inspect, plan, predict, train
 from longtail.cli.streams import flush_stdout, forget_stdout, occupy_closed, settle_stdout, tell
 from longtail.cli.wording import reword, usage_sentence
 from longtail.errors import LongtailError
@@ -28,6 +28,7 @@ Exit codes:
   4  a model folder cannot be used
   5  an optional package is missing
   6  compare --fail-if-worse: the second model is worse
+  7  audit --fail-if-any: a label set cannot come out
   130  interrupted
   143  terminated
 """
@@ -69,10 +70,12 @@ def app() -> None:
 for command in (
     demo.demo,
     train.train,
+    impute.impute,
     plan.plan,
     predict.predict,
     evaluate.evaluate,
     evaluate.compare,
+    audit.audit,
     explain.explain,
     convert.convert,
     inspect.inspect,

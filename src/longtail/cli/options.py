@@ -11,7 +11,7 @@ import click
 from longtail.errors import DataError, ParameterError, near
 
 if TYPE_CHECKING:
-    from longtail.data import Dataset
+    from longtail.data import Dataset, GroupedDataset
     from longtail.pipeline import Tagger
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -95,6 +95,46 @@ def read_data(
         split=options["split"],
         zero_based=options["zero_based"],
         n_features=n_features,
+    )
+
+
+def group_options(function: Command) -> Command:
+    """Add the options that say how labels of groups become labels of rows."""
+    for option in reversed(
+        (
+            click.option(
+                "--groups", "groups_file", type=click.Path(path_type=Path), metavar="FILE",
+                help="Labels of groups: one record per group, with its name and its labels.",
+            ),
+            click.option("--group-column", default="group", show_default=True, metavar="NAME", help="In both files."),
+            click.option(
+                "--assign", default=None,
+                help="auto, argmax, top, soft or propagate: how labels of groups go to rows. [default: auto]",
+            ),
+        )
+    ):  # fmt: skip
+        function = option(function)
+    return function
+
+
+def read_grouped_data(path: str, part: str, options: dict[str, Any]) -> GroupedDataset:
+    """Read DATA, whose rows say which groups they are in, and the labels of the groups from the file of --groups."""
+    from longtail.data.grouped import read_grouped
+
+    if path.startswith(BUNDLED):
+        raise DataError(f"{path} has no groups; give a file whose rows have '{options['group_column']}'.")
+    return read_grouped(
+        path,
+        options["groups_file"],
+        options["format_name"],
+        labels_file=options["labels_file"],
+        group_column=options["group_column"],
+        text_column=options["text_column"] or "text",
+        labels_column=options["labels_column"],
+        label_separator=options["label_separator"],
+        part=options["part"] or part,
+        split=options["split"],
+        zero_based=options["zero_based"],
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -25,7 +26,7 @@ def _places(context: click.Context, option: click.Parameter, value: str | None) 
 
 
 OPTIONS = (
-    click.option("--method", default="tree", show_default=True, help="tree (label tree) or ova (one-vs-all)."),
+    click.option("--method", default="tree", show_default=True, help="tree, ova (one-vs-all) or dft (a network)."),
     click.option("--fast", is_flag=True, help="Settings of the tree that train faster, for a little accuracy."),
     click.option("--trees", "n_trees", type=int, default=None, help="Trees in the ensemble. [default: 1]"),
     click.option("--beam", type=int, default=None, help="Clusters kept per level. [default: 10; 7 with --overlap]"),
@@ -36,6 +37,12 @@ OPTIONS = (
     click.option("--loss", default=None, help="squared_hinge or logistic. [default: squared_hinge]"),
     click.option("--threshold", type=float, default=None, help="Drop smaller weights. [default: the method's]"),
     click.option("--positive-weight", type=float, default=None, help="Cost of missing a label, times C. [default: 1]"),
+    click.option("--epochs", type=int, default=None, help="Passes over the rows of dft, at most. [default: 50]"),
+    click.option("--width", type=int, default=None, help="Trained dimensions of dft's output layer. [default: 64]"),
+    click.option(
+        "--checkpoint", type=click.Path(path_type=Path), default=None,
+        help="Folder that keeps an unfinished training of dft; the same command again goes on from there.",
+    ),
     click.option("--ngrams", type=int, default=1, show_default=True, help="Longest run of words that is a feature."),
     click.option("--min-df", type=int, default=1, show_default=True, help="Leave out words in fewer texts than this."),
     click.option("--max-features", type=int, default=None, help="Keep this many words, the most frequent."),
@@ -72,7 +79,7 @@ def make_tagger(options: dict[str, Any]) -> Tagger:
 
 def _estimator(kind: type[Any], method: str, options: dict[str, Any]) -> Any:
     """Make the estimator from the options that were given; an option the method does not have is refused."""
-    names = ("n_trees", "beam", "overlap", "loss", "threshold", "positive_weight")
+    names = ("n_trees", "beam", "overlap", "loss", "threshold", "positive_weight", "epochs", "width", "checkpoint")
     given = {"C": options["cost"], **{name: options[name] for name in names}}
     given = {name: value for name, value in given.items() if value is not None}
     for name in given:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from longtail.data.formats import FORMATS, iter_texts, read, read_filter, read_labels, write
     from longtail.data.fusion import entangle_labels, fused_labels, fused_names
     from longtail.data.generate import fuse_labels, make_groups, make_linear, make_topics
+    from longtail.data.grouped import GroupedDataset, read_grouped
     from longtail.data.groups import count_labels, group_by_clusters, group_randomly
     from longtail.data.splits import split_random, split_stratified
 
@@ -23,6 +24,7 @@ _HOMES = {
     **dict.fromkeys(("FORMATS", "iter_texts", "read", "read_filter", "read_labels", "write"), "formats"),
     **dict.fromkeys(("entangle_labels", "fused_labels", "fused_names"), "fusion"),
     **dict.fromkeys(("fuse_labels", "make_groups", "make_linear", "make_topics"), "generate"),
+    **dict.fromkeys(("GroupedDataset", "read_grouped"), "grouped"),
     **dict.fromkeys(("count_labels", "group_by_clusters", "group_randomly"), "groups"),
     **dict.fromkeys(("split_random", "split_stratified"), "splits"),
 }
@@ -30,6 +32,7 @@ _HOMES = {
 __all__ = [
     "FORMATS",
     "Dataset",
+    "GroupedDataset",
     "TopK",
     "binary_hits",
     "bundled_info",
@@ -49,6 +52,7 @@ __all__ = [
     "make_topics",
     "read",
     "read_filter",
+    "read_grouped",
     "read_labels",
     "split_random",
     "split_stratified",

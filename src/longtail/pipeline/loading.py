@@ -7,13 +7,17 @@ from typing import Any
 
 from longtail.errors import ModelError, near
 from longtail.features import EncoderFeatures, TfidfFeatures
-from longtail.models import MODELS
+from longtail.models import GROUPED, MODELS, TEXTUAL, PrimeFeatures
 from longtail.models.base import XMCEstimator
 from longtail.models.calibration import Calibration
 from longtail.pipeline.tagger import Tagger
 from longtail.storage import LoadedFolder, Part, load_folder
 
-FEATURES: dict[str, Any] = {"tfidf.v1": TfidfFeatures, "encoder.v1": EncoderFeatures}
+FEATURES: dict[str, Any] = {
+    "tfidf.v1": TfidfFeatures,
+    "encoder.v1": EncoderFeatures,
+    PrimeFeatures.kind: PrimeFeatures,
+}
 
 
 def load(path: str | Path, *, verify: bool = True) -> Any:
@@ -75,7 +79,7 @@ def _tagger(folder: LoadedFolder) -> Tagger:
 
 def _model(folder: LoadedFolder) -> XMCEstimator:
     part = _part(folder, "model")
-    model: XMCEstimator = _class(folder, part, MODELS).from_part(part)
+    model: XMCEstimator = _class(folder, part, MODELS | GROUPED | TEXTUAL).from_part(part)
     if "calibration" in folder.parts:
         model.calibration_ = Calibration.from_part(folder.parts["calibration"])
     return model

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -10,12 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import Dataset, TopK
+from longtail.data.grouped import GroupedDataset
 from longtail.data.splits import split_random
 from longtail.errors import DataError, ModelError, ParameterError, near
 from longtail.features import TfidfFeatures
 from longtail.metrics import evaluate, propensities
-from longtail.models import LabelTreeClassifier, OneVsAllClassifier
+from longtail.models import BottleneckClassifier, LabelTreeClassifier, OneVsAllClassifier
 from longtail.models.base import XMCEstimator
+from longtail.pipeline.imputing import Imputed, impute_dataset
 from longtail.storage import Part, save_folder
 from longtail.validate import (
     Estimator,
@@ -28,7 +30,11 @@ from longtail.validate import (
     resolve_seed,
 )
 
-METHODS: dict[str, type[XMCEstimator]] = {"tree": LabelTreeClassifier, "ova": OneVsAllClassifier}
+METHODS: dict[str, type[XMCEstimator]] = {
+    "tree": LabelTreeClassifier,
+    "ova": OneVsAllClassifier,
+    "dft": BottleneckClassifier,
+}
 DEFAULT_METHOD = "tree"
 HELD_OUT_AT_MOST = 20_000
 FEWEST_ROWS_TO_CALIBRATE = 50
@@ -53,8 +59,9 @@ class Tagger(Estimator):
 
     Parameters
     ----------
-    method : which model to train: "tree" (a label tree: fast, for any number of labels) or "ova" (one linear classifier
-        per label: exact, for some thousands of labels).
+    method : which model to train: "tree" (a label tree: fast, for any number of labels), "ova" (one linear classifier
+        per label: exact, for some thousands of labels) or "dft" (a network whose narrow output layer can give every
+        small label set; needs torch).
     features : how texts become rows; None for `TfidfFeatures()`. Not used when rows are given instead of texts.
     model : an estimator to use instead of the method's default one.
     calibrate : share of the rows (at most 20,000 rows) held out to learn what a score means as a probability and which
@@ -152,6 +159,42 @@ class Tagger(Estimator):
         self.labels_ = data.names()
         self.label_texts_ = data.label_texts
         self.data_ = {"digest": data.digest(), **data.summary()}
+        return self
+
+    def fit_groups(
+        self,
+        texts: Sequence[str],
+        groups: Sequence[str | Sequence[str]],
+        group_labels: Mapping[str, Sequence[str]],
+        *,
+        progress: Stage | None = None,
+        **settings: Any,
+    ) -> Self:
+        """Train on texts whose labels are known for groups of them only; settings are those of `impute_dataset`.
+
+        >>> texts = ["red apple", "fast car", "an old car", "green apple", "apple", "car"]
+        >>> tags = {"1": ["fruit", "vehicle"], "2": ["vehicle", "fruit"], "3": ["fruit"], "4": ["vehicle"]}
+        >>> tagger = Tagger(random_state=0).fit_groups(texts, ["1", "1", "2", "2", "3", "4"], tags)
+        >>> tagger.tag(["a car"], k=1)[0][0].label
+        'vehicle'
+        """
+        data = GroupedDataset.from_lists(texts, groups, group_labels)
+        return self.fit_imputed(self.impute(data, progress=progress, **settings), progress=progress)
+
+    def impute(self, data: GroupedDataset, *, progress: Stage | None = None, **settings: Any) -> Imputed:
+        """Find the labels of rows with the features, the model and the seed of this Tagger."""
+        seed = resolve_seed(self.random_state)
+        own: dict[str, Any] = {"features": self.features, "random_state": seed, "n_jobs": self.n_jobs}
+        if settings.get("rounds"):
+            own["model"] = model = self._new_model(seed)
+            if "checkpoint" in model.get_params(deep=False):  # it is for the training that follows
+                model.set_params(checkpoint=None)
+        return impute_dataset(data, progress=progress, **{**own, **settings})
+
+    def fit_imputed(self, imputed: Imputed, progress: Stage | None = None) -> Self:
+        """Train on the rows for which a label was found; how they were found is kept with the model."""
+        self.fit_dataset(imputed.labelled(), progress=progress)
+        self.data_["imputed"] = imputed.facts
         return self
 
     def _new_model(self, seed: int) -> XMCEstimator:

@@ -20,6 +20,7 @@ from longtail.errors import DataError, ParameterError
 from longtail.validate import check_choice, check_integer
 
 PARTS = ("train", "test")
+WEIGHED = ("jsonl", "csv", "tsv", "parquet")  # formats with room for a column of label weights
 
 
 def read(
@@ -34,6 +35,7 @@ def read(
     id_column: str = "id",
     group_column: str = "group",
     label_separator: str = ";",
+    group_names: Sequence[str] | None = None,
     zero_based: bool | str = "auto",
     n_features: int | None = None,
     n_labels: int | None = None,
@@ -44,8 +46,9 @@ def read(
     """Read a file (also .gz, .xz, .bz2) or a folder into a Dataset; the format is guessed unless given.
 
     `labels_file` or `label_names` fix which labels there are and their numbers; without them the labels of text
-    formats are numbered in the sorted order of their names. With `labels_required=False` a file without labels is
-    read too. Several text columns are joined by a space. `part` and `split` choose the rows of a folder.
+    formats are numbered in the sorted order of their names. `group_names` does the same for groups. With
+    `labels_required=False` a file without labels is read too. Several text columns are joined by a space. `part` and
+    `split` choose the rows of a folder.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "rows.csv"
@@ -63,7 +66,7 @@ def read(
     found, how, guessed = _choose(path, format)
     name = _stem(path) if name is None else name
     options = Options(
-        columns, names, texts, zero_based, n_features, n_labels, part, split, name, labels_required
+        columns, names, texts, group_names, zero_based, n_features, n_labels, part, split, name, labels_required
     )
     try:
         data = _read_matrix(path, found, options) if found.read else _read_texts(path, found, options, labels_required)
@@ -83,8 +86,12 @@ def write(
     *,
     labels_file: str | Path | None = None,
     label_separator: str = ";",
+    weights_column: str | None = None,
 ) -> dict[str, Any]:
     """Write a Dataset, all or nothing, and return the facts: format, rows, labels, bytes and what was left out.
+
+    `weights_column` names a column for the weights of the labels (JSONL, CSV, TSV, Parquet); without it labels with
+    weights other than 1 can be written to npz only.
 
     >>> import tempfile
     >>> data = Dataset.from_lists(["a red apple"], [["fruit", "red"]])
@@ -96,11 +103,13 @@ def write(
     writable = [name for name, found in REGISTRY.items() if found.write]
     chosen = guess_target(path) if format is None else check_choice("format", format, writable)
     target = REGISTRY[chosen]
-    if chosen != "npz" and dataset.Y.nnz and not np.all(dataset.Y.data == 1):
+    weighed = weights_column is not None and chosen in WEIGHED
+    if chosen != "npz" and not weighed and dataset.Y.nnz and not np.all(dataset.Y.data == 1):
         raise DataError(f"Y holds label weights other than 1, which the format '{chosen}' cannot keep; use 'npz'.")
     if target.write is None:
         raise ParameterError(f"format must be one of {writable}; got {chosen!r}.")
-    target.write(dataset, path, Columns(separator=_separator(label_separator)))
+    columns = Columns(separator=_separator(label_separator), weights=(weights_column or "") if weighed else "")
+    target.write(dataset, path, columns)
     keeps = {*target.keeps, *(("label_names", "label_texts") if labels_file is not None else ())}
     if labels_file is not None:
         write_labels(dataset, labels_file)
@@ -181,6 +190,7 @@ def _read_texts(path: Path, found: Format, options: Options, labels_required: bo
         lambda at: f"{path} {found.unit} {at}",
         batches,
         options.label_names,
+        options.group_names,
         label_texts=options.label_texts,
         name=options.name,
     )

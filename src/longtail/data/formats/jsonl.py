@@ -17,7 +17,7 @@ from typing import Any
 
 from longtail.data.dataset import Dataset
 from longtail.data.formats.open import replacing, split_lines, text_blocks
-from longtail.data.formats.records import Batch, Columns, group_names_of, make_batch, names_in_row
+from longtail.data.formats.records import Batch, Columns, group_names_of, make_batch, names_in_row, weights_in_row
 from longtail.errors import DataError
 
 JSON_BLOCK = 1 << 16  # parsed objects take several times the room of their text, and should stay in the cache
@@ -43,7 +43,7 @@ def jsonl_batches(path: Path, columns: Columns) -> Iterator[Batch]:
     wanted = columns.texts()
     for numbers, objects in iter_objects(path):
         values = {name: _column(objects, name) for name in columns.all()}
-        if not all(values[wanted[0]]):  # look closer: an empty text is fine, no text is not
+        if wanted and not all(values[wanted[0]]):  # look closer: an empty text is fine, no text is not
             for number, found in zip(numbers, objects, strict=True):
                 if all(found.get(name) is None for name in wanted):
                     keys, name = ", ".join(found) or "nothing", "' or '".join(wanted)
@@ -64,6 +64,8 @@ def write_jsonl(dataset: Dataset, path: str | Path, columns: Columns) -> None:
             record: dict[str, Any] = {} if dataset.ids is None else {columns.id: dataset.ids[row]}
             record[columns.texts()[0]] = text
             record[columns.labels] = names_in_row(dataset.Y, row, label_names)
+            if columns.weights:
+                record[columns.weights] = weights_in_row(dataset.Y, row)
             if dataset.groups is not None:
                 groups = names_in_row(dataset.groups, row, group_names)
                 record[columns.group] = groups[0] if len(groups) == 1 else groups

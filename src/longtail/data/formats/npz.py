@@ -18,6 +18,7 @@ from longtail.data.dataset import Dataset
 from longtail.data.formats.open import open_bytes, replacing
 from longtail.errors import DataError
 from longtail.storage import Part, pack_csr, pack_strings, unpack_strings
+from longtail.validate import as_labels
 
 STRINGS = ("texts", "ids", "label_names", "label_texts", "group_names")
 
@@ -35,6 +36,10 @@ def read_npz(path: str | Path, name: str = "", labels_required: bool = True) -> 
         fields: dict[str, Any] = {key: _strings(path, arrays, key) for key in STRINGS if f"{key}.bytes" in arrays}
         matrices = {key: _matrix(path, arrays, key) for key in ("X", "Y", "groups")}
         return Dataset(**matrices, **fields, name=name)
+    if not labels_required and {"groups", "groups.data"} & set(arrays):
+        groups = as_labels(_matrix(path, arrays, "groups"), "groups")
+        empty = sp.csr_array((groups.shape[0], 0), dtype=np.float32)
+        return Dataset(X=_matrix(path, arrays, "X"), Y=empty, groups=groups, name=name)
     if "format" not in arrays and "X" not in arrays:
         raise DataError(f"{path} has no arrays 'X' and 'Y'; it has: {', '.join(sorted(arrays)) or 'nothing'}.")
     partner = path.with_name("Y" + path.name[1:])
@@ -44,6 +49,18 @@ def read_npz(path: str | Path, name: str = "", labels_required: bool = True) -> 
             return Dataset(X=X, Y=sp.csr_array((X.shape[0] if X.ndim else 0, 0), dtype=np.float32), name=name)
         raise DataError(f"{path} has no labels: it has no array 'Y', and there is no {partner.name} beside it.")
     return Dataset(X=_scipy(path, arrays), Y=_scipy(partner, _load(partner)), name=name)
+
+
+def read_npz_counts(path: Path) -> tuple[sp.csr_array, tuple[str, ...] | None, tuple[str, ...] | None]:
+    """Read how often groups have labels: `Y` with perhaps `group_names` and `label_names`, or scipy's matrix."""
+    arrays = _load(path)
+    if "Y" not in arrays and "Y.data" not in arrays:
+        return as_labels(_scipy(path, arrays), "Y_groups"), None, None
+    group_names, label_names = (
+        tuple(_strings(path, arrays, key)) if f"{key}.bytes" in arrays else None
+        for key in ("group_names", "label_names")
+    )
+    return as_labels(_matrix(path, arrays, "Y"), "Y_groups"), group_names, label_names
 
 
 def write_npz(dataset: Dataset, path: str | Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from longtail.data.dataset import Dataset
 from longtail.data.formats.open import open_bytes, plain_name, replacing
-from longtail.data.formats.records import Batch, Columns, group_names_of, make_batch, names_in_row
+from longtail.data.formats.records import Batch, Columns, group_names_of, make_batch, names_in_row, weights_in_row
 from longtail.errors import DataError, MissingExtraError
 
 ROWS = 4096
@@ -52,6 +52,7 @@ def write_parquet(dataset: Dataset, path: str | Path, columns: Columns) -> None:
         raise DataError("the data has no texts, which our Parquet files need; write it as XMC text or npz.")
     fields = [] if dataset.ids is None else [(columns.id, pa.string())]
     fields += [(columns.texts()[0], pa.string()), (columns.labels, pa.list_(pa.string()))]
+    fields += [(columns.weights, pa.list_(pa.float32()))] if columns.weights else []
     fields += [] if dataset.groups is None else [(columns.group, pa.list_(pa.string()))]
     schema, label_names, group_names = pa.schema(fields), dataset.names(), group_names_of(dataset)
     with replacing(path) as file, pq.ParquetWriter(file, schema) as writer:
@@ -59,9 +60,11 @@ def write_parquet(dataset: Dataset, path: str | Path, columns: Columns) -> None:
             rows = range(low, min(low + ROWS, dataset.n_rows))
             values: list[list[Any]] = [] if dataset.ids is None else [list(dataset.ids[low : rows.stop])]
             values += [list(dataset.texts[low : rows.stop])]
-            for matrix, names in ((dataset.Y, label_names), (dataset.groups, group_names)):
-                if matrix is not None:
-                    values.append([names_in_row(matrix, row, names) for row in rows])
+            values.append([names_in_row(dataset.Y, row, label_names) for row in rows])
+            if columns.weights:
+                values.append([weights_in_row(dataset.Y, row) for row in rows])
+            if dataset.groups is not None:
+                values.append([names_in_row(dataset.groups, row, group_names) for row in rows])
             try:
                 writer.write_table(pa.table(dict(zip(schema.names, values, strict=True)), schema=schema))
             except UnicodeEncodeError as error:

@@ -24,13 +24,17 @@ from longtail.errors import DataError
 
 @dataclass(frozen=True)
 class Columns:
-    """Where the fields of a row stand; several text columns are joined by a space."""
+    """Where the fields of a row stand; several text columns are joined by a space.
+
+    Records without texts are read with `text=()`. `weights` names the column that the weights of labels are written to.
+    """
 
     text: str | Sequence[str] = "text"
     labels: str = "labels"
     id: str = "id"
     group: str = "group"
     separator: str = ";"
+    weights: str = ""
 
     def texts(self) -> tuple[str, ...]:
         """Return the names of the text columns."""
@@ -103,6 +107,8 @@ def as_names(
 def _texts(
     where: Callable[[int], str], lines: Sequence[int], found: list[list[Any]], columns: tuple[str, ...]
 ) -> list[str]:
+    if not columns:
+        return [""] * len(lines)
     texts = found[0]
     if len(found) > 1:  # several columns: a missing one is fine as long as one is there
         texts = [_join(parts) for parts in zip(*found, strict=True)]
@@ -147,12 +153,16 @@ def rebatch(batches: Iterable[Batch], rows: int) -> Iterator[Batch]:
 
 
 def collect(
-    where: Callable[[int], str], batches: Iterable[Batch], label_names: Sequence[str] | None = None, **fields: Any
+    where: Callable[[int], str],
+    batches: Iterable[Batch],
+    label_names: Sequence[str] | None = None,
+    group_names: Sequence[str] | None = None,
+    **fields: Any,
 ) -> Dataset:
-    """Return the Dataset of all batches; with `label_names`, a label that is not among them is refused by its line."""
+    """Return the Dataset of all batches; a label or group that is not among the names given is refused by its line."""
     texts: list[str] = []
     ids: list[str] = []
-    labels, groups = NameMatrix(where, label_names), NameMatrix(where)
+    labels, groups = NameMatrix(where, label_names), NameMatrix(where, group_names, "group")
     for batch in batches:
         if not batch.texts:
             continue
@@ -163,18 +173,21 @@ def collect(
         labels.add(batch.lines, batch.labels)
         groups.add(batch.lines, batch.groups)
     Y, names = labels.matrix()
-    group_matrix, group_names = groups.matrix() if groups.used else (None, None)
+    group_matrix, own_groups = groups.matrix() if groups.used else (None, None)
     return Dataset(
         Y=Y, texts=tuple(texts), ids=tuple(ids) if ids else None, label_names=names,
-        groups=group_matrix, group_names=group_names, **fields,
+        groups=group_matrix, group_names=own_groups, **fields,
     )  # fmt: skip
 
 
 class NameMatrix:
     """Rows of names gathered into a CSR matrix of ones; names are numbered as they come and sorted at the end."""
 
-    def __init__(self, where: Callable[[int], str], names: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, where: Callable[[int], str], names: Sequence[str] | None = None, kind: str = "label"
+    ) -> None:
         self.where = where
+        self.kind = kind
         self.names = None if names is None else tuple(names)
         self.numbers: dict[str, int] = _Growing() if names is None else {name: i for i, name in enumerate(names)}
         self.counts: list[np.ndarray] = []
@@ -193,14 +206,16 @@ class NameMatrix:
             self.codes.append(np.fromiter(flat, dtype=np.int32, count=int(counts.sum())))
         except KeyError as error:
             line = next(n for n, row in zip(lines, rows, strict=True) if error.args[0] in row)
-            raise DataError(f"{self.where(line)}: the label {error.args[0]!r} is not in the list of labels.") from None
+            raise DataError(
+                f"{self.where(line)}: the {self.kind} {error.args[0]!r} is not in the list of {self.kind}s."
+            ) from None
         self.counts.append(counts)
         if "" in self.numbers:
             line = next(n for n, row in zip(lines, rows, strict=True) if "" in row)
             raise DataError(f"{self.where(line)}: a label or group must not be an empty string.")
 
-    def matrix(self) -> tuple[sp.csr_array, tuple[str, ...]]:
-        """Return the matrix (n_rows, n_names) and the names of its columns."""
+    def matrix(self, count: bool = False) -> tuple[sp.csr_array, tuple[str, ...]]:
+        """Return the matrix (n_rows, n_names) of ones, or of how often a row has a name, and the names."""
         codes = np.concatenate([np.empty(0, dtype=np.int32), *self.codes])
         counts = np.concatenate([np.zeros(1, dtype=np.int64), *self.counts])
         names = self.names
@@ -212,7 +227,8 @@ class NameMatrix:
         ones = np.ones(codes.size, dtype=np.float32)
         M = sp.csr_array((ones, codes, np.cumsum(counts)), shape=(counts.size - 1, len(names)))
         M.sum_duplicates()
-        M.data[:] = 1
+        if not count:
+            M.data[:] = 1
         return M, names
 
 
@@ -232,6 +248,11 @@ def group_names_of(dataset: Dataset) -> Sequence[str]:
 def names_in_row(M: sp.csr_array, row: int, names: Sequence[str]) -> list[str]:
     """Return the names of the columns that one row has."""
     return [names[i] for i in M.indices[M.indptr[row] : M.indptr[row + 1]]]
+
+
+def weights_in_row(M: sp.csr_array, row: int) -> list[float]:
+    """Return the values of one row, in the order of its names; four digits say enough."""
+    return [round(value, 4) for value in M.data[M.indptr[row] : M.indptr[row + 1]].tolist()]
 
 
 def _short(value: Any) -> str:

@@ -21,6 +21,7 @@ class Options:
     columns: Columns = field(default_factory=Columns)
     label_names: Sequence[str] | None = None
     label_texts: Sequence[str] | None = None
+    group_names: Sequence[str] | None = None
     zero_based: bool | str = "auto"
     n_features: int | None = None
     n_labels: int | None = None

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from longtail.data.dataset import Dataset
 from longtail.data.formats.open import replacing, text_blocks
-from longtail.data.formats.records import Batch, Columns, group_names_of, make_batch, names_in_row
+from longtail.data.formats.records import Batch, Columns, group_names_of, make_batch, names_in_row, weights_in_row
 from longtail.errors import DataError
 
 ROWS = 1024
@@ -45,7 +45,7 @@ def write_table(dataset: Dataset, path: str | Path, columns: Columns, delimiter:
     label_names, group_names = dataset.names(), group_names_of(dataset)
     for kind, names in (("label", label_names), ("group", group_names)):
         _check_names(kind, names, columns.separator)
-    head = [columns.texts()[0], columns.labels]
+    head = [columns.texts()[0], columns.labels, *filter(None, [columns.weights])]
     head = ([] if dataset.ids is None else [columns.id]) + head + ([] if dataset.groups is None else [columns.group])
     with replacing(Path(path)) as file:
         text = io.StringIO()
@@ -55,6 +55,8 @@ def write_table(dataset: Dataset, path: str | Path, columns: Columns, delimiter:
         for row, words in enumerate(dataset.texts):
             cells = [] if dataset.ids is None else [dataset.ids[row]]
             cells += [words, columns.separator.join(names_in_row(dataset.Y, row, label_names))]
+            if columns.weights:
+                cells.append(columns.separator.join(f"{weight:g}" for weight in weights_in_row(dataset.Y, row)))
             if dataset.groups is not None:
                 cells.append(columns.separator.join(names_in_row(dataset.groups, row, group_names)))
             (quoting if any("\r" in cell for cell in cells) else writer).writerow(cells)  # Python leaves \r unquoted

@@ -1,0 +1,190 @@
+"""Rows whose labels are known only for groups of them: a page's tags, but not which paragraph each belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.data.dataset import Dataset
+from longtail.data.formats import read, read_labels
+from longtail.data.formats.groupfile import GroupLabels, read_groups
+from longtail.data.formats.records import NameMatrix
+from longtail.errors import DataError
+from longtail.validate import as_labels, make_csr
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedDataset:
+    """Rows in groups, and how often each group has each label; checked once, when it is made.
+
+    `rows` has `groups`, texts or features, and the names of the labels; labels of its own are dropped. A row may be in
+    no group, in one or in several.
+
+    >>> data = GroupedDataset.from_lists(
+    ...     ["a red apple", "a blue car", "a green apple"],
+    ...     ["page 1", "page 1", "page 2"],
+    ...     {"page 1": ["fruit", "car"], "page 2": ["fruit"]},
+    ... )
+    >>> data.n_rows, data.n_groups, data.rows.label_names
+    (3, 2, ('car', 'fruit'))
+    """
+
+    rows: Dataset
+    Y_groups: sp.csr_array  # (n_groups, n_labels) counts
+
+    def __post_init__(self) -> None:
+        Y = as_labels(self.Y_groups, "Y_groups")
+        if self.rows.groups is None:
+            raise DataError("the rows of a GroupedDataset need groups; got none.")
+        if self.rows.groups.shape[1] != Y.shape[0]:
+            raise DataError(
+                f"groups must have one column per row of Y_groups, one for each group; "
+                f"got {self.rows.groups.shape[1]} columns and {Y.shape[0]} rows."
+            )
+        odd = Y.data[Y.data != np.rint(Y.data)]
+        if odd.size:
+            raise DataError(f"Y_groups must hold counts, whole numbers of 0 or more; got {odd[0]:g}.")
+        for field in ("label_names", "label_texts"):
+            named = getattr(self.rows, field)
+            if named is not None and len(named) != Y.shape[1]:
+                raise DataError(f"{field} must have one entry per label ({Y.shape[1]}); got {len(named)}.")
+        empty = make_csr(np.zeros(self.rows.n_rows + 1), np.empty(0), np.empty(0, dtype=np.float32), Y.shape[1])
+        object.__setattr__(self, "Y_groups", Y)
+        object.__setattr__(self, "rows", replace(self.rows, Y=empty))
+
+    @property
+    def groups(self) -> sp.csr_array:
+        """Which rows are in which groups, CSR (n_rows, n_groups)."""
+        return self.rows.groups
+
+    @property
+    def n_rows(self) -> int:
+        return self.rows.n_rows
+
+    @property
+    def n_groups(self) -> int:
+        return int(self.Y_groups.shape[0])
+
+    @property
+    def n_labels(self) -> int:
+        return int(self.Y_groups.shape[1])
+
+    def __repr__(self) -> str:
+        name = self.rows.name or "unnamed"
+        return f"GroupedDataset({name}: {self.n_rows} rows in {self.n_groups} groups, {self.n_labels} labels)"
+
+    @classmethod
+    def from_lists(
+        cls,
+        texts: Sequence[str],
+        groups: Sequence[str | Sequence[str]],
+        group_labels: Mapping[str, Sequence[str]],
+        *,
+        label_names: Sequence[str] | None = None,
+        **fields: Any,
+    ) -> GroupedDataset:
+        """Make it from texts, the group (or a list of the groups) of every text, and the labels of every group."""
+        if isinstance(groups, str) or len(texts) != len(groups):
+            found = "a string" if isinstance(groups, str) else f"{len(texts)} and {len(groups)}"
+            raise DataError(f"texts and groups must be lists of the same length; got {found}.")
+        names = tuple(group_labels)
+        for name in names:
+            if isinstance(group_labels[name], str):
+                raise DataError(f"the labels of group {name!r} must be a list of names; got a string.")
+        of_rows = NameMatrix(lambda row: f"row {row}", names, "group")
+        of_rows.add(range(len(texts)), [[of] if isinstance(of, str) else list(of) for of in groups])
+        of_groups = NameMatrix(lambda at: f"group {names[at]!r}", label_names)
+        of_groups.add(range(len(names)), [list(group_labels[name]) for name in names])
+        Y, labels = of_groups.matrix(count=True)
+        rows = Dataset(
+            Y=sp.csr_array((len(texts), len(labels)), dtype=np.float32),
+            texts=tuple(texts),
+            groups=of_rows.matrix()[0],
+            group_names=names,
+            label_names=labels,
+            **fields,
+        )
+        return cls(rows, Y)
+
+
+def read_grouped(
+    path: str | Path,
+    groups_path: str | Path,
+    format: str | None = None,
+    *,
+    labels_file: str | Path | None = None,
+    group_column: str = "group",
+    labels_column: str = "labels",
+    label_separator: str = ";",
+    **reading: Any,
+) -> GroupedDataset:
+    """Read rows with their groups (see `read`) and a groups file with the labels of each (see `read_groups`).
+
+    A row without a group is kept; a group that the groups file does not have is refused by its line.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "rows.csv").write_text("text,group\\na red apple,p1\\na blue car,p1\\na green apple,p2\\n")
+    >>> _ = (folder / "pages.csv").write_text("group,labels\\np1,fruit;car\\np2,fruit\\n")
+    >>> read_grouped(folder / "rows.csv", folder / "pages.csv")
+    GroupedDataset(rows: 3 rows in 2 groups, 2 labels)
+    """
+    listed = None if labels_file is None else read_labels(labels_file)
+    found = read_groups(
+        groups_path,
+        label_names=None if listed is None else listed.names,
+        group_column=group_column,
+        labels_column=labels_column,
+        label_separator=label_separator,
+    )
+    rows = read(
+        path,
+        format,
+        labels_required=False,
+        labels_column="",  # labels of rows are what is not known
+        group_column=group_column,
+        label_separator=label_separator,
+        group_names=found.names,
+        **reading,
+    )
+    if rows.groups is None and rows.texts is None:
+        raise DataError(f"{path} has no groups; features come with their groups in an npz file with X and groups.")
+    if rows.groups is None:
+        raise DataError(f"{path} has no groups: no row has '{group_column}'.")
+    if rows.groups.nnz == 0:
+        raise DataError(f"{path}: no row is in a group.")
+    texts = None if listed is None else listed.texts
+    groups = rows.groups
+    if rows.group_names != found.names:
+        groups = _aligned(rows.groups, rows.group_names, found, path, groups_path)
+    rows = replace(
+        rows,
+        Y=sp.csr_array((rows.n_rows, found.Y.shape[1]), dtype=np.float32),
+        groups=groups,
+        group_names=found.names,
+        label_names=found.label_names,
+        label_texts=texts,
+    )
+    return GroupedDataset(rows, found.Y)
+
+
+def _aligned(
+    groups: sp.csr_array, names: Sequence[str] | None, found: GroupLabels, path: str | Path, groups_path: str | Path
+) -> sp.csr_array:
+    """Return the groups of rows that came as a matrix, numbered as in the groups file."""
+    if names is None and groups.shape[1] != len(found.names):
+        raise DataError(
+            f"{path} and {groups_path} must have as many groups; got {groups.shape[1]} and {len(found.names)}."
+        )
+    own = names or tuple(str(i) for i in range(groups.shape[1]))
+    where = {name: i for i, name in enumerate(found.names)}
+    for used in np.unique(groups.indices):
+        if own[used] not in where:
+            raise DataError(f"{path}: the group {own[used]!r} is not in {groups_path}.")
+    new = np.array([where.get(name, 0) for name in own], dtype=np.int32)
+    return sp.csr_array((groups.data, new[groups.indices], groups.indptr), shape=(groups.shape[0], len(found.names)))
