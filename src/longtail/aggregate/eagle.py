@@ -55,8 +55,9 @@ class Eagle(Estimator):
 
     "auto" uses negatives, damping and counts. It measures how alike the rows of a group are (`likeness_`, 0 random, 1
     the same). Alike: vectors are refined `n_iter` times; else the start is already unbiased and is kept. If no group
-    has a label twice, counts are taken to be unknown, and a label goes to 1 + likeness² · (size - 1) rows of a group:
-    one row where rows are independent, all rows (plain propagation) where they are the same.
+    has a label twice, counts are taken to be unknown and estimated: from the share of groups that have a label follows
+    how many rows of such a group have it if rows are independent; of the others, likeness² get it too, so that a label
+    goes to all rows (plain propagation) where they are the same.
 
     Rows in no group get no labels; a label in no group gets a zero vector. Rows of zeros are chosen only in groups
     that have no other row. A row that gets a label from two groups keeps the greater share.

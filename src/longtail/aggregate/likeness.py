@@ -72,12 +72,21 @@ def likeness(X: sp.csr_array, groups: sp.csr_array, sums: sp.csr_array) -> float
 def estimated_counts(problem: Problem, alike: float) -> np.ndarray:
     """Return how many rows of a group to give a label to where counts are not known, int32 per pair.
 
-    1 + likeness² · (size - 1): one row in random groups, all rows in groups of equal rows. Labels agree less than
+    If rows are independent, a label that a share p of them has is in a share 1 - (1 - p)^size of the groups. That gives
+    p, and size · p / (1 - (1 - p)^size) rows where a group has the label: one for rare labels, more for frequent ones.
+    Of the other rows, likeness² get it too: none in random groups, all in groups of equal rows. Labels agree less than
     features do, hence the square.
     """
-    share = min(max(alike, 0.0), 1.0) ** 2
-    wanted = np.rint(1 + share * (problem.sizes - 1))
-    return np.minimum(np.maximum(wanted, 1), problem.sizes).astype(np.int32)
+    groups_of = np.diff(problem.label_indptr)
+    per_group = np.diff(problem.group_indptr)
+    used = per_group[per_group > 0]
+    share = groups_of / (used.size + 1)  # of the groups; below 1: a label of all groups need not be one of all rows
+    p = np.repeat(-np.expm1(np.log1p(-share) / max(used.mean(), 1.0)), groups_of)
+    sizes = problem.sizes
+    usual = sizes * p / np.maximum(-np.expm1(sizes * np.log1p(-p)), 1e-12)
+    usual = np.floor(usual + 1e-6)  # down: a row too many costs more than one too few
+    wanted = usual + np.rint(min(max(alike, 0.0), 1.0) ** 2 * (sizes - usual))
+    return np.minimum(np.maximum(wanted, 1), sizes).astype(np.int32)
 
 
 def damped(X: sp.csr_array, power: float) -> sp.csr_array:
