@@ -1,9 +1,6 @@
 """The network with a narrow output layer: it learns, resumes, is saved, and its guarantee holds."""
 
-import ast
 import builtins
-import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -281,18 +278,3 @@ def test_the_command_line_trains_and_predicts(tmp_path, run):
     assert run("explain", tmp_path / "m", "--text", "some words", "-k", 1)
     sentence = run("train", tmp_path / "rows.jsonl", "-o", tmp_path / "n", "--epochs", 2, code=2)
     assert "--epochs is not an option of the method 'tree'" in sentence
-
-
-def test_the_example_of_the_page_runs_and_is_right():
-    page = (Path(__file__).parents[2] / "docs" / "bottleneck.md").read_text("utf-8")
-    names = {}
-    for block in re.findall(r"^```python no-run\n(.*?)^```", page, re.M | re.S):
-        for node in ast.parse(block).body:
-            code = ast.get_source_segment(block, node)
-            line = block.splitlines()[node.end_lineno - 1]
-            if not isinstance(node, ast.Expr):
-                exec(code, names)  # noqa: S102
-                continue
-            value, claim = eval(code, names), line.rpartition("  # ")[2]  # noqa: S307
-            assert claim.startswith("sparse rows") or repr(value) == claim, line
-    assert names["model"].guaranteed_ == 6
