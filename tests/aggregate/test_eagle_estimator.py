@@ -235,3 +235,18 @@ def test_vectors_of_labels_of_very_many_groups_keep_their_length():
     groups = sp.csr_array((np.ones(4000), (np.arange(4000), np.arange(4000) // 2)), shape=(4000, 2000))
     vectors = Eagle(n_iter=60, threshold=0).fit(X, groups, np.ones((2000, 3))).label_vectors_.toarray()
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-4)
+
+
+def test_soft_shares_add_up_to_the_counts():
+    X = np.abs(np.random.default_rng(0).standard_normal((40, 6)))
+    for n, counts in ((4, [1, 1, 2, 4]), (9, [1, 2, 3, 1]), (40, [1, 1, 5, 2])):
+        found = Eagle(assign="soft", random_state=0).fit_transform(X[:n], np.ones((n, 1)), [counts])
+        assert np.allclose(found.sum(axis=0), counts, atol=1e-3) and found.data.max() <= 1
+
+
+def test_rows_of_zeros_do_not_make_groups_alike():
+    X = [[0, 0], [0, 0], [1, 0.2], [0.2, 1]]
+    groups = [[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    model = Eagle(assign="auto").fit(X, groups, [[1, 0], [1, 1], [0, 1]])
+    assert model.likeness_ == 0
+    assert model.row_labels_[[0, 1]].sum() == 1 and model.confidence_.toarray()[:2].max() <= 0.5

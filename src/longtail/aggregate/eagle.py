@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.aggregate.learning import Found, Plan, learn
+from longtail.aggregate.learning import Found, Plan, filled_up, learn
 from longtail.aggregate.likeness import ALIKE, DAMPING, damped, estimated_counts, group_sums, likeness
 from longtail.aggregate.problem import Problem
 from longtail.aggregate.rounds import check_model, choose_again
@@ -169,15 +169,17 @@ class Eagle(Estimator):
         )
 
     def _assign(self, problem: Problem, plan: Plan, found: Found, assign: str) -> None:
-        keep = found.shares >= LEAST_SHARE if assign == "soft" else found.ranks < plan.take[found.pairs]
-        rows, labels, shares = found.rows[keep], problem.labels[found.pairs[keep]], found.shares[keep]
+        pairs, keep = found.pairs, found.ranks < plan.take[found.pairs]
+        if assign == "soft":
+            keep |= found.shares >= LEAST_SHARE
+        rows, labels, shares = found.rows[keep], problem.labels[pairs[keep]], found.shares[keep]
+        weights = filled_up(pairs[keep], shares, plan.take) if assign == "soft" else np.ones_like(shares)
         order = np.lexsort((-shares, labels, rows))
-        rows, labels, shares = rows[order], labels[order], shares[order]
+        rows, labels, shares, weights = rows[order], labels[order], shares[order], weights[order]
         first = np.ones(rows.size, dtype=bool)
         first[1:] = (rows[1:] != rows[:-1]) | (labels[1:] != labels[:-1])
-        rows, labels, shares = rows[first], labels[first], shares[first]
+        rows, labels, shares, weights = rows[first], labels[first], shares[first], weights[first]
         indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=problem.X.shape[0]))])
         shares = np.maximum(shares, np.float32(1e-6))
         self.confidence_ = make_csr(indptr, labels, shares, problem.n_labels)
-        values = shares.copy() if assign == "soft" else np.ones_like(shares)
-        self.row_labels_ = make_csr(indptr, labels.copy(), values, problem.n_labels)
+        self.row_labels_ = make_csr(indptr, labels.copy(), weights, problem.n_labels)

@@ -17,6 +17,7 @@ from longtail.validate import make_csr
 
 BLOCKS = 64  # about as many tasks, of like numbers of members
 BLOCK = 1 << 24  # values of label vectors that a task may hold twice
+ROUNDS_TO_FILL = 20
 COPY, VECTOR = 0.6, 1.5  # what copying a value and a step of sixteen lanes cost, in terms of a multiply-add
 
 
@@ -98,6 +99,26 @@ def learn(
     blocks = _blocks(problem, 2 * n_jobs if by_group and n_jobs > 1 else n_jobs if by_group else BLOCKS)
     parts = run_tasks(task, blocks, n_jobs, progress)
     return found, _vectors(parts, X.shape[1])
+
+
+def filled_up(pairs: np.ndarray, shares: np.ndarray, take: np.ndarray) -> np.ndarray:
+    """Return shares raised by a common factor per pair, up to 1 each, so that those of a pair add up to its `take`.
+
+    Every pair must have at least as many shares as it takes rows.
+
+    >>> filled_up(np.array([0, 0, 1]), np.array([0.6, 0.2, 0.1]), np.array([1, 1])).round(2).tolist()
+    [0.75, 0.25, 1.0]
+    """
+    out = np.maximum(shares.astype(np.float64), 1e-6)
+    for _ in range(ROUNDS_TO_FILL):
+        open_ = out < 1
+        full = np.bincount(pairs[~open_], minlength=take.size)
+        rest = np.bincount(pairs[open_], out[open_], minlength=take.size)
+        factor = np.divide(take - full, rest, out=np.ones(take.size), where=rest > 0)
+        out[open_] = np.minimum(out[open_] * factor[pairs[open_]], 1.0)
+        if np.abs(factor - 1).max(initial=0) < 1e-6:
+            break
+    return out.astype(np.float32)
 
 
 def _members(X: sp.csr_array, groups: Groups) -> Members:

@@ -51,7 +51,10 @@ def group_sums(X: sp.csr_array, groups: sp.csr_array) -> sp.csr_array:
 
 
 def likeness(X: sp.csr_array, groups: sp.csr_array, sums: sp.csr_array) -> float:
-    """Return the likeness of rows as they are, whose sums over groups are known."""
+    """Return the likeness of rows as they are, whose sums over groups are known; rows of zeros tell nothing."""
+    filled = np.diff(X.indptr) > 0
+    if not filled.all():
+        X, groups = X[filled], groups[filled]
     sizes = np.bincount(groups.indices, minlength=groups.shape[1]).astype(np.float64)
     used = np.flatnonzero(sizes)
     n, m = float(sizes.sum()), used.size
