@@ -140,9 +140,9 @@ def test_what_was_left_is_counted(run, tmp_path):
     lines(tmp_path / "rows.jsonl", rows), lines(tmp_path / "pages.jsonl", pages)
     out = run("impute", tmp_path / "rows.jsonl", "--groups", tmp_path / "pages.jsonl", "-o", tmp_path / "o.jsonl")
     assert "3 rows got no label: 1 without a known word, 1 in groups without labels, 1 in no group." in out
-    assert "1 groups have no rows, so their labels went nowhere." in out
-    assert "1 labels are in no group that has rows." in out
-    assert "1 times a group has a label more often than it has rows; all its rows got it." in out
+    assert "1 group has no rows, so its labels went nowhere." in out
+    assert "1 label is in no group that has rows." in out
+    assert "1 time a group has a label more often than it has rows; all its rows got it." in out
     found = [json.loads(line)["labels"] for line in (tmp_path / "o.jsonl").read_text().splitlines()]
     assert found == [["fruit"], ["vehicle"], ["fruit"], [], [], []]
 
@@ -213,6 +213,11 @@ def test_train_asks_its_own_model_and_reports_it(files, run, tmp_path):
         (["--groups", "nothing.csv", "-o", "o.jsonl"], 3, "nothing.csv does not exist."),
         (["--groups", "pages.jsonl", "-o", "o.what"], 3, "its name does not tell the format to write; use --to"),
         (["--groups", "pages.jsonl", "-o", "none/o.csv"], 3, "the folder none does not exist."),
+        (["--groups", "pages.jsonl", "-o", ""], 2, "--output must be the name of a file; got an empty one."),
+        (["--groups", "pages.jsonl", "-o", "o.csv", "--text-column", ""], 2, "--text-column must be a name or a list"),
+        (["--groups", "pages.jsonl", "-o", "o.csv", "--group-column", ""], 2, "--group-column must be the name of a"),
+        (["--groups", "pages.jsonl", "-o", "o", "--to", "xmc"], 3, "rows.jsonl has texts and no features; write it as"),
+        (["--groups", "pages.jsonl", "-o", "o", "--to", "libsvm"], 3, "csv, tsv, parquet or fasttext (--to), not as"),
         (["--groups", "pages.jsonl", "-o", "."], 3, "its name does not tell the format to write"),
         (["--groups", "pages.jsonl", "-o", "rows.jsonl"], 2, "--output must be another file than those that are read"),
         (["--groups", "pages.jsonl", "-o", "o.xmc", "--confidence"], 2, "--confidence needs one of ['jsonl', 'csv'"),
@@ -246,6 +251,37 @@ def test_rows_without_a_group_field_are_refused(files, run, tmp_path):
     assert "bundled:debtags has no groups" in told
     told = run("train", files / "test.jsonl", "--groups", files / "pages.jsonl", "-o", tmp_path / "m", code=3)
     assert "test.jsonl has no groups: no row has 'group'." in told and not (tmp_path / "m").exists()
+
+
+def test_an_empty_text_column_is_refused_by_train_too(files, run, tmp_path):
+    told = run("train", files / "true.jsonl", "-o", tmp_path / "m", "--text-column", "", code=2)
+    assert told == "error: --text-column must be a name or a list of names; got ''.\n"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc, where not even root may write")
+def test_an_output_that_cannot_be_written_is_refused_before_the_work(files, run):
+    told = run("impute", "nothing.jsonl", "--groups", files / "pages.jsonl", "-o", "/proc/x.jsonl", code=3)
+    assert told.startswith("error: /proc/x.jsonl cannot be written: ") and ".tmp" not in told
+
+
+def test_texts_without_words_are_named_by_their_file(run, tmp_path):
+    rows = lines(tmp_path / "rows.jsonl", [{"text": "", "group": "1"}, {"text": " ", "group": "1"}])
+    pages = lines(tmp_path / "pages.jsonl", [{"group": "1", "labels": ["a"]}])
+    for command, output in (("impute", "o.jsonl"), ("train", "model")):
+        told = run(command, rows, "--groups", pages, "-o", tmp_path / output, code=3)
+        assert f"the texts of {rows} have no words to learn from" in told
+
+
+def test_the_summary_counts_one_and_many(run, tmp_path):
+    rows = lines(tmp_path / "rows.jsonl", [{"text": "red apple", "group": "1"}])
+    pages = lines(tmp_path / "pages.jsonl", [{"group": "1", "labels": ["a"]}])
+    out = run("impute", rows, "--groups", pages, "-o", tmp_path / "o.jsonl")
+    assert "1 row in 1 group of 1 row, with 1 label." in out and "1 row got 1 label, with" in out
+    lines(rows, [{"text": f"{word} apple", "group": n} for n in ("1", "2") for word in ("red", "green", "old")])
+    lines(pages, [{"group": n, "labels": ["a", "b"]} for n in ("1", "2", "3")])
+    out = run("impute", rows, "--groups", pages, "-o", tmp_path / "o.jsonl")
+    assert "6 rows in 3 groups of 3 rows each, with 2 labels." in out
+    assert "1 group has no rows, so its labels went nowhere." in out
 
 
 def test_options_of_groups_need_groups(files, run, tmp_path):

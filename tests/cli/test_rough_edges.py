@@ -130,9 +130,10 @@ def test_help_stays_as_it_is(run):
         ("train", ["--positive-weight", "0"], "--positive-weight must be a number > 0; got 0.0."),
         ("train", ["--first-id", "2"], "--first-id must be 0 or 1; got '2'."),
         (
-            "train", ["--method", "tre"],
+            "train",
+            ["--method", "tre"],
             "--method must be one of ['tree', 'ova', 'dft']; got 'tre'. Did you mean 'tree'?",
-        ),  # fmt: skip
+        ),
         ("evaluate", ["--resamples", "-1"], "--resamples must be an integer >= 0; got -1."),
         ("evaluate", ["--propensity", "x"], "--propensity must be one of ['default', 'wikipedia', 'amazon']; got 'x'."),
         ("predict", ["--batch", "0"], "--batch must be an integer >= 1; got 0."),

@@ -117,7 +117,7 @@ def test_several_text_columns_are_joined(tmp_path):
         ("17", "rows.jsonl line 3 must be a JSON object; got 17."),
         ('{"text": "b"}, {"text": "c"}', "rows.jsonl line 3 is not JSON: Extra data."),
         ('{"title": "b"}', "rows.jsonl line 3 has no key 'text'; it has: title."),
-        ('{"text": null, "id": "3"}', "rows.jsonl line 3 has no key 'text'; it has: text, id."),
+        ('{"text": null, "id": "3"}', "rows.jsonl line 3: 'text' must be a string; got null."),
         ('{"text": 5}', "rows.jsonl line 3: 'text' must be a string; got 5."),
         ('{"text": "b", "labels": [1.5]}', "rows.jsonl line 3: 'labels' must be a name or a list of names; got [1.5]."),
         (

@@ -146,6 +146,7 @@ def test_npz_written_here_keeps_names(tmp_path):
         ([{"text": "x", "group": []}], GROUPS, r"rows.jsonl: no row is in a group\."),
         ([{"text": "x", "group": {"a": 1}}], GROUPS, r"rows.jsonl line 1: 'group' must be a name or a list of names"),
         ([{"text": "x", "group": ""}], GROUPS, r"rows.jsonl line 1: the group '' is not in the list of groups\."),
+        ([*ROWS, {"text": None, "group": "p 1"}], GROUPS, r"rows.jsonl line 5: 'text' must be a string; got null\."),
         (ROWS, [*GROUPS, GROUPS[1]], r"groups.jsonl line 4: the group 'p 2' stands in line 2 already; a group has one"),
         (ROWS, [{"group": "p 1"}, {"group": "p 2"}], r"groups.jsonl has no labels: no group has 'labels'\."),
         (ROWS, [{"group": "p 1", "labels": []}, {"group": "p 2", "labels": []}], r"s.jsonl: no group has a label\."),
@@ -193,7 +194,24 @@ def test_matrices_that_do_not_match_in_count_are_refused(tmp_path):
     ("arguments", "sentence"),
     [
         ((["x"], ["g", "g"], {"g": ["a"]}), r"texts and groups must be lists of the same length; got 1 and 2\."),
-        ((["x"], "g", {"g": ["a"]}), r"texts and groups must be lists of the same length; got a string\."),
+        ((["x"], "g", {"g": ["a"]}), r"groups must be a list with the group, .* of every text; got 'g'\."),
+        (("x", ["g"], {"g": ["a"]}), r"texts must be a list of strings; got 'x'\."),
+        ((None, ["g"], {"g": ["a"]}), r"texts must be a list of strings; got None\."),
+        ((["x", None], ["g", "g"], {"g": ["a"]}), r"texts must hold strings; got None in row 1\."),
+        ((["x"], None, {"g": ["a"]}), r"groups must be a list with the group, .* got None\."),
+        ((["x", "y"], ["g", float("nan")], {"g": ["a"]}), r"groups must hold strings or .* got nan in row 1\."),
+        ((["x"], [True], {"g": ["a"]}), r"groups must hold strings or whole numbers, .* got True in row 0\."),
+        ((["x"], [["g", None]], {"g": ["a"]}), r"groups must hold strings or whole numbers, .* got None in row 0\."),
+        ((["x"], [{"g": 1}], {"g": ["a"]}), r"groups must hold strings or whole numbers, .* got {'g': 1} in row 0\."),
+        ((["x"], ["g"], [["a"]]), r"group_labels must be a mapping from the name .* got \[\['a'\]\]\."),
+        ((["x"], ["g"], {"g": [1, 2]}), r"the labels of group 'g' must be strings that are not empty; got 1\."),
+        ((["x"], ["g"], {"g": [""]}), r"the labels of group 'g' must be strings that are not empty; got ''\."),
+        ((["x"], ["g"], {"g": 5}), r"the labels of group 'g' must be a list of names; got 5\."),
+        ((["x"], ["g"], {"g": {"a": 1.5}}), r"group 'g' must have counts, whole numbers .* got 1\.5 for 'a'\."),
+        ((["x"], ["g"], {"g": {"a": -1}}), r"group 'g' must have counts, whole numbers .* got -1 for 'a'\."),
+        ((["x"], ["7"], {7: ["a"], "7": ["a"]}), r"group_labels has the group '7' twice"),
+        ((["x"], ["g"], {None: ["a"]}), r"group_labels must have strings .* as names of groups; got None\."),
+        ((["x"], ["g"], {"": ["a"]}), r"group_labels must have strings that are not empty, .* got ''\."),
         ((["x"], ["h"], {"g": ["a"]}), r"row 0: the group 'h' is not in the list of groups\."),
         ((["x"], ["g"], {"g": "a"}), r"the labels of group 'g' must be a list of names; got a string\."),
     ],
@@ -201,6 +219,13 @@ def test_matrices_that_do_not_match_in_count_are_refused(tmp_path):
 def test_lists_that_do_not_fit_are_refused(arguments, sentence):
     with pytest.raises(DataError, match=sentence):
         GroupedDataset.from_lists(*arguments)
+
+
+def test_labels_that_are_not_in_the_list_of_labels_are_refused():
+    lists = ["x"], ["g"], {"g": ["b", "b"]}
+    assert GroupedDataset.from_lists(*lists, label_names=["b", "a"]).Y_groups.toarray().tolist() == [[2, 0]]
+    with pytest.raises(DataError, match=r"group 'g': the label 'b' is not in the list of labels\."):
+        GroupedDataset.from_lists(*lists, label_names=["a"])
 
 
 def test_parts_that_do_not_fit_are_refused():

@@ -199,7 +199,10 @@ def test_the_callers_arrays_stay_as_they_are(toy):
         ({"mask": "eagel"}, "mask must be one of .* got 'eagel'. Did you mean 'eagle'?"),
         ({"loss": "count"}, "Did you mean 'counts'?"),
         ({"concepts": 0}, "concepts must be an integer >= 1; got 0."),
-        ({"hidden": [8, 0]}, "hidden must be an integer >= 1; got 0."),
+        ({"hidden": [8, 0]}, r"hidden must be a whole number >= 1 or a list of them; got \[8, 0\]\."),
+        ({"hidden": 1.5}, "hidden must be a whole number >= 1 or a list of them; got 1.5."),
+        ({"hidden": None}, "hidden must be a whole number >= 1 or a list of them; got None."),
+        ({"hidden": "a"}, "hidden must be a whole number >= 1 or a list of them; got 'a'."),
         ({"valid": 0.9}, "valid must be a number between 0 and 0.5; got 0.9."),
         ({"encoder": "cnn"}, "encoder must be a torch module or None; got 'cnn'."),
         ({"scaling": "unit"}, "scaling must be one of"),
@@ -221,6 +224,8 @@ TWO = np.array([[1, 0], [1, 0], [0, 1]])
     [
         ([[1, 0], [0, 0], [0, 1]], [[1], [1]], "auto", "row 1 is in no group; give it a group or leave it out."),
         ([[1, 0], [1, 0], [1, 0]], [[1], [0]], "auto", "group 1 has no rows; leave it out."),
+        ([0, 0, 1], [[1], [1]], "auto", r"groups must be a \(n_rows, n_groups\) matrix .* got one dimension."),
+        (np.array([0, 0, 1]), [[1], [1]], "auto", r"groups must be a \(n_rows, n_groups\) .* got one dimension."),
         (TWO, [[1], [1], [1]], "auto", "one for each group; got 2 columns and 3 rows."),
         (TWO[:2], [[1], [1]], "auto", "X and groups must have as many rows; got 3 and 2."),
         (TWO, [[3], [1]], "auto", "group 0 has label 0 3 times but only 2 rows."),
@@ -244,7 +249,9 @@ def test_prediction_refuses_what_training_did_not_see(toy, fitted):
         fitted.predict_topk(ROWS)
     with pytest.raises(DataError, match="group 1 has no rows"):
         fitted.predict_groups(toy[0][:2], [[1, 0], [1, 0]])
-    with pytest.raises(NotFittedError):
+    with pytest.raises(DataError, match=r"groups must be a \(n_rows, n_groups\) matrix .* got None\."):
+        fitted.predict_groups(toy[0], None)
+    with pytest.raises(NotFittedError, match=r"call fit\(X, groups, Y_groups\) first"):
         MIMLClassifier().predict_topk(ROWS)
 
 

@@ -48,6 +48,18 @@ def test_propagation_gives_all_labels_with_their_share_of_the_group():
     assert found.facts["why"] == "propagate: every row got all labels of its groups."
 
 
+def test_counts_numbers_and_nothing_are_understood_as_groups_and_labels():
+    counted = {**TAGS, "1": {"fruit": 1, "vehicle": 1}, np.int64(5): None}
+    counted[3], counted[4] = counted.pop("3"), counted.pop("4")
+    found = impute([*TEXTS, "none"], [*np.array([1, 1, 2, 2, 3, 4]), None], counted)
+    assert found.labels == [*TRUE, ()] and sorted(found.data.group_names) == ["1", "2", "3", "4", "5"]
+    assert found.facts["rows_in_no_group"] == 1 and found.facts["groups_without_labels"] == 1
+    twice = impute(["old car", "car", "apple"], [9, 9, 9], {"9": {"car": 2, "boat": 0}})
+    assert twice.facts["counts_known"] and twice.facts["labels"] == 1 and twice.facts["assigned"] == 2
+    tagger = lt.Tagger(random_state=0).fit_groups((text for text in TEXTS), (int(page) for page in PAGES), counted)
+    assert tagger.data_["imputed"]["groups_without_labels"] == 1
+
+
 def test_a_row_may_be_in_several_groups():
     found = impute(["apple", "car", "apple tree"], [["1", "2"], "1", "2"], {"1": ["fruit", "vehicle"], "2": ["fruit"]})
     assert found.labels[1] == ("vehicle",) and "fruit" in found.labels[0]

@@ -173,13 +173,15 @@ class Eagle(Estimator):
         if assign == "soft":
             keep |= found.shares >= LEAST_SHARE
         rows, labels, shares = found.rows[keep], problem.labels[pairs[keep]], found.shares[keep]
-        weights = filled_up(pairs[keep], shares, plan.take) if assign == "soft" else np.ones_like(shares)
+        if assign == "soft":
+            shares = filled_up(pairs[keep], shares, plan.take)
         order = np.lexsort((-shares, labels, rows))
-        rows, labels, shares, weights = rows[order], labels[order], shares[order], weights[order]
+        rows, labels, shares = rows[order], labels[order], shares[order]
         first = np.ones(rows.size, dtype=bool)
         first[1:] = (rows[1:] != rows[:-1]) | (labels[1:] != labels[:-1])
-        rows, labels, shares, weights = rows[first], labels[first], shares[first], weights[first]
+        rows, labels, shares = rows[first], labels[first], shares[first]
         indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=problem.X.shape[0]))])
         shares = np.maximum(shares, np.float32(1e-6))
         self.confidence_ = make_csr(indptr, labels, shares, problem.n_labels)
-        self.row_labels_ = make_csr(indptr, labels.copy(), weights, problem.n_labels)
+        values = shares.copy() if assign == "soft" else np.ones_like(shares)
+        self.row_labels_ = make_csr(indptr, labels.copy(), values, problem.n_labels)

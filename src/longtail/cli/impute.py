@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from longtail.cli.options import data_options, group_options, jobs_option, json_option, read_grouped_data
-from longtail.cli.output import announce_compilation, file_size, print_json, stages
+from longtail.cli.output import announce_compilation, file_size, plural, print_json, stages
+from longtail.cli.wording import naming_texts
 from longtail.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -18,9 +19,18 @@ if TYPE_CHECKING:
     from longtail.pipeline import Imputed
 
 
+class OutputFile(click.Path):
+    """A file to write, which must have a name: a Path would take none at all for the folder one is in."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            raise ParameterError("--output must be the name of a file; got an empty one.")
+        return super().convert(value, param, ctx)
+
+
 @click.command()
 @click.argument("data")
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File to write.")
+@click.option("-o", "--output", required=True, type=OutputFile(path_type=Path), help="File to write.")
 @group_options
 @click.option("--n-iter", type=int, default=None, help="How often a label's vector is refined at most. [default: 20]")
 @click.option("--rounds", type=int, default=None, help="Times to ask a label tree where labels belong. [default: 0]")
@@ -45,11 +55,10 @@ def impute(data: str, output: Path, confidence: bool, to: str | None, as_json: b
     to = _check_target(output, to, confidence, (Path(data), options["groups_file"]))
     started = time.perf_counter()
     grouped = read_grouped_data(data, "train", options)
-    if grouped.rows.texts is None and to not in ("npz", "xmc", "libsvm"):
-        raise DataError(f"{data} has features and no texts; write it as npz, xmc or libsvm (--to), not as {to}.")
+    _check_content(data, grouped.rows, to)
     given = {name: options[name] for name in ("assign", "n_iter", "rounds") if options[name] is not None}
     announce_compilation()
-    with stages() as progress:
+    with naming_texts(data), stages() as progress:
         found = impute_dataset(
             grouped, random_state=options["seed"], n_jobs=options["jobs"], progress=progress, **given
         )
@@ -73,6 +82,7 @@ def _check_target(output: Path, to: str | None, confidence: bool, inputs: tuple[
     """Refuse, before any work, what could not be written after it; return the format."""
     from longtail.data.formats.front import WEIGHED
     from longtail.data.formats.guess import guess_target
+    from longtail.data.formats.open import check_writable
     from longtail.data.formats.registry import REGISTRY
     from longtail.validate import check_choice
 
@@ -82,11 +92,24 @@ def _check_target(output: Path, to: str | None, confidence: bool, inputs: tuple[
         raise ParameterError(f"--confidence needs one of {[*WEIGHED, 'npz']} as format to write; got {to!r}.")
     if output.resolve() in [path.resolve() for path in inputs]:
         raise ParameterError(f"--output must be another file than those that are read; got {output}.")
-    if output.is_dir():
-        raise DataError(f"{output} is a folder; choose the name of a file.")
-    if not output.absolute().parent.is_dir():
-        raise DataError(f"{output} cannot be written: the folder {output.parent} does not exist.")
+    check_writable(output)
     return to
+
+
+def _check_content(data: str, rows: Dataset, to: str) -> None:
+    """Refuse a format that cannot hold what the rows consist of."""
+    from longtail.data.formats.registry import REGISTRY
+
+    has, lacks, field = ("features", "texts", "X") if rows.texts is None else ("texts", "features", "texts")
+    *some, last = sorted((name for name, found in REGISTRY.items() if found.write and field in found.keeps), key=_usual)
+    if to not in (*some, last):
+        raise DataError(
+            f"{data} has {has} and no {lacks}; write it as {', '.join(some)} or {last} (--to), not as {to}."
+        )
+
+
+def _usual(name: str) -> bool:
+    return name != "npz"  # which holds everything, so it comes first
 
 
 def _rows(found: Imputed, confidence: bool, to: str) -> Dataset:
@@ -106,11 +129,14 @@ def imputing_lines(facts: dict[str, Any]) -> list[str]:
     size, given = facts["group_size"], facts["rows"] - facts["rows_without_labels"]
     alike = round(facts["likeness"], 2) + 0.0  # no -0.00
     sizes = f"{size['smallest']:,} to {size['largest']:,} rows, {size['mean']:.1f} on average"
+    if size["smallest"] == size["largest"]:
+        sizes = plural(size["largest"], "row") + (" each" if facts["groups"] > 1 else "")
     lines = [
-        f"{facts['rows']:,} rows in {facts['groups']:,} groups of {sizes}, with {facts['labels']:,} labels.",
+        f"{plural(facts['rows'], 'row')} in {plural(facts['groups'], 'group')} of {sizes}, "
+        f"with {plural(facts['labels'], 'label')}.",
         f"Rows of a group are {facts['alike']} (likeness {alike:.2f}; 1 is the same).",
         facts["why"],
-        f"{given:,} rows got {facts['assigned']:,} labels, with a mean confidence of "
+        f"{plural(given, 'row')} got {plural(facts['assigned'], 'label')}, with a mean confidence of "
         f"{100 * facts['mean_confidence']:.0f}%.",
     ]
     reasons = (
@@ -121,11 +147,11 @@ def imputing_lines(facts: dict[str, Any]) -> list[str]:
     )
     why = ", ".join(f"{facts[key]:,} {words}" for key, words in reasons if facts[key])
     if facts["rows_without_labels"]:
-        lines.append(f"{facts['rows_without_labels']:,} rows got no label: {why}.")
+        lines.append(f"{plural(facts['rows_without_labels'], 'row')} got no label: {why}.")
     left = (
-        ("groups_without_rows", "groups have no rows, so their labels went nowhere"),
-        ("labels_in_no_group", "labels are in no group that has rows"),
-        ("counts_above_size", "times a group has a label more often than it has rows; all its rows got it"),
+        ("groups_without_rows", "group has no rows, so its", "groups have no rows, so their", " labels went nowhere"),
+        ("labels_in_no_group", "label is", "labels are", " in no group that has rows"),
+        ("counts_above_size", "time", "times", " a group has a label more often than it has rows; all its rows got it"),
     )
-    lines += [f"{facts[key]:,} {words}." for key, words in left if facts[key]]
+    lines += [f"{plural(facts[key], one, many)}{rest}." for key, one, many, rest in left if facts[key]]
     return lines

@@ -76,6 +76,15 @@ def announce_compilation() -> None:
         note("compiling the kernels for this machine; this happens once and takes about half a minute.")
 
 
+def plural(number: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun.
+
+    >>> plural(1, "row"), plural(2500, "row")
+    ('1 row', '2,500 rows')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def file_size(n_bytes: int) -> str:
     """Return a size for people.
 

@@ -19,6 +19,7 @@ from longtail.cli.options import (
 )
 from longtail.cli.output import announce_compilation, file_size, note, print_json, stages
 from longtail.cli.settings import make_tagger, tagger_options
+from longtail.cli.wording import naming_texts
 from longtail.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
         warning = refuse_without_memory(plan_training(rows, tagger, probe=False))
         if warning is not None:
             note(warning)
-    with stages() as progress:
+    with naming_texts(data), stages() as progress:
         if imputed is None:
             tagger.fit_dataset(rows, progress=progress)
         else:
@@ -87,7 +88,7 @@ def _impute(data: str, tagger: Tagger, options: dict[str, Any]) -> Imputed | Non
         return None
     grouped = read_grouped_data(data, "train", options)
     announce_compilation()
-    with stages() as progress:
+    with naming_texts(data), stages() as progress:
         return tagger.impute(grouped, progress=progress, **{k: v for k, v in given.items() if v is not None})
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterator
 
 import click
 
@@ -61,6 +63,23 @@ def reword(error: LongtailError, command: click.Command | None) -> None:
     for pattern, words in PHRASES:
         told = pattern.sub(words, told)
     error.args = (told,)
+
+
+@contextlib.contextmanager
+def naming_texts(path: str) -> Iterator[None]:
+    """Let a sentence on the texts say which file they are from.
+
+    >>> with naming_texts("rows.csv"):
+    ...     raise DataError("the texts have no words to learn from.")
+    Traceback (most recent call last):
+    ...
+    longtail.errors.DataError: the texts of rows.csv have no words to learn from.
+    """
+    try:
+        yield
+    except DataError as error:
+        error.args = (re.sub(r"^the texts have\b", lambda _: f"the texts of {path} have", str(error)),)
+        raise
 
 
 def _options(command: click.Command | None) -> dict[str, str]:

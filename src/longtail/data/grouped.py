@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,8 +14,12 @@ from longtail.data.dataset import Dataset
 from longtail.data.formats import read, read_labels
 from longtail.data.formats.groupfile import GroupLabels, read_groups
 from longtail.data.formats.records import NameMatrix
-from longtail.errors import DataError
+from longtail.data.group_lists import as_counts, as_groups, as_texts, count_matrix
+from longtail.errors import DataError, ParameterError
 from longtail.validate import as_labels, make_csr
+
+GroupsOfRow: TypeAlias = "str | int | Iterable[str | int] | None"
+LabelsOfGroup: TypeAlias = "Iterable[str] | Mapping[str, int] | None"
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,29 +85,30 @@ class GroupedDataset:
     @classmethod
     def from_lists(
         cls,
-        texts: Sequence[str],
-        groups: Sequence[str | Sequence[str]],
-        group_labels: Mapping[str, Sequence[str]],
+        texts: Iterable[str],
+        groups: Iterable[GroupsOfRow],
+        group_labels: Mapping[Any, LabelsOfGroup],
         *,
         label_names: Sequence[str] | None = None,
         **fields: Any,
     ) -> GroupedDataset:
-        """Make it from texts, the group (or a list of the groups) of every text, and the labels of every group."""
-        if isinstance(groups, str) or len(texts) != len(groups):
-            found = "a string" if isinstance(groups, str) else f"{len(texts)} and {len(groups)}"
-            raise DataError(f"texts and groups must be lists of the same length; got {found}.")
-        names = tuple(group_labels)
-        for name in names:
-            if isinstance(group_labels[name], str):
-                raise DataError(f"the labels of group {name!r} must be a list of names; got a string.")
+        """Make it from texts, the group (or a list of the groups) of every text, and the labels of every group.
+
+        The labels of a group are a list of names, where a name may come twice, or a mapping from names to counts. A
+        whole number is a name of a group too; None means in no group, or no labels.
+        """
+        texts, members, counts = as_texts(texts), as_groups(groups), as_counts(group_labels)
+        if len(texts) != len(members):
+            raise DataError(
+                f"texts and groups must be lists of the same length; got {len(texts)} and {len(members)}."
+            )
+        names = tuple(counts)
         of_rows = NameMatrix(lambda row: f"row {row}", names, "group")
-        of_rows.add(range(len(texts)), [[of] if isinstance(of, str) else list(of) for of in groups])
-        of_groups = NameMatrix(lambda at: f"group {names[at]!r}", label_names)
-        of_groups.add(range(len(names)), [list(group_labels[name]) for name in names])
-        Y, labels = of_groups.matrix(count=True)
+        of_rows.add(range(len(texts)), members)
+        Y, labels = count_matrix(counts, label_names)
         rows = Dataset(
             Y=sp.csr_array((len(texts), len(labels)), dtype=np.float32),
-            texts=tuple(texts),
+            texts=texts,
             groups=of_rows.matrix()[0],
             group_names=names,
             label_names=labels,
@@ -134,6 +139,9 @@ def read_grouped(
     >>> read_grouped(folder / "rows.csv", folder / "pages.csv")
     GroupedDataset(rows: 3 rows in 2 groups, 2 labels)
     """
+    for option, column in (("group_column", group_column), ("labels_column", labels_column)):
+        if not isinstance(column, str) or not column:
+            raise ParameterError(f"{option} must be the name of a column; got {column!r}.")
     listed = None if labels_file is None else read_labels(labels_file)
     found = read_groups(
         groups_path,

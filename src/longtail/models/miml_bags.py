@@ -87,6 +87,13 @@ def checked_bags(X: Any, groups: Any, Y_groups: Any, loss: str) -> tuple[Rows, s
 
 def bags_of(X: Rows, groups: Any) -> sp.csr_array:
     """Return the rows of every group (n_groups, n_rows); a group without rows is refused."""
+    flat = isinstance(groups, list | tuple) and not any(np.iterable(row) and not isinstance(row, str) for row in groups)
+    dimensions = 1 if flat else len(getattr(groups, "shape", (0, 0)))
+    if groups is None or dimensions != 2:
+        found = "None" if groups is None else "one dimension" if dimensions == 1 else f"{dimensions} dimensions"
+        raise DataError(
+            f"groups must be a (n_rows, n_groups) matrix that says which rows are in which groups; got {found}."
+        )
     groups = as_labels(groups, "groups")
     check_same_rows(X, groups, "X", "groups")
     members = as_sparse(sp.csr_array(groups.T))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from longtail.aggregate import Eagle, group_likeness, propagate
 from longtail.data.dataset import Dataset
-from longtail.data.grouped import GroupedDataset
+from longtail.data.grouped import GroupedDataset, GroupsOfRow, LabelsOfGroup
 from longtail.errors import DataError
 from longtail.features import TfidfFeatures
 from longtail.models import LabelTreeClassifier
@@ -43,15 +43,15 @@ class Imputed:
 
 
 def impute(
-    texts: Sequence[str],
-    groups: Sequence[str | Sequence[str]],
-    group_labels: Mapping[str, Sequence[str]],
+    texts: Iterable[str],
+    groups: Iterable[GroupsOfRow],
+    group_labels: Mapping[Any, LabelsOfGroup],
     **settings: Any,
 ) -> Imputed:
     """Find the labels of texts from the labels of groups of texts; settings are those of `impute_dataset`.
 
-    `groups` has the name of the group of every text, or a list of names. A label that stands twice among a group's
-    labels belongs to two of its texts.
+    `groups` has the name (or the number) of the group of every text, a list of them, or None. A label that stands twice
+    among a group's labels belongs to two of its texts; counts, `{"fruit": 2}`, say the same.
 
     >>> texts = ["red apple", "fast car", "an old car", "green apple", "apple", "car"]
     >>> tags = {"1": ["fruit", "vehicle"], "2": ["vehicle", "fruit"], "3": ["fruit"], "4": ["vehicle"]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import Dataset, TopK
-from longtail.data.grouped import GroupedDataset
+from longtail.data.grouped import GroupedDataset, GroupsOfRow, LabelsOfGroup
 from longtail.data.splits import split_random
 from longtail.errors import DataError, ModelError, ParameterError, near
 from longtail.features import TfidfFeatures
@@ -163,9 +163,9 @@ class Tagger(Estimator):
 
     def fit_groups(
         self,
-        texts: Sequence[str],
-        groups: Sequence[str | Sequence[str]],
-        group_labels: Mapping[str, Sequence[str]],
+        texts: Iterable[str],
+        groups: Iterable[GroupsOfRow],
+        group_labels: Mapping[Any, LabelsOfGroup],
         *,
         progress: Stage | None = None,
         **settings: Any,

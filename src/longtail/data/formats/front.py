@@ -243,8 +243,10 @@ def _with_guess(error: DataError, guessed: str) -> DataError:
 
 
 def _columns(text: str | Sequence[str], labels: str, id: str, group: str, separator: str) -> Columns:
-    if not isinstance(text, str) and (not text or not all(isinstance(part, str) for part in text)):
-        raise ParameterError(f"text_column must be a name or a list of names; got {text!r}.")
+    names = [text] if isinstance(text, str) else list(text or ())
+    if not names or not all(isinstance(part, str) and part for part in names):
+        shown = names[0] if len(names) == 1 else text
+        raise ParameterError(f"text_column must be a name or a list of names; got {shown!r}.")
     return Columns(text, labels, id, group, _separator(separator))
 
 

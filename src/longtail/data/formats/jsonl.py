@@ -46,6 +46,9 @@ def jsonl_batches(path: Path, columns: Columns) -> Iterator[Batch]:
         if wanted and not all(values[wanted[0]]):  # look closer: an empty text is fine, no text is not
             for number, found in zip(numbers, objects, strict=True):
                 if all(found.get(name) is None for name in wanted):
+                    null = next((name for name in wanted if name in found), None)
+                    if null is not None:
+                        raise DataError(f"{path} line {number}: '{null}' must be a string; got null.")
                     keys, name = ", ".join(found) or "nothing", "' or '".join(wanted)
                     raise DataError(f"{path} line {number} has no key '{name}'; it has: {keys}.")
         for name in (columns.labels, columns.group):

@@ -110,7 +110,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         raise DataError(f"{path} is a folder; choose the name of a file.")
     if not path.absolute().parent.is_dir():
         raise DataError(f"{path} cannot be written: the folder {path.parent} does not exist.")
-    path = path.resolve()  # a link stays a link
+    named, path = path, path.resolve()  # a link stays a link
     through = path.exists() and not path.is_file()  # a device or a pipe: written to, never replaced
     temporary = path if through else path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -132,10 +132,28 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         if not through:
             temporary.replace(path)
     except PermissionError as error:
-        raise DataError(f"{path} cannot be written: permission denied.") from error
-    except OSError as error:
-        raise DataError(f"{path} cannot be written: {error}.") from error
+        raise DataError(f"{named} cannot be written: permission denied.") from error
+    except OSError as error:  # which may name the temporary file
+        raise DataError(f"{named} cannot be written: {error.strerror or error}.") from error
     finally:
         if not through:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
+
+
+def check_writable(path: Path) -> None:
+    """Refuse, before any work, a file that could not be written after it; what stands there stays as it is.
+
+    >>> check_writable(Path("nowhere/rows.csv"))
+    Traceback (most recent call last):
+    ...
+    longtail.errors.DataError: nowhere/rows.csv cannot be written: the folder nowhere does not exist.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():  # opening a pipe would wait for its reader
+        return
+    with contextlib.suppress(_Tried), replacing(path):
+        raise _Tried
+
+
+class _Tried(Exception):
+    """Leaves `replacing` before anything is replaced."""
