@@ -110,7 +110,7 @@ def test_files(tmp_path):
         ({"Y": np.eye(5)}, DataError, "Y must have one column per label of W, 6; got 5"),
         ({"Y": np.empty((0, 6))}, DataError, "Y must have at least one row; got 0"),
         ({"Y": -Y}, DataError, "Y must not be negative"),
-        ({"box": 0}, ParameterError, "box must be a number > 0; got 0"),
+        ({"box": 0}, ParameterError, "box must be a number above 0 and at most 1e"),
         ({"eps": -1}, ParameterError, "eps must be a number > 0; got -1"),
         ({"radius": "exakt"}, ParameterError, "Did you mean 'exact'"),
         ({"inputs": np.ones((3, 3))}, DataError, "inputs must have 2 columns, as W has; got shape"),

@@ -102,7 +102,7 @@ def test_rankings():
         ({"top_k": 4}, "top_k must be"),
         ({"limit": -1}, "limit must be an integer >= 0; got -1"),
         ({"rows": 0}, "rows must be an integer >= 1; got 0"),
-        ({"box": -1}, "box must be a number > 0"),
+        ({"box": -1}, "box must be a number above 0"),
         ({"seconds": -1}, "seconds must be a number >= 0"),
     ],
 )

@@ -18,6 +18,7 @@ from longtail.audit.weights import read_layer
 from longtail.errors import DataError
 from longtail.validate import check_real
 
+LARGEST_BOX = 1e100
 UNIT = 2.0**-53  # half the distance from 1 to the next double
 
 
@@ -54,7 +55,7 @@ class Problem:
     def make(cls, W: Any, bias: Any = None, box: float = 1e4, *, threshold: bool = False) -> Problem:
         """Read and check a layer."""
         weights, offsets = read_layer(W, bias, keep_sparse=not threshold)
-        box = check_real("box", box, low=0, open_low=True)
+        box = check_real("box", box, low=0, open_low=True, high=LARGEST_BOX)
         lengths = lengths_of(weights)
         zero = np.flatnonzero(lengths == 0)
         if zero.size and offsets is None and not threshold:

@@ -21,6 +21,7 @@ WEIGHT_NAMES = ("weight", "weights", "W", "coef_", "coef")
 BIAS_NAMES = ("bias", "b", "intercept_", "intercept")
 LABEL_NAMES = ("labels", "label_names", "classes_", "classes", "names")
 MOST_BYTES = 1 << 34
+SHORTEST, LONGEST = 1e-200, 1e200  # rows; products of them with inputs must stay in range
 LONG = 2000  # columns from which on a sparse matrix stays one
 
 
@@ -65,6 +66,7 @@ def read_layer(W: Any, bias: Any = None, keep_sparse: bool = False) -> tuple[Any
             raise DataError("W must be finite; got a number that is not.")
     else:
         _check_finite(weights, "W")
+    _check_size(weights)
     if bias is None or isinstance(bias, bool):
         return weights, None
     offsets = _numbers(bias, "bias").ravel()
@@ -74,6 +76,16 @@ def read_layer(W: Any, bias: Any = None, keep_sparse: bool = False) -> tuple[Any
         raise DataError(f"bias must have one number per label, {n}; got {offsets.size}.")
     _check_finite(offsets, "bias")
     return weights, (offsets if offsets.any() else None)
+
+
+def _check_size(weights: Any) -> None:
+    """Refuse rows so long or so short that audits would leave the range of 64-bit floats."""
+    size = abs(weights).max(axis=1)
+    size = size.toarray().ravel() if sp.issparse(size) else np.asarray(size)
+    for worst in (size.max(initial=1.0), size[size > 0].min(initial=1.0)):
+        if not SHORTEST <= worst <= LONGEST:
+            allowed = f"from {SHORTEST:g} to {LONGEST:g}"
+            raise DataError(f"the largest weight of a row of W must be 0 or {allowed} in size; got {worst:g}.")
 
 
 def _without_silent(W: Any, bias: Any) -> tuple[Any, Any]:
