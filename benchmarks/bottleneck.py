@@ -19,7 +19,8 @@ the distinct label sets of the test rows (labels without training rows left out)
 `tune` compares settings on rows held out of train. Those below are the same for all layers, from a look at a few values
 of lr and dropout for the bottleneck layer (pubmed-mesh, 6,000 rows, d = 50, one seed, held-out rows); of the DFT layer,
 the scale of the fixed part (`nn.output.GAIN`) was chosen on held-out rows of pubmed-mesh and eurlex57k. Results are
-written after every model; `--resume` goes on.
+written after every model; `--resume` goes on. Audits of wide layers with many labels take long; `--sets` takes a sample
+of the test rows for them, and the number of sets is in the results.
 """
 
 from __future__ import annotations
@@ -96,6 +97,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, help="train on so many rows only, for a quick look")
     parser.add_argument("--processes", type=int, default=1, help="models trained side by side")
     parser.add_argument("--device", default=None)
+    parser.add_argument("--sets", type=int, help="audit a random sample of so many test rows, for wide layers")
     parser.add_argument("--minutes", type=float, help="end training after so long; --resume goes on")
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--output", type=Path, default=results / "bottleneck.json")
@@ -261,7 +263,7 @@ def audit_all(args: argparse.Namespace, facts: Facts) -> None:
                 if skipped or key(cell) in done:
                     continue
                 W = output_weights(file, f"{layer}|{d}|{seed}", data.Y.shape[1])
-                found = cell | audit_one(W, data)
+                found = cell | audit_one(W, data, args.sets)
                 facts["audits"].append(found)
                 print(json.dumps(found), flush=True)
                 write(facts, args.output)
@@ -278,8 +280,10 @@ def output_weights(file: Any, name: str, n_labels: int) -> np.ndarray:
     return np.hstack(parts)
 
 
-def audit_one(W: np.ndarray, data: Prepared) -> Facts:
+def audit_one(W: np.ndarray, data: Prepared, sets: int | None) -> Facts:
     truth = sp.csr_array(data.Yt[:, : W.shape[0]])
+    if sets is not None and sets < truth.shape[0]:
+        truth = truth[np.sort(np.random.default_rng(0).choice(truth.shape[0], sets, replace=False))]
     started = time.perf_counter()
     found = argmaxable(W, truth, radius="bound", eps=1e-8, seconds=SLOW_AUDIT)
     seconds = time.perf_counter() - started
