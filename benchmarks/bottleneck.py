@@ -325,9 +325,11 @@ def summarise(facts: Facts) -> Facts:
                 widths[d] |= {"f1@10 sd": spread([run["f1@10"] for run in runs]), "seeds": len(runs)}
                 widths[d] |= {name: runs[0][name] for name in ("parameters", "dimensions", "k")}
                 if audits:
-                    share = [audit["share_not_argmaxable"] for audit in audits]
-                    widths[d] |= {"not_argmaxable": statistics.mean(share), "audited_seeds": len(audits)}
-                    widths[d] |= {"undecided": statistics.mean(a["undecided"] / a["sets"] for a in audits)}
+                    never, undecided, sets = (
+                        sum(audit[name] for audit in audits) for name in ("not_argmaxable", "undecided", "sets")
+                    )
+                    widths[d] |= {"not_argmaxable": never / sets, "undecided": undecided / sets}
+                    widths[d] |= {"audited_seeds": len(audits), "audited_sets": sets}
     return out
 
 

