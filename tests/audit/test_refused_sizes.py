@@ -47,3 +47,9 @@ def test_outputs_never_replace_inputs(tmp_path, run):
     both = ("--report", tmp_path / "x.npz", "--certificates", tmp_path / "x.npz")
     assert "must be a file of its own" in run("audit", "--weights", weights, sets, *both, code=2)
     assert (weights.read_bytes(), sets.read_bytes()) == before
+
+
+def test_weights_that_cannot_be_used_are_named_with_their_file(tmp_path, run):
+    np.savez(tmp_path / "nan.npz", weight=W * np.nan)
+    sentence = run("audit", "--weights", tmp_path / "nan.npz", code=3)
+    assert "nan.npz cannot be audited: W must be finite" in sentence and sentence.count("\n") == 1

@@ -85,7 +85,10 @@ def model_layer(model: Any) -> Layer:
 def file_layer(path: Path, array: str | None = None, labels_file: Path | None = None) -> Layer:
     """Return the layer of an .npz, .npy or .safetensors file, with the names of its labels if they can be known."""
     W, bias = layer_from_file(path, array)
-    W, bias = read_layer(W, bias, keep_sparse=True)
+    try:
+        W, bias = read_layer(W, bias, keep_sparse=True)
+    except DataError as error:
+        raise DataError(f"{path} cannot be audited: {error}") from error
     names = read_labels(labels_file).names if labels_file is not None else names_in_file(path)
     if names is not None and len(names) != W.shape[0]:
         where = labels_file if labels_file is not None else path
