@@ -24,19 +24,6 @@ def files(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def run(capfd):
-    def call(*args, code=0, stdin=None, monkeypatch=None):
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as end:
-            main([str(a) for a in args])
-        out, err = capfd.readouterr()
-        assert end.value.code == code, (out, err)
-        return out if code == 0 else err
-
-    return call
-
-
 def test_train_says_what_it_did_and_where_the_result_is(files, run):
     out = run("train", files / "train.jsonl", "-o", files / "m2", "--seed", 1)
     assert "Trained tree on 240 texts with 10 labels" in out and "held-out" in out and str(files / "m2") in out

@@ -278,3 +278,9 @@ def test_the_command_line_trains_and_predicts(tmp_path, run):
     assert run("explain", tmp_path / "m", "--text", "some words", "-k", 1)
     sentence = run("train", tmp_path / "rows.jsonl", "-o", tmp_path / "n", "--epochs", 2, code=2)
     assert "--epochs is not an option of the method 'tree'" in sentence
+
+
+@pytest.mark.parametrize("hidden", [1.5, None, "a", 0, [8, 0], True])
+def test_widths_that_are_no_widths_are_refused(hidden):
+    with pytest.raises(ParameterError, match="hidden must be a whole number >= 1 or a list of them"):
+        BottleneckClassifier(hidden=hidden).fit(np.eye(8), np.eye(8))

@@ -198,3 +198,12 @@ def test_bad_values_get_one_sentence(make, message):
     with pytest.raises(ParameterError) as caught:
         make()
     assert str(caught.value).startswith(message)
+
+
+def test_a_saved_layer_keeps_its_scale(monkeypatch):
+    layer = DFTOutput(5, 21, k=3, slack=2)
+    monkeypatch.setattr("longtail.nn.output.GAIN", 7.0)
+    other = DFTOutput(5, 21, k=3, slack=2)
+    other.load_state_dict(layer.state_dict())
+    x = torch.ones(2, 5)
+    assert torch.equal(other(x), layer(x))

@@ -13,23 +13,7 @@ from numba import njit
 
 from longtail.kernels.eagle_layout import Groups, Labels, Members
 from longtail.kernels.lanes import LANES, dot_lanes
-
-
-@njit(nogil=True, cache=True)
-def _dot(indptr, ids, data, member, vector):
-    """Multiply a member with a vector; four sums at once hide the latency of the additions."""
-    t, end = indptr[member], indptr[member + 1]
-    a, b, c, d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
-    while t + 4 <= end:
-        a += data[t] * vector[np.uint32(ids[t])]
-        b += data[t + 1] * vector[np.uint32(ids[t + 1])]
-        c += data[t + 2] * vector[np.uint32(ids[t + 2])]
-        d += data[t + 3] * vector[np.uint32(ids[t + 3])]
-        t += 4
-    while t < end:
-        a += data[t] * vector[np.uint32(ids[t])]
-        t += 1
-    return (a + b) + (c + d)
+from longtail.kernels.split import dot_row
 
 
 @njit(nogil=True, cache=True)
@@ -50,7 +34,7 @@ def score_by_label(
                 low, high = groups.indptr[labels.groups[pair]], groups.indptr[labels.groups[pair] + 1]
                 at = bounds[pair - pair0] - low
                 for member in range(low, high):
-                    out[at + member] = _dot(members.indptr, members.ids, members.data, member, vector)
+                    out[at + member] = dot_row(members.indptr, members.ids, members.data, member, vector)
 
 
 def score_by_label_plain(

@@ -19,26 +19,32 @@ _SIGN, _ALL = np.uint32(0x80000000), np.uint32(0xFFFFFFFF)
 
 
 @njit(nogil=True, cache=True)
+def dot_row(indptr, indices, values, row, direction):
+    """Multiply a row with a vector; four sums at once hide the latency of the additions."""
+    t, end = indptr[row], indptr[row + 1]
+    a, b, c, d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
+    while t + 4 <= end:
+        a += values[t] * direction[np.uint32(indices[t])]
+        b += values[t + 1] * direction[np.uint32(indices[t + 1])]
+        c += values[t + 2] * direction[np.uint32(indices[t + 2])]
+        d += values[t + 3] * direction[np.uint32(indices[t + 3])]
+        t += 4
+    while t < end:
+        a += values[t] * direction[np.uint32(indices[t])]
+        t += 1
+    return (a + b) + (c + d)
+
+
+@njit(nogil=True, cache=True)
 def project_rows(
     indptr, indices, values,  # IN   rows, CSR                  (n + 1,), (nnz,), (nnz,)
     direction,                # IN   one number per feature     (n_features,) float32
     start, stop,              # IN   the rows to score
     out,                      # OUT  dot products, set from start to stop   (n,) float32
 ):  # fmt: skip
-    """Multiply rows with a vector; four sums at once hide the latency of the additions."""
+    """Multiply rows with a vector."""
     for row in range(start, stop):
-        t, end = indptr[row], indptr[row + 1]
-        a, b, c, d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
-        while t + 4 <= end:
-            a += values[t] * direction[np.uint32(indices[t])]
-            b += values[t + 1] * direction[np.uint32(indices[t + 1])]
-            c += values[t + 2] * direction[np.uint32(indices[t + 2])]
-            d += values[t + 3] * direction[np.uint32(indices[t + 3])]
-            t += 4
-        while t < end:
-            a += values[t] * direction[np.uint32(indices[t])]
-            t += 1
-        out[row] = (a + b) + (c + d)
+        out[row] = dot_row(indptr, indices, values, row, direction)
 
 
 def project_rows_plain(

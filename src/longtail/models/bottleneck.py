@@ -28,6 +28,7 @@ from longtail.validate import (
     check_real,
     check_same_rows,
     check_width,
+    check_widths,
     resolve_seed,
 )
 
@@ -178,7 +179,7 @@ class BottleneckClassifier(XMCEstimator):
 
     def _layers(self) -> dict[str, Any]:
         """Return what decides the shape of the network."""
-        sizes = (self.hidden,) if isinstance(self.hidden, int | np.integer) else tuple(self.hidden)
+        sizes = check_widths("hidden", self.hidden)
         if not sizes:
             raise ParameterError("hidden must be a width or a list of at least one; got an empty one.")
         if isinstance(self.encoder, str):
@@ -190,7 +191,7 @@ class BottleneckClassifier(XMCEstimator):
             "k": check_integer("k", self.k, low=1),
             "width": check_integer("width", self.width, low=0 if self.head == "dft" else 1),
             "encoder": self.encoder,
-            "hidden": tuple(check_integer("hidden", size, low=1) for size in sizes),
+            "hidden": sizes,
             "dropout": check_real("dropout", self.dropout, low=0, high=0.99),
             "unit_rows": self.normalize,
             "sparse_rows": not self.dense_,

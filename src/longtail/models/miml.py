@@ -20,6 +20,7 @@ from longtail.validate import (
     check_flag,
     check_integer,
     check_real,
+    check_widths,
     not_fitted,
     resolve_seed,
 )
@@ -128,7 +129,7 @@ class MIMLClassifier(XMCEstimator):
         counts the steps of all epochs; `on_epoch` gets loss and validation loss after each.
         """
         tau, mask = self._masking()
-        self._hidden()
+        check_widths("hidden", self.hidden)
         valid = check_real("valid", self.valid, low=0, high=0.5)
         loss = check_choice("loss", self.loss, LOSSES)
         torch = import_torch()
@@ -209,14 +210,6 @@ class MIMLClassifier(XMCEstimator):
         mask = check_choice("mask", self.mask, (*MASKS, "none"))
         return (0.0 if mask == "none" else tau), mask
 
-    def _hidden(self) -> tuple[int, ...]:
-        """Return the widths of the hidden layers."""
-        sizes = tuple(self.hidden) if isinstance(self.hidden, list | tuple | np.ndarray) else (self.hidden,)
-        whole = all(isinstance(size, int | np.integer) and not isinstance(size, bool) for size in sizes)
-        if not whole or min(sizes, default=1) < 1:
-            raise ParameterError(f"hidden must be a whole number >= 1 or a list of them; got {self.hidden!r}.")
-        return tuple(map(int, sizes))
-
     def _check_fitted(self) -> None:
         if not hasattr(self, "n_labels_"):
             raise not_fitted(f"this {type(self).__name__} is not fitted yet; call fit(X, groups, Y_groups) first.")
@@ -243,7 +236,7 @@ class MIMLClassifier(XMCEstimator):
             self.n_features_in_,
             self.n_labels_,
             concepts=check_integer("concepts", self.concepts, low=1),
-            hidden=self._hidden(),
+            hidden=check_widths("hidden", self.hidden),
             dropout=check_real("dropout", self.dropout, low=0, high=0.99),
             tau=self._masking()[0],
             label_vectors=self.label_vectors_,

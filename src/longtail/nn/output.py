@@ -149,7 +149,7 @@ class DFTOutput(OutputLayer):
         self.register_buffer("inverse", None if places is None else torch.argsort(places), persistent=False)
         self.register_load_state_dict_post_hook(_refresh)
         gain = GAIN * math.sqrt(n)
-        self.register_buffer("gains", torch.tensor([gain] * (2 * k + 1) + [1.0] * slack), persistent=False)
+        self.register_buffer("gains", torch.tensor([gain] * (2 * k + 1) + [1.0] * slack))
         with torch.no_grad():
             if self.slack is not None:
                 nn.init.uniform_(self.slack, -1 / math.sqrt(slack), 1 / math.sqrt(slack))

@@ -15,6 +15,7 @@ from longtail.validate.parameters import (
     check_flag,
     check_integer,
     check_real,
+    check_widths,
     resolve_jobs,
     resolve_seed,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "check_real",
     "check_same_rows",
     "check_width",
+    "check_widths",
     "clone",
     "make_csr",
     "not_fitted",

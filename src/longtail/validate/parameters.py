@@ -59,6 +59,19 @@ def check_choice(name: str, value: Any, allowed: Sequence[str]) -> str:
     return value
 
 
+def check_widths(name: str, value: Any) -> tuple[int, ...]:
+    """Return the widths of layers, given as one whole number of at least 1 or as a list of them.
+
+    >>> check_widths("hidden", 256), check_widths("hidden", [512, 256])
+    ((256,), (512, 256))
+    """
+    sizes = tuple(value) if isinstance(value, list | tuple | np.ndarray) else (value,)
+    whole = all(isinstance(size, int | np.integer) and not isinstance(size, bool) for size in sizes)
+    if not whole or min(sizes, default=1) < 1:
+        raise ParameterError(f"{name} must be a whole number >= 1 or a list of them; got {value!r}.")
+    return tuple(map(int, sizes))
+
+
 def check_flag(name: str, value: Any) -> bool:
     """Return `value` if it is True or False."""
     if not isinstance(value, bool | np.bool_):
