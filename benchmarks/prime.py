@@ -40,9 +40,9 @@ from peers.prime_data import LENGTH, Texts, load, prepare, prepare_encoder, read
 Facts = dict[str, Any]
 HERE = Path(__file__).parent
 DATA = tuple(LENGTH)
-EPOCHS = {"yso-titles": 8, "eurlex57k": 12}
+EPOCHS = {"yso-titles": 6, "eurlex57k": 12}
 BATCH = {"yso-titles": 1600, "eurlex57k": 512}
-LR = 3e-4
+LR = 5e-4  # better than 2e-4 for PRIME-lite and for the NGAME-like model, on held-out training rows
 KS = (1, 3, 5)
 LITE = {"preset": "prime-lite"}
 MAIN: dict[str, Facts] = {

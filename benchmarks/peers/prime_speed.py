@@ -37,7 +37,7 @@ def our_steps(texts: Texts, encoder: Path, batch: int, length: int) -> dict[str,
     network.train()
 
     def step() -> None:
-        rows = rng.permutation(len(tokens))[:batch]
+        rows = rng.integers(len(tokens), size=batch)
         optimizer.zero_grad(set_to_none=True)
         batch_loss(progress, tokens, labels, rows, sampler(rows, rng), loss, how).backward()
         optimizer.step()
@@ -62,7 +62,7 @@ def their_steps(texts: Texts, encoder: Path, batch: int, length: int, tokens_bef
     rng = np.random.default_rng(0)
 
     def pairs() -> list[dict[str, Any]]:
-        rows = rng.permutation(len(texts.texts))[:batch]
+        rows = rng.integers(len(texts.texts), size=batch)
         first = texts.Y.indices[texts.Y.indptr[rows].clip(max=texts.Y.nnz - 1)]
         return [read([texts.texts[i] for i in rows]), read([texts.label_texts[i] for i in first])]
 

@@ -102,7 +102,7 @@ def test_gradients_reach_the_encoder_in_the_order_of_the_rows():
     encoder = small()
     tokens = encoder.tokens(TEXTS)
     rows = np.array([3, 0, 1])
-    found = encoder.embed(tokens, rows, training=True)
+    found = encoder.embed(tokens, rows)
     np.testing.assert_allclose(found.detach().numpy(), encoder.encode([TEXTS[i] for i in rows]), atol=1e-6)
     found.sum().backward()
     assert all(p.grad is not None for p in encoder.parameters())

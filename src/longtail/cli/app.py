@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import click
 
 from longtail._version import __version__
-from longtail.cli import audit, convert, demo, evaluate, explain, impute, inspect, plan, predict, train
+from longtail.cli import add_labels, audit, convert, demo, evaluate, explain, impute, inspect, plan, predict, train
 from longtail.cli.streams import flush_stdout, forget_stdout, occupy_closed, settle_stdout, tell
 from longtail.cli.wording import reword, usage_sentence
 from longtail.errors import LongtailError
@@ -70,6 +70,7 @@ def app() -> None:
 for command in (
     demo.demo,
     train.train,
+    add_labels.add_labels,
     impute.impute,
     plan.plan,
     predict.predict,

@@ -44,8 +44,9 @@ UNREACHABLE = 7
 def audit(context: click.Context, given: tuple[str, ...], report: Path | None, as_json: bool, **options: Any) -> None:
     """Find the label sets of DATA that MODEL can never give, whatever its input, with proofs.
 
-    MODEL is a folder of the method ova or dft; --weights audits any other linear layer. Without DATA: how many of all
-    label sets the layer can give. DATA may have labels only (JSONL with "labels", or a matrix as npz).
+    MODEL is a folder of the method ova, dft or prime (of which a set must come out as the top of the ranking);
+    --weights audits any other linear layer. Without DATA: how many of all label sets the layer can give. DATA may have
+    labels only (JSONL with "labels", or a matrix as npz).
     """
     from longtail.pipeline.auditing import audit_model
     from longtail.report.audit_page import audit_page

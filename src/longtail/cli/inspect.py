@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from longtail.cli.options import data_options, json_option, read_data
 from longtail.cli.output import console, file_size, print_json
 from longtail.errors import ModelError, ParameterError
+
+if TYPE_CHECKING:
+    from longtail.storage import Part
+
+TRANSFORMER = "encoder.weights."
 
 
 @click.command()
@@ -93,6 +98,9 @@ def inspection(model: Path) -> dict[str, Any]:
     manifest = folder.manifest
     counts = sorted((int(record.get("count", 0)) for record in folder.labels), reverse=True)
     by_count = sorted(folder.labels, key=lambda record: (-int(record.get("count", 0)), str(record.get("name"))))
+    about: dict[str, Any] = {}
+    if "model" in folder.parts and folder.parts["model"].kind == "prime.v1":
+        about = _encoder_facts(folder.parts["model"])
     return {
         "model_folder": str(model),
         "kind": manifest["kind"],
@@ -100,11 +108,12 @@ def inspection(model: Path) -> dict[str, Any]:
         "seed": manifest.get("seed"),
         "trained_on": manifest.get("data"),
         "held_out": manifest.get("held_out"),
+        **about,
         "parts": {
             name: {
                 "kind": part.kind,
-                "params": part.params,
-                "arrays": {key: {"shape": list(a.shape), "dtype": str(a.dtype)} for key, a in part.arrays.items()},
+                "params": _without_history(part.params),
+                "arrays": _arrays(part),
             }
             for name, part in folder.parts.items()
         },
@@ -116,6 +125,47 @@ def inspection(model: Path) -> dict[str, Any]:
         "files": manifest["files"],
         "bytes": sum(entry["bytes"] for entry in manifest["files"].values()),
     }
+
+
+def _encoder_facts(part: Part) -> dict[str, Any]:
+    """Return what matters most about a model that reads texts, and how its epochs went."""
+    params, fitted = part.params, part.params["fitted"]
+    n_labels, width = part.array("labels.vectors").shape
+    n_trained = part.arrays["network.centroids.values"].shape[0] if "network.centroids.values" in part.arrays else None
+    facts = {
+        "encoder": params["encoder"] if isinstance(params["encoder"], str) else "a new one, made for the texts",
+        "preset": params["preset"],
+        "epochs": len(fitted["history"]),
+        "rows": fitted["n_rows"],
+        "labels": n_labels,
+        "labels_trained": n_trained,
+        "dimensions": width,
+        "max_length": params["max_length"],
+        "fusion": fitted["fusion"] if fitted["fusion"] is not None else "prototypes alone",
+        "index": params["index"],
+        "precision": params["precision"],
+    }
+    return {"encoder_model": facts, "epochs": fitted["history"]}
+
+
+def _without_history(params: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a part without the records of its epochs, which have their own place."""
+    fitted = params.get("fitted")
+    if not isinstance(fitted, dict) or "history" not in fitted:
+        return params
+    return {**params, "fitted": {name: value for name, value in fitted.items() if name not in ("history", "network")}}
+
+
+def _arrays(part: Part) -> dict[str, Any]:
+    """Return shape and type of every array; the hundred of a transformer are added up."""
+    out: dict[str, Any] = {}
+    weights = [array for name, array in part.arrays.items() if name.startswith(TRANSFORMER)]
+    if weights:
+        out["encoder weights"] = {"shape": [sum(a.size for a in weights)], "dtype": str(weights[0].dtype)}
+    for name, array in part.arrays.items():
+        if not name.startswith(TRANSFORMER):
+            out[name] = {"shape": list(array.shape), "dtype": str(array.dtype)}
+    return out
 
 
 @click.command()

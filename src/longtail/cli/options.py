@@ -25,8 +25,6 @@ def _zero_based(context: click.Context, option: click.Parameter, value: str) -> 
     return value if value == "auto" else value == "0"
 
 
-
-
 first_id_option = click.option(
     "--first-id",
     "zero_based",
@@ -140,4 +138,4 @@ def read_grouped_data(path: str, part: str, options: dict[str, Any]) -> GroupedD
 
 def expected_width(*taggers: Tagger) -> int | None:
     """Return how many features the rows must have for models that were trained on rows; None for those on texts."""
-    return next((tagger.model_.n_features_in_ for tagger in taggers if tagger.features_ is None), None)
+    return next((tagger.model_.n_features_in_ for tagger in taggers if not tagger.reads_texts_), None)

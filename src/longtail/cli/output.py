@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -45,9 +46,16 @@ def note(sentence: str) -> None:
     tell(sentence)
 
 
+def note_above_bar(sentence: str) -> None:
+    """Say something while a progress bar may be shown, above it; click would write past the bar, onto its line."""
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError):
+            print(sentence, file=sys.stderr, flush=True)
+
+
 @contextlib.contextmanager
-def stages() -> Iterator[Callable[[str, int, int], None]]:
-    """Show one progress bar per stage of long work; yields the callable `(stage, done, total)`."""
+def stages(units: str = "labels") -> Iterator[Callable[[str, int, int], None]]:
+    """Show one progress bar per stage of long work, counting `units`; yields the callable `(stage, done, total)`."""
     from longtail.report.progress import Progress, progress
 
     opened: list[tuple[str, contextlib.ExitStack, Progress]] = []
@@ -57,7 +65,7 @@ def stages() -> Iterator[Callable[[str, int, int], None]]:
             if opened:
                 opened.pop()[1].close()
             stack = contextlib.ExitStack()
-            unit = "texts" if stage.startswith("Reading") else "labels"
+            unit = "texts" if stage.startswith("Reading") else units
             opened.append((stage, stack, stack.enter_context(progress(total, stage, unit=unit))))
         opened[-1][2].reach(done, total)
 

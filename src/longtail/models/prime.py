@@ -155,12 +155,15 @@ class Prime(XMCEstimator):
         found, Y, names = check_training(texts, Y, label_texts)
         settings = resolve_settings(self.get_params(deep=False), len(found), Y.shape[1])
         import_nn()
+        from longtail.nn.label_search import import_faiss
         from longtail.nn.prime_fitting import fit_prime
 
+        if self.index != "exact":
+            import_faiss(self.index)  # before hours of training, not after
         self.n_rows_, self.n_labels_ = (int(n) for n in Y.shape)
         self.label_counts_ = np.bincount(Y.indices, minlength=self.n_labels_).astype(np.int64)
         self.label_texts_ = tuple(names)
-        for name in ("calibration_", "_search", "_saved"):
+        for name in ("calibration_", "_search", "_saved", "_text_vectors"):
             self.__dict__.pop(name, None)
         fitted = fit_prime(self, settings, found, Y, names, progress, on_epoch)
         self._network, self.history_, self.fusion_ = fitted.network, fitted.history, fitted.fusion
@@ -210,8 +213,11 @@ class Prime(XMCEstimator):
         if not found:
             return np.zeros((0, self.n_features_in_), dtype=np.float32)
         network = self.network_
+        from longtail.nn.prime_fitting import torch_threads
+
         mixed = bool(self.mixed_precision) and network.encoder.device.type == "cuda"
-        return network.queries(network.encoder.tokens(found), mixed).cpu().numpy()
+        with torch_threads(self.n_jobs):
+            return network.queries(network.encoder.tokens(found), mixed).cpu().numpy()
 
     def _check_rows(self, X: Any) -> np.ndarray:
         """Return rows of the encoder's width, from texts or from such rows."""
@@ -256,9 +262,12 @@ class Prime(XMCEstimator):
             raise DataError("label_texts must hold at least one text; got 0.")
         import_nn()
         from longtail.nn.label_search import shrink
+        from longtail.nn.prime_fitting import torch_threads
         from longtail.nn.prime_labels import CENTROIDS, new_prototypes
 
-        more = shrink(new_prototypes(self, names, check_choice("centroid", centroid, CENTROIDS)), self.precision)
+        check_choice("centroid", centroid, CENTROIDS)
+        with torch_threads(self.n_jobs):
+            more = shrink(new_prototypes(self, names, centroid), self.precision)
         self.stored_ = {name: np.concatenate([old, more[name]]) for name, old in self.stored_.items()}
         self.label_texts_ = (*self.label_texts_, *names)
         self.label_counts_ = np.concatenate([self.label_counts_, np.zeros(len(names), dtype=np.int64)])

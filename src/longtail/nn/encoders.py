@@ -15,18 +15,21 @@ from typing import Any, Self
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from longtail.errors import DataError, MissingExtraError, ModelError
 from longtail.features.dense import load_encoder
+from longtail.nn.packed import Packed, can_pack, first_states, join, mean_states, packed_states
 from longtail.nn.tokens import PADDING, TokenRows, new_tokenizer, tokenize
+from longtail.nn.transfer import send
 from longtail.storage import Part, pack_strings, unpack_strings
 
 KIND = "text-encoder.v1"
 PREFIX = "weights."
 NOT_SAVED = ("transformers_version", "architectures", "dtype", "torch_dtype", "auto_map")
 POOLINGS = ("mean", "cls")
-TOKENS_AT_ONCE = {"cuda": 65_536, "cpu": 8_192}  # with padding; bounds the memory of encoding
-TOKENS_AT_ONCE_TRAINING = {"cuda": 65_536, "cpu": 65_536}
+TOKENS_AT_ONCE = {"cuda": 131_072, "cpu": 8_192}  # with padding; bounds the memory of encoding
+BACKENDS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]  # cuDNN plans every shape anew
 MODULES = ("Transformer", "Pooling", "Normalize")  # of a sentence-transformers model that this encoder can stand for
 
 
@@ -50,7 +53,12 @@ class TextEncoder(nn.Module):
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Let torch compile the transformer; worth it for long trainings on a GPU."""
         # kept out of the module's own list of parts: the weights are those of the backbone
-        self.__dict__["compiled"] = torch.compile(self.backbone, dynamic=True)
+        self.__dict__["compiled"] = torch.compile(packed_states if self.packs else self.backbone, dynamic=True)
+
+    @property
+    def packs(self) -> bool:
+        """Whether texts go through the transformer without padding."""
+        return can_pack(self.backbone)
 
     @property
     def device(self) -> torch.device:
@@ -58,8 +66,9 @@ class TextEncoder(nn.Module):
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Return one vector per text (n, width), of any length, from token numbers and mask (n, n_tokens)."""
-        run = self.__dict__.get("compiled", self.backbone)
-        states = run(input_ids=ids, attention_mask=mask).last_hidden_state
+        run = self.backbone if self.packs else self.__dict__.get("compiled", self.backbone)
+        with sdpa_kernel(BACKENDS):
+            states = run(input_ids=ids, attention_mask=mask).last_hidden_state
         if self.pooling == "cls":
             return states[:, 0].float()
         kept = mask[:, :, None].to(states.dtype)
@@ -79,16 +88,31 @@ class TextEncoder(nn.Module):
     def padding(self) -> int:
         return int(getattr(self.backbone.config, "pad_token_id", None) or 0)
 
-    def embed(self, tokens: TokenRows, rows: np.ndarray, training: bool = False) -> Tensor:
+    def embed(self, tokens: TokenRows, rows: np.ndarray) -> Tensor:
         """Return the vectors of some rows (n, width); texts of like length go through the transformer together."""
-        budget = (TOKENS_AT_ONCE_TRAINING if training else TOKENS_AT_ONCE)[self.device.type]
-        parts = list(tokens.parts(rows, budget))
+        parts = list(tokens.parts(rows, TOKENS_AT_ONCE[self.device.type]))
         if not parts:
             return torch.empty(0, self.width, device=self.device)
-        found = torch.cat([self(*tokens.padded(rows[part])) for part in parts])
+        found = torch.cat([self.embed_together((tokens, rows[part]))[0] for part in parts])
         back = np.empty(rows.size, dtype=np.int64)
         back[np.concatenate(parts)] = np.arange(rows.size)
-        return found[torch.as_tensor(back, device=self.device)]
+        return found[send(back, self.device)]
+
+    def embed_together(self, *asked: tuple[TokenRows, np.ndarray]) -> tuple[Tensor, ...]:
+        """Return the vectors of rows of several kinds of texts: in one pass where texts are packed."""
+        if not self.packs:
+            return tuple(self(*tokens.padded(rows)) for tokens, rows in asked)
+        found = self.packed(join([tokens.packed(rows) for tokens, rows in asked]))
+        return found.split([rows.size for _, rows in asked])
+
+    def packed(self, batch: Packed) -> Tensor:
+        """Return one vector per text (n, width), of any length, of texts without padding."""
+        kind = self.device.type
+        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else torch.float32
+        run = self.__dict__.get("compiled", packed_states)
+        with torch.autocast(kind, enabled=False):
+            states = run(self.backbone, batch, dtype)
+            return first_states(states, batch) if self.pooling == "cls" else mean_states(states, batch)
 
     @torch.no_grad()
     def embed_all(self, tokens: TokenRows, mixed: bool = False) -> Tensor:

@@ -102,11 +102,16 @@ class LabelSearch:
         return best
 
 
-def _build(vectors: np.ndarray, index: str) -> Any:
+def import_faiss(index: str) -> Any:
+    """Return the faiss library, or say in one sentence how to install it."""
     try:
-        faiss = importlib.import_module("faiss")
+        return importlib.import_module("faiss")
     except ImportError as error:
         raise MissingExtraError(f"The index '{index}'", "faiss-cpu", "ann") from error
+
+
+def _build(vectors: np.ndarray, index: str) -> Any:
+    faiss = import_faiss(index)
     n, width = vectors.shape
     if index == "hnsw":
         made = faiss.IndexHNSWFlat(width, LINKS, faiss.METRIC_INNER_PRODUCT)

@@ -14,6 +14,8 @@ from torch import Tensor, nn
 from longtail.nn.batching import PositiveSampler, cut_batches, sampling_weights
 from longtail.nn.clustering import balanced_clusters
 from longtail.nn.losses import DynamicMarginLoss
+from longtail.nn.prime_training import true_pairs
+from longtail.nn.transfer import send
 
 
 @dataclass(frozen=True)
@@ -66,13 +68,10 @@ def train_classifier(
                 share = (step + 1) / (warmup + 1) if step < warmup else (total - step) / max(1, total - warmup)
                 optimizer.param_groups[0]["lr"] = how.lr * share
                 pool = sampler(rows, rng)
-                unique, true_rows, true_places, at = (
-                    torch.as_tensor(a, device=device) for a in (pool.unique, pool.true_rows, pool.true_places, rows)
-                )
-                target = torch.zeros(rows.size, pool.unique.size, dtype=torch.bool, device=device)
-                target[true_rows, true_places] = True
+                target = true_pairs(pool, rows.size, device)
                 optimizer.zero_grad(set_to_none=True)
-                loss(queries[at] @ F.normalize(bank(unique), dim=1).T, target).backward()
+                vectors = F.normalize(bank(send(pool.unique, device)), dim=1)
+                loss(queries[send(rows, device)] @ vectors.T, target).backward()
                 optimizer.step()
                 if on_step is not None:
                     on_step(step + 1, total)

@@ -38,11 +38,6 @@ class PrimeNetwork(nn.Module):
         self.free = free
         self.joiner = PrototypeNetwork(encoder.width, hidden) if prototype == "network" else None
 
-    def label_vectors(self, tokens: TokenRows, labels: np.ndarray, training: bool = True) -> tuple[Tensor, Tensor]:
-        """Return the text vectors and the prototypes of some labels, of any length: (n, width) each."""
-        texts = self.encoder.embed(tokens, labels, training)
-        return texts, self.prototypes_of(texts, torch.as_tensor(labels, device=texts.device))
-
     def prototypes_of(self, texts: Tensor, labels: Tensor) -> Tensor:
         """Return the prototypes of labels whose text vectors are known."""
         parts = [texts]

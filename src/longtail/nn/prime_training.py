@@ -23,6 +23,7 @@ from longtail.nn.losses import PrimeLoss
 from longtail.nn.prime_network import PrimeNetwork
 from longtail.nn.several import Several
 from longtail.nn.tokens import TokenRows
+from longtail.nn.transfer import send
 
 ADAM_EPS = 1e-6
 ALONE = Several()
@@ -156,26 +157,31 @@ def batch_loss(
 ) -> Tensor:
     """Return the loss of one batch; the centroids and the latest query vectors follow."""
     network, device = progress.network, queries.device
+    unique, place, own = (send(array, device) for array in (pool.unique, pool.place, rows))
     with torch.autocast(device.type, torch.bfloat16, enabled=how.mixed and device.type == "cuda"):
-        q = network.encoder.embed(queries, rows, training=True)
-        texts, prototypes = network.label_vectors(labels, pool.unique)
+        q, texts = network.encoder.embed_together((queries, rows), (labels, pool.unique))
+        prototypes = network.prototypes_of(texts, unique)
     q, texts, prototypes = (F.normalize(v.float(), dim=1) for v in (q, texts, prototypes))
-    place = torch.as_tensor(pool.place, device=device)
-    target = torch.zeros(rows.size, pool.unique.size, dtype=torch.bool, device=device)
-    target[torch.as_tensor(pool.true_rows, device=device), torch.as_tensor(pool.true_places, device=device)] = True
+    target = true_pairs(pool, rows.size, device)
     # a label is encoded once and stands in the pool as often as it was sampled
     found = loss(q, prototypes[place], texts[place], target[:, place]).total
     with torch.no_grad():
         latest = several.gather(q.detach())
-        progress.bank[several.gather(torch.as_tensor(rows, device=device))] = latest.to(progress.bank.dtype)
+        progress.bank[several.gather(own)] = latest.to(progress.bank.dtype)
         if network.centroids is not None:  # after their use: a query does not see itself in this step's centroid
-            shown = q.detach()[torch.as_tensor(pool.rows, device=device)]
-            unique = torch.as_tensor(pool.unique, device=device)
+            shown = q.detach()[send(pool.rows, device)]
             if several.world == 1:
                 network.centroids.move(unique, place, shown)
             else:
                 network.centroids.update(several.gather(unique[place]), several.gather(shown))
     return found
+
+
+def true_pairs(pool: LabelPool, n_rows: int, device: torch.device) -> Tensor:
+    """Return which of the pool's different labels are true for which row, bool (n_rows, n_unique)."""
+    target = torch.zeros(n_rows, pool.unique.size, dtype=torch.bool, device=device)
+    target[send(pool.true_rows, device), send(pool.true_places, device)] = True
+    return target
 
 
 def refresh_clusters(progress: Progress, epoch: int, how: PrimeTraining, clock: dict[str, float]) -> None:

@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from longtail.errors import DataError
 from longtail.kernels.threads import blocks
+from longtail.nn.packed import Packed
+from longtail.nn.transfer import send
 
 PADDING, UNKNOWN, START, END = "[PAD]", "[UNK]", "[CLS]", "[SEP]"
 LONGEST_PIECE = 5
@@ -47,11 +50,30 @@ class TokenRows:
         longest = max(1, int(self.lengths[rows].max(initial=0)))
         if self.device.type == "cuda":
             longest = -(-longest // 8) * 8  # few different shapes, and ones the hardware likes
-        at = torch.as_tensor(rows, device=self.device)
+        at = send(rows, self.device)
         column = torch.arange(longest, device=self.device)
         mask = column < self.counts[at, None]
         ids = self.flat[torch.where(mask, self.starts[at, None] + column, self.flat.numel() - 1)]
         return ids.long(), mask.long()
+
+    def packed(self, rows: np.ndarray) -> Packed:
+        """Return some rows one after the other, without padding.
+
+        >>> rows = TokenRows([np.array([1, 5, 2]), np.array([1, 2])])
+        >>> batch = rows.packed(np.array([1, 0]))
+        >>> batch.ids.tolist(), batch.positions.tolist(), batch.ends.tolist()
+        ([1, 2, 1, 5, 2], [0, 1, 0, 1, 2], [0, 2, 5])
+        """
+        lengths = self.lengths[rows]
+        total = int(lengths.sum())
+        at = send(rows, self.device)
+        counts = self.counts[at]
+        ends = F.pad(counts.cumsum(0), (1, 0))
+        # the number of tokens is known here, so a GPU need not be waited for
+        text = torch.repeat_interleave(torch.arange(rows.size, device=self.device), counts, output_size=total)
+        positions = torch.arange(total, device=self.device) - ends[text]
+        ids = self.flat[self.starts[at][text] + positions].long()
+        return Packed(ids, positions, text, ends.int(), max(1, int(lengths.max(initial=0))))
 
     def parts(self, rows: np.ndarray, budget: int) -> Iterator[np.ndarray]:
         """Yield positions within `rows`, texts of like length together, each part about `budget` tokens with padding.

@@ -72,8 +72,10 @@ def audit_model(
     """Audit a Tagger, an estimator or a `Layer`: the label sets of the data it can never give.
 
     Without data: how many of all sets it can give. `classes` asks instead which labels can have the highest score of
-    all, `top_k` which sets of exactly k labels of the data can be the k highest. `rows` audits a random sample of the
-    rows, `limit` is how many sets are listed; the other parameters are those of `lt.audit.argmaxable`.
+    all, `top_k` which sets of exactly k labels of the data can be the k highest. Of a layer that only ranks (`Prime`:
+    its inputs have length 1, so no score has a meaning of its own) each set is asked for as the top of the ranking.
+    `rows` audits a random sample of the rows, `limit` is how many sets are listed; the other parameters are those of
+    `lt.audit.argmaxable`.
 
     >>> layer = Layer(np.array([[1.0, 0], [0, 1], [-1, -1]]), None, ("a", "b", "c"), "an example")
     >>> data = Dataset(Y=np.array([[1, 1, 0], [1, 1, 1]]), texts=["x", "y"], label_names=("a", "b", "c"))
@@ -95,7 +97,8 @@ def audit_model(
         )
     facts: dict[str, Any] = {"layer": layer_facts(layer), "capacity": capacity_facts(layer)}
     asked: dict[str, Any] = {"box": box, "eps": eps, "seconds": seconds, "n_jobs": n_jobs, "progress": progress}
-    asked["radius"] = radius if radius is not None else "bound" if classes or top_k is not None else "exact"
+    as_top = top_k is not None or layer.ranked
+    asked["radius"] = radius if radius is not None else "bound" if classes or as_top else "exact"
     started = time.perf_counter()
     found: Audit | None = None
     if classes:
@@ -127,9 +130,12 @@ def _audit_rows(
         sizes = np.diff(Y.indptr)
         facts["top_k"] = {"k": top_k, "rows_of_other_size": int((sizes != top_k).sum())}
         Y = Y[np.flatnonzero(sizes == top_k)]
+    elif layer.ranked:  # no label, or all of them, is the top of any ranking
+        sizes = np.diff(Y.indptr)
+        Y = Y[np.flatnonzero((sizes > 0) & (sizes < layer.n_labels))]
     if Y.shape[0] == 0:
         return None
-    if top_k is not None:
+    if top_k is not None or layer.ranked:
         return retrievable(layer.W, Y, layer.bias, **asked)
     return argmaxable(layer.W, Y, layer.bias, **asked)
 
@@ -191,15 +197,17 @@ def layer_facts(layer: Layer) -> dict[str, Any]:
     return {
         "source": layer.source, "n_labels": layer.n_labels, "width": layer.width, "bias": layer.bias is not None,
         "sparse": sp.issparse(layer.W), "score_above": layer.cut, "labels_never_given": len(layer.silent),
-        "guaranteed": layer.guaranteed,
+        "guaranteed": layer.guaranteed, "ranked": layer.ranked,
     }  # fmt: skip
 
 
 def capacity_facts(layer: Layer) -> dict[str, Any]:
     """Return how many of all label sets a layer of this shape can give, in powers of ten too."""
-    found = capacity(layer.n_labels, layer.width, bias=layer.bias is not None).to_facts()
+    width = layer.width + layer.ranked  # where a ranking is cut is one more dimension
+    found = capacity(layer.n_labels, width, bias=layer.bias is not None).to_facts()
     tenth = math.log10(2)
-    return {**found, "log10_sets": found["log2_sets"] * tenth, "log10_share": found["log2_share"] * tenth}
+    tens = {"log10_sets": found["log2_sets"] * tenth, "log10_share": found["log2_share"] * tenth}
+    return {**found, "width": layer.width, **tens}
 
 
 def position_facts(layer: Layer) -> dict[str, Any]:

@@ -12,7 +12,9 @@ from longtail.data import Dataset, TopK, binary_hits
 from longtail.errors import DataError
 from longtail.kernels.threads import blocks
 from longtail.metrics import PROPENSITY_CONSTANTS, compare, evaluate, filter_topk, label_bands, propensities
+from longtail.pipeline.explaining import explains_words
 from longtail.pipeline.tagger import Tagger
+from longtail.pipeline.textual import takes_texts
 from longtail.report import tail_points
 from longtail.validate import check_choice
 
@@ -127,7 +129,7 @@ def compare_taggers(
 
 def model_facts(tagger: Tagger) -> dict[str, Any]:
     """Return what a tagger is and was trained on."""
-    return {
+    facts = {
         "method": tagger.method,
         "model": type(tagger.model_).__name__,
         "params": tagger.model_.saved_params(),
@@ -138,6 +140,10 @@ def model_facts(tagger: Tagger) -> dict[str, Any]:
         "held_out": tagger.held_out_,
         "trained_on": tagger.data_,
     }
+    if takes_texts(tagger.model_):
+        model: Any = tagger.model_
+        facts |= {"epochs": model.history_, "fusion": model.fusion_}
+    return facts
 
 
 def truth(tagger: Tagger, data: Dataset) -> tuple[Any, tuple[str, ...]]:
@@ -211,7 +217,7 @@ def _label_table(Y: Any, top: TopK, names: Sequence[str], counts: np.ndarray) ->
 
 def _examples(tagger: Tagger, data: Dataset, Y: Any, names: Sequence[str], n: int) -> list[dict[str, Any]]:
     """Return a few rows spread over the data, with the words behind each suggestion."""
-    if data.texts is None or not hasattr(tagger.features_, "locate") or not hasattr(tagger.model_, "explain"):
+    if data.texts is None or not explains_words(tagger):
         return []
     out = []
     for row in np.unique(np.linspace(0, data.n_rows - 1, num=min(n, data.n_rows)).astype(int)):

@@ -18,6 +18,7 @@ from longtail.models import LabelTreeClassifier
 from longtail.models.calibration import Calibration
 from longtail.pipeline.resources import available_memory
 from longtail.pipeline.tagger import Tagger
+from longtail.pipeline.textual import takes_texts
 
 COPIES = 3  # of dense weights that an audit keeps
 
@@ -33,6 +34,7 @@ class Layer:
     silent: tuple[str, ...] = ()  # labels the model knows and never gives: they have no training row
     cut: float = 0.0  # score above which the model gives a label; the bias is less by it
     guaranteed: int = 0  # every set of so many labels can come out, by construction
+    ranked: bool = False  # inputs have one length, so scores only rank: a set comes out as the top of the ranking
 
     @property
     def n_labels(self) -> int:
@@ -61,9 +63,10 @@ def model_layer(model: Any) -> Layer:
         why = f"{kind} has no linear output layer that says what it can give"
         if isinstance(model, LabelTreeClassifier):
             why = "a label tree has no single output layer: which labels it scores at all depends on the search"
-        raise ModelError(f"{why}; audit a model of the method 'ova' or 'dft', or a file with --weights.")
+        raise ModelError(f"{why}; audit a model of the method 'ova', 'dft' or 'prime', or a file with --weights.")
     W, bias = model.output_weights()
-    spoken = np.asarray(model.label_counts_) > 0
+    ranked = takes_texts(model)
+    spoken = (np.asarray(model.label_counts_) > 0) | ranked  # the text of a label speaks for it without any row
     bias = None if bias is None else np.asarray(bias, dtype=np.float64)
     if bias is not None:
         spoken &= ~np.isneginf(bias)
@@ -73,13 +76,13 @@ def model_layer(model: Any) -> Layer:
     silent = tuple(listed[i] for i in np.flatnonzero(~spoken))
     W = W if spoken.all() else W[np.flatnonzero(spoken)]
     W, bias = read_layer(W, None if bias is None else bias[spoken], keep_sparse=True)
-    cut = score_cut(model.calibration_) if hasattr(model, "calibration_") else 0.0
+    cut = score_cut(model.calibration_) if hasattr(model, "calibration_") and not ranked else 0.0
     if cut:
         bias = (0.0 if bias is None else bias) - np.full(W.shape[0], cut)
     if silent:
         names = tuple(name for name, kept in zip(listed, spoken, strict=True) if kept)
     guaranteed = int(getattr(model, "guaranteed_", 0))
-    return checked(Layer(W, bias, names, kind, silent, cut, guaranteed))
+    return checked(Layer(W, bias, names, kind, silent, cut, guaranteed, ranked))
 
 
 def file_layer(path: Path, array: str | None = None, labels_file: Path | None = None) -> Layer:

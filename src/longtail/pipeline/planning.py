@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from longtail.data import Dataset
 from longtail.errors import LongtailError
 from longtail.models import BottleneckClassifier, LabelTreeClassifier, OneVsAllClassifier
 from longtail.models.base import XMCEstimator
+from longtail.pipeline.calibrating import held_out_rows
 from longtail.pipeline.plan_network import estimate_network
 from longtail.pipeline.plan_ova import estimate_ova
+from longtail.pipeline.plan_prime import plan_prime
 from longtail.pipeline.plan_tree import estimate_tree
 from longtail.pipeline.resources import available_memory, used_memory
 from longtail.pipeline.sampling import Estimate, Shape, shape_of
-from longtail.pipeline.tagger import FEWEST_ROWS_TO_CALIBRATE, HELD_OUT_AT_MOST, Tagger
-from longtail.validate import check_real, resolve_jobs, resolve_seed
+from longtail.pipeline.tagger import Tagger
+from longtail.pipeline.textual import takes_texts
+from longtail.validate import resolve_jobs, resolve_seed
 
 CLEARLY = 1.5  # how far an estimate of memory may be off
 KERNELS = 90_000_000  # bytes of compiled code
+LESS = "train on fewer rows or features"
 TERM_BYTES = 150  # of memory for each term, beside its text
 
 
@@ -36,12 +42,13 @@ def plan_training(
     (300, 10, 130, True)
     """
     tagger = Tagger() if tagger is None else tagger
-    share = check_real("calibrate", tagger.calibrate, low=0, high=0.5)
+    held = held_out_rows(data.n_rows, tagger.calibrate)
     model = tagger._new_model(resolve_seed(tagger.random_state))
     used = used_memory()
+    if takes_texts(model):
+        return _textual(data, tagger, model, probe, read_seconds, held, used)
     shape = shape_of(data, tagger.features)
     once = _estimate(data, shape, model, probe)
-    held = min(round(share * data.n_rows), HELD_OUT_AT_MOST) if data.n_rows >= FEWEST_ROWS_TO_CALIBRATE else 0
     facts: dict[str, Any] = {
         "method": tagger.method,
         "model": type(model).__name__,
@@ -70,6 +77,42 @@ def plan_training(
     return facts
 
 
+def _textual(
+    data: Dataset, tagger: Tagger, model: Any, probe: bool, read_seconds: float, held: int, used: int
+) -> dict[str, Any]:
+    """Return the plan of a model that reads texts: it is trained once, on the rows that are not held out."""
+    found = plan_prime(data, model, data.n_rows - held, probe)
+    in_memory = found.network["in_memory_bytes"]
+    facts: dict[str, Any] = {
+        "method": tagger.method,
+        "model": type(model).__name__,
+        "threads": resolve_jobs(model.n_jobs),
+        "rows": data.n_rows,
+        "labels": data.n_labels,
+        "labels_used": int((np.bincount(data.Y.indices, minlength=data.n_labels) > 0).sum()),
+        "labels_per_row": data.Y.nnz / max(data.n_rows, 1),
+        "features": found.network["width"],
+        "features_estimated": False,
+        "nonzeros": None,
+        "calibration_rows": held,
+        "tree": None,
+        "network": found.network,
+        "memory": _fits(used + KERNELS + in_memory, used),
+        "train_seconds": None,
+        "model_bytes": None,
+        "predict_us_per_row": None,
+        "sample": {"rows": found.probed_rows, "probed_rows": found.probed_rows, "probe_seconds": found.probe_seconds},
+    }
+    if probe:
+        seconds = None if found.seconds is None else read_seconds + found.seconds + held * (found.predict_us or 0) / 1e6
+        facts |= {
+            "train_seconds": seconds,
+            "model_bytes": round(found.model_bytes + sum(len(name) + 30 for name in data.names()) + 4000),
+            "predict_us_per_row": found.predict_us,
+        }
+    return facts
+
+
 def refuse_without_memory(facts: dict[str, Any]) -> str | None:
     """Raise if a plan clearly needs more memory than there is; return a warning if it may, else None.
 
@@ -82,7 +125,8 @@ def refuse_without_memory(facts: dict[str, Any]) -> str | None:
     said = f"training needs about {needed / 1e9:.1f} GB of memory, and {there / 1e9:.1f} GB are available"
     if needed <= CLEARLY * there:
         return f"{said}; it may fail."
-    raise LongtailError(f"{said}; train on fewer rows or features, or use --force to try all the same.")
+    less = "use a smaller --batch-size, --max-length or --encoder" if "network" in facts else LESS
+    raise LongtailError(f"{said}; {less}, or use --force to try all the same.")
 
 
 def _estimate(data: Dataset, shape: Shape, model: XMCEstimator, probe: bool) -> Estimate:
@@ -118,6 +162,11 @@ def _memory(data: Dataset, shape: Shape, once: Estimate, held: int, used: int) -
     first = X + once.memory_bytes if held else 0.0  # on a copy of the rows that are not held out
     last = once.memory_bytes + (once.kept_bytes if held else 0.0)  # the first model is still there
     peak = used + KERNELS + max(making, rows + max(first, last, once.kept_bytes + once.model_bytes))
+    return _fits(peak, used)
+
+
+def _fits(peak: float, used: int) -> dict[str, Any]:
+    """Return a peak of memory beside what there is."""
     free = available_memory()
     available = None if free is None else free + used
     return {

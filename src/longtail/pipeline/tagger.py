@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -11,20 +11,20 @@ import scipy.sparse as sp
 
 from longtail.data import Dataset, TopK
 from longtail.data.grouped import GroupedDataset, GroupsOfRow, LabelsOfGroup
-from longtail.data.splits import split_random
-from longtail.errors import DataError, ModelError, ParameterError, near
+from longtail.errors import DataError, ParameterError, near
 from longtail.features import TfidfFeatures
-from longtail.metrics import evaluate, propensities
-from longtail.models import BottleneckClassifier, LabelTreeClassifier, OneVsAllClassifier
+from longtail.models import BottleneckClassifier, LabelTreeClassifier, OneVsAllClassifier, Prime
 from longtail.models.base import XMCEstimator
+from longtail.pipeline.calibrating import Stage, fit_rows, hold_out
+from longtail.pipeline.explaining import explain_text
 from longtail.pipeline.imputing import Imputed, impute_dataset
+from longtail.pipeline.textual import Report, add_labels, fit_texts, takes_texts, texts_of
 from longtail.storage import Part, save_folder
 from longtail.validate import (
     Estimator,
     as_rows,
     check_choice,
     check_integer,
-    check_real,
     clone,
     not_fitted,
     resolve_seed,
@@ -34,11 +34,9 @@ METHODS: dict[str, type[XMCEstimator]] = {
     "tree": LabelTreeClassifier,
     "ova": OneVsAllClassifier,
     "dft": BottleneckClassifier,
+    "prime": Prime,
 }
 DEFAULT_METHOD = "tree"
-HELD_OUT_AT_MOST = 20_000
-FEWEST_ROWS_TO_CALIBRATE = 50
-Stage = Callable[[str, int, int], None]  # (what is being done, done, total)
 
 
 def is_matrix(values: Any) -> bool:
@@ -60,13 +58,16 @@ class Tagger(Estimator):
     Parameters
     ----------
     method : which model to train: "tree" (a label tree: fast, for any number of labels), "ova" (one linear classifier
-        per label: exact, for some thousands of labels) or "dft" (a network whose narrow output layer can give every
-        small label set; needs torch).
-    features : how texts become rows; None for `TfidfFeatures()`. Not used when rows are given instead of texts.
+        per label: exact, for some thousands of labels), "dft" (a network whose narrow output layer can give every
+        small label set; needs torch) or "prime" (an encoder that reads texts and the texts, or names, of labels; needs
+        torch).
+    features : how texts become rows; None for `TfidfFeatures()`. Not used when rows are given instead of texts, and
+        not to be given to models that read texts themselves ("prime").
     model : an estimator to use instead of the method's default one.
     calibrate : share of the rows (at most 20,000 rows) held out to learn what a score means as a probability and which
         threshold suits label sets. A first model is trained without them, the final one with all rows; 0 skips this,
         which halves the training time. With fewer than 50 rows there is nothing to learn from, and it is skipped too.
+        "prime" is trained once, without the rows held out.
     random_state : seed; the same seed gives the same model, byte for byte.
     n_jobs : threads; None for all cores.
 
@@ -120,46 +121,38 @@ class Tagger(Estimator):
             data = Dataset(Y=listed.Y, **rows, **{**fields, "label_names": listed.label_names})
         return self.fit_dataset(data, progress=progress)
 
-    def fit_dataset(self, data: Dataset, progress: Stage | None = None) -> Self:
-        """Train on a Dataset: on its texts, or on its features where it has no texts."""
-        share = check_real("calibrate", self.calibrate, low=0, high=0.5)
+    def fit_dataset(self, data: Dataset, progress: Stage | None = None, on_epoch: Report | None = None) -> Self:
+        """Train on a Dataset: on its texts, or on its features where it has no texts.
+
+        `on_epoch`, of models that read texts ("prime"), gets a record with the loss after every epoch.
+        """
         seed = resolve_seed(self.random_state)
         model = self._new_model(seed)
-
-        def stage(name: str) -> Callable[[int, int], None] | None:
-            return None if progress is None else lambda done, total: progress(name, done, total)
-
-        if data.texts is not None:
-            self.features_ = clone(self.features) if self.features is not None else TfidfFeatures()
-            if "n_jobs" in self.features_.get_params() and self.features_.n_jobs is None:
-                self.features_.n_jobs = self.n_jobs
-            tell = stage("Reading texts")
-            if tell is not None:
-                tell(0, data.n_rows)
-            X = self.features_.fit_transform(data.texts)
+        split = hold_out(data.Y, self.calibrate, seed)
+        features: Any = None
+        if takes_texts(model):
+            held_out = fit_texts(model, data, split, seed, progress, on_epoch)
+        elif on_epoch is not None:
+            raise ParameterError(f"on_epoch is for models that read texts; got it for {type(model).__name__}.")
         else:
-            self.features_ = None
-            X = as_rows(data.X)
-        self.held_out_ = None
-        calibration = None
-        held = min(round(share * data.n_rows), HELD_OUT_AT_MOST)
-        if held and data.n_rows >= FEWEST_ROWS_TO_CALIBRATE:
-            train, test = split_random(data.Y, test_size=held, random_state=seed)
-            if data.Y[train].nnz and data.Y[test].nnz:
-                first = clone(model).fit(X[train], data.Y[train], progress=stage("Training (calibration)"))
-                first.calibrate(X[test], data.Y[test])
-                calibration = first.calibration_
-                top = first.predict_topk(X[test], k=5)
-                weights = propensities(first.label_counts_, first.n_rows_)
-                facts = evaluate(data.Y[test], top, propensity=weights, random_state=seed)
-                self.held_out_ = {"rows": int(test.size), "metrics": facts["metrics"]}
-        self.model_ = model.fit(X, data.Y, progress=stage("Training"))
-        if calibration is not None:
-            self.model_.calibration_ = calibration
+            features, X = self._learn_rows(data, progress)
+            held_out = fit_rows(model, X, data.Y, split, seed, progress)
+        self.features_, self.model_, self.held_out_ = features, model, held_out
         self.labels_ = data.names()
         self.label_texts_ = data.label_texts
         self.data_ = {"digest": data.digest(), **data.summary()}
         return self
+
+    def _learn_rows(self, data: Dataset, progress: Stage | None) -> tuple[Any, Any]:
+        """Return the features, learned from the texts of the data, and its rows; None where it has rows already."""
+        if data.texts is None:
+            return None, as_rows(data.X)
+        features = clone(self.features) if self.features is not None else TfidfFeatures()
+        if "n_jobs" in features.get_params() and features.n_jobs is None:
+            features.n_jobs = self.n_jobs
+        if progress is not None:
+            progress("Reading texts", 0, data.n_rows)
+        return features, features.fit_transform(data.texts)
 
     def fit_groups(
         self,
@@ -185,15 +178,20 @@ class Tagger(Estimator):
         """Find the labels of rows with the features, the model and the seed of this Tagger."""
         seed = resolve_seed(self.random_state)
         own: dict[str, Any] = {"features": self.features, "random_state": seed, "n_jobs": self.n_jobs}
-        if settings.get("rounds"):
-            own["model"] = model = self._new_model(seed)
+        model = self._new_model(seed)
+        if takes_texts(model):
+            texts_of(model, data.rows)
+        elif settings.get("rounds"):  # a model that reads texts is not trained for this: a label tree is asked
+            own["model"] = model
             if "checkpoint" in model.get_params(deep=False):  # it is for the training that follows
                 model.set_params(checkpoint=None)
         return impute_dataset(data, progress=progress, **{**own, **settings})
 
-    def fit_imputed(self, imputed: Imputed, progress: Stage | None = None) -> Self:
+    def fit_imputed(
+        self, imputed: Imputed, progress: Stage | None = None, on_epoch: Report | None = None
+    ) -> Self:
         """Train on the rows for which a label was found; how they were found is kept with the model."""
-        self.fit_dataset(imputed.labelled(), progress=progress)
+        self.fit_dataset(imputed.labelled(), progress=progress, on_epoch=on_epoch)
         self.data_["imputed"] = imputed.facts
         return self
 
@@ -205,6 +203,8 @@ class Tagger(Estimator):
             model.set_params(random_state=seed)
         if known.get("n_jobs", 0) is None:
             model.set_params(n_jobs=self.n_jobs)
+        if takes_texts(model) and self.features is not None:
+            raise ParameterError(f"features must be None with {type(model).__name__}, which reads texts itself.")
         return model
 
     @property
@@ -216,18 +216,27 @@ class Tagger(Estimator):
         if not hasattr(self, "model_"):
             raise not_fitted("this Tagger is not fitted yet; call fit(texts, labels) first.")
 
+    @property
+    def reads_texts_(self) -> bool:
+        """Whether it was trained on texts, by features or by a model that reads them itself; else on rows."""
+        self._check_fitted()
+        return self.features_ is not None or takes_texts(self.model_)
+
     def rows(self, texts: Any) -> Any:
         """Return the rows of texts as the model sees them; rows given instead of texts are checked and passed on."""
         self._check_fitted()
         if is_matrix(texts):
             return as_rows(texts)
+        if takes_texts(self.model_):
+            encoder: Any = self.model_
+            return encoder.encode(texts)
         if self.features_ is None:
             raise DataError("this Tagger was trained on rows of features, not on texts; give it rows.")
         return self.features_.transform(texts)
 
     def dataset_rows(self, data: Dataset) -> Any:
         """Return the rows of a Dataset: from its texts where this Tagger reads texts, else its features."""
-        if self.features_ is not None:
+        if self.reads_texts_:
             if data.texts is None:
                 raise DataError("the model was trained on texts, and the data has only features.")
             return self.rows(data.texts)
@@ -283,39 +292,18 @@ class Tagger(Estimator):
         """Return why the k best labels (or the given ones) came, as facts: the words for and against each.
 
         Word weights and the bias of a label add up to its margin; from the margins of the label and of the nodes on its
-        path, where the model has a tree, comes its score.
+        path, where the model has a tree, comes its score. Of a model that reads texts ("prime") the weight of a word
+        is what the score loses without it; these do not add up, and the bias is None.
         """
-        if not isinstance(text, str):
-            raise DataError(f"explain takes one text; got {type(text).__name__}.")
-        X = self.rows([text])
-        if self.features_ is None or not hasattr(self.features_, "locate"):
-            raise ModelError("only a Tagger that reads words can explain itself by words.")
-        wanted = self._label_numbers(labels) if labels is not None else None
-        if wanted is None:
-            top = self.model_.predict_topk(X, k=check_integer("k", k, low=1))
-            wanted = [int(label) for label in top.ids[0] if label >= 0]
-        found = self.model_.explain(X, wanted)
-        tags = self.name_tags(TopK(np.array([wanted]), np.array([[e.score for e in found]])))[0] if wanted else []
-        words = self.features_.feature_names()
-        spans: dict[int, list[list[int]]] = {}
-        for start, end, column in self.features_.locate(text):
-            spans.setdefault(int(column), []).append([int(start), int(end)])
-        out = []
-        for tag, why in zip(tags, found, strict=True):
-            weights = [{"word": words[f], "weight": w, "spans": spans.get(f, [])} for f, w in why.features]
-            path = [
-                {"level": s["level"], "node": s["node"], "margin": s["margin"], "typical": self._typical(s["labels"])}
-                for s in why.path
-            ]
-            out.append({**tag._asdict(), "margin": why.margin, "bias": why.bias, "words": weights, "path": path})
-        return {"text": text, "predicted": out}
+        return explain_text(self, text, k, labels)
 
-    def _label_numbers(self, labels: Sequence[str]) -> list[int]:
-        numbers = self._numbers(labels)
-        for name, number in zip(labels, numbers, strict=True):
-            if self.model_.label_counts_[number] == 0:
-                raise ParameterError(f"label {name!r} has no training row, so there is nothing to explain.")
-        return numbers
+    def add_labels(self, names: Sequence[str], texts: Sequence[str] | None = None) -> Self:
+        """Add labels by their texts alone, or by their names; nothing is trained. For models that read texts ("prime").
+
+        The new labels are numbered after the old ones. Probabilities keep the curve that was learned with those.
+        """
+        add_labels(self, names, texts)
+        return self
 
     def _numbers(self, labels: Sequence[str]) -> list[int]:
         """Return the numbers of labels given by name."""
@@ -324,11 +312,6 @@ class Tagger(Estimator):
             if name not in where:
                 raise ParameterError(f"label must be one the model knows; got {name!r}.{near(name, self.labels_)}")
         return [where[name] for name in labels]
-
-    def _typical(self, labels: np.ndarray, n: int = 3) -> list[str]:
-        """Return the names of the most frequent of some labels."""
-        order = np.argsort(-self.model_.label_counts_[labels], kind="stable")[:n]
-        return [self.labels_[i] for i in labels[order]]
 
     def save(self, path: str | Path) -> Path:
         """Write the tagger to a folder; `longtail.load` reads it back."""

@@ -56,7 +56,9 @@ def layer_sentence(facts: Facts) -> str:
         return ""
     out = f"{layer.get('source')}: {count(layer.get('n_labels'))} labels in {count(layer.get('width'))} dimensions"
     out += ", with a bias" if layer.get("bias") else ""
-    if (facts.get("audit") or {}).get("kind", "label sets") == "label sets":
+    if layer.get("ranked"):
+        out += "; its scores only rank, so a set comes out as the top of a ranking"
+    elif (facts.get("audit") or {}).get("kind", "label sets") == "label sets":
         cut = layer.get("score_above") or 0
         out += f"; a label is on when its score is above {cut:.3g}"
     out += "."

@@ -1,0 +1,225 @@
+"""`--method prime` on the command line, from `plan` and `train` to `add-labels`; interrupted, resumed, refused."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("default")]
+
+from longtail.cli import main  # noqa: E402
+from longtail.nn import prime_fitting, prime_training  # noqa: E402
+
+WORDS = ["apple", "pear", "train", "wheel", "chess", "poker", "river", "ocean", "piano", "violin", "bread", "cheese"]
+PRIME = ("--method", "prime", "--encoder", "none", "--device", "cpu", "--jobs", "1", "--max-length", "16")
+
+
+def write_rows(file, n_rows=80, seed=0):
+    rng = np.random.default_rng(seed)
+    with file.open("w") as out:
+        for _ in range(n_rows):
+            first, second = rng.choice(6, size=2, replace=False)
+            text = " ".join(WORDS[2 * i + int(rng.integers(2))] for i in (first, second, first))
+            out.write(json.dumps({"text": text, "labels": [f"c{first}", f"c{second}"]}) + "\n")
+    return file
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("prime")
+    write_rows(folder / "rows.jsonl")
+    write_rows(folder / "test.jsonl", 20, seed=1)
+    records = [json.dumps({"id": f"c{i}", "text": f"{WORDS[2 * i]} {WORDS[2 * i + 1]}"}) for i in range(6)]
+    (folder / "labels.jsonl").write_text("\n".join(records) + "\n")
+    (folder / "new.jsonl").write_text('{"id": "n1", "text": "glacier"}\n{"id": "n2", "text": "apple wheel"}\n')
+    args = ["train", folder / "rows.jsonl", "-o", folder / "model", *PRIME, "--epochs", "4", "--validation", "0.1"]
+    with pytest.raises(SystemExit) as end:
+        main([str(a) for a in (*args, "--labels-file", folder / "labels.jsonl")])
+    assert end.value.code == 0
+    return folder
+
+
+def test_train_says_what_it_did(files, run, tmp_path, capfd):
+    args = ("train", files / "rows.jsonl", "-o", tmp_path / "model", *PRIME, "--preset", "prime-lite", "--epochs", 2)
+    with pytest.raises(SystemExit) as end:
+        main([str(a) for a in (*args, "--validation", 0.2, "--classifier", "--precision", "int8")])
+    out, err = capfd.readouterr()
+    assert end.value.code == 0, err
+    assert "Trained prime (prime-lite) on 72 texts with 6 labels for 2 epochs, with a new encoder of 128" in out
+    assert "% of a score." in out
+    assert "On 8 held-out texts, which it was not trained on: P@1" in out
+    assert f"Model: {tmp_path / 'model'}" in out
+    assert err.startswith("Epoch 1: loss ") and "P@1" in err and "on validation rows (best so far).\n" in err
+    facts = json.loads(run(*args, "--calibrate", 0, "--json"))
+    assert facts["trained_rows"] == 80 and facts["features"] == 128 and not facts["calibrated"]
+    assert [record["epoch"] for record in facts["epochs"]] == [1, 2] and facts["fusion"] is None
+
+
+def test_predict_evaluate_compare_explain(files, run, tmp_path):
+    model, test = files / "model", files / "test.jsonl"
+    run("predict", model, test, "-o", tmp_path / "tags.csv", "-k", 2)
+    lines = (tmp_path / "tags.csv").read_text().splitlines()
+    assert len(lines) == 41 and lines[0] == "id,place,label,score,probability"
+    out = run("evaluate", model, test, "--report", tmp_path / "report.html", "--resamples", 0)
+    assert "model on test" in out and (tmp_path / "report.html").stat().st_size > 1000
+    assert "model" in run("compare", model, model, test, "--resamples", 0)
+    facts = json.loads(run("explain", model, "--text", "chess and bread", "-k", 1, "--json"))
+    assert {word["word"] for word in facts["predicted"][0]["words"]} == {"chess", "and", "bread"}
+    assert "c2" in run("explain", model, "--text", "chess", "--label", "c2")
+
+
+def test_audit_asks_for_the_top_of_the_ranking(files, run):
+    out = " ".join(run("audit", files / "model", files / "test.jsonl", "--jobs", 1).split())
+    assert "label sets can be the top, each for some input." in out
+    assert "Prime: 6 labels in 128 dimensions; its scores only rank" in out
+    assert "can be the top 2" in run("audit", files / "model", files / "test.jsonl", "--top-k", 2, "--jobs", 1)
+    assert "a label is on when" not in run("audit", files / "model")
+
+
+def test_inspect_shows_the_encoder_and_its_epochs(files, run):
+    out = run("inspect", files / "model")
+    for line in ("encoder a new one", "preset prime", "epochs 4", "labels 6", "index exact", "precision float32"):
+        assert line in " ".join(out.split())
+    assert "fusion prototypes alone" in " ".join(out.split()) and "encoder weights" in out
+    facts = json.loads(run("inspect", files / "model", "--json"))
+    assert len(facts["epochs"]) == 4 and facts["encoder_model"]["dimensions"] == 128
+    assert "is intact" in run("verify", files / "model")
+
+
+def test_add_labels_by_their_texts(files, run, tmp_path):
+    out = run("add-labels", files / "model", files / "new.jsonl", "-o", tmp_path / "more")
+    assert "Added 2 labels to 6 in" in out and "nothing was trained" in out
+    facts = json.loads(run("explain", tmp_path / "more", "--text", "glacier", "--label", "n1", "--json"))
+    assert facts["predicted"][0]["label"] == "n1"
+    (tmp_path / "names.txt").write_text("sunrise\n")  # into the folder it comes from
+    facts = json.loads(run("add-labels", tmp_path / "more", tmp_path / "names.txt", "-o", tmp_path / "more", "--json"))
+    assert facts["labels"] == 9 and facts["labels_added"] == 1
+    assert "is intact" in run("verify", tmp_path / "more")
+    assert "labels added" in run("inspect", tmp_path / "more")
+
+
+def test_labels_that_cannot_be_added(files, run, tmp_path):
+    new = tmp_path / "new.jsonl"
+    for text, sentence in [
+        ('{"id": "c1", "text": "x"}\n', "got 'c1': the model has it already."),
+        ('{"id": "a", "text": "x"}\n{"id": "a", "text": "y"}\n', "line 2: the label 'a' stands in line 1 already."),
+        ('{"id": "a", "text": "x"}\n{"id": "b", "text": " "}\n', "every new label needs a text; label 'b' has none."),
+        ("", "new.jsonl is empty."),
+    ]:
+        new.write_text(text)
+        err = run("add-labels", files / "model", new, "-o", tmp_path / "m", code=3)
+        assert sentence in err and err.count("\n") == 1
+    assert not (tmp_path / "m").exists()
+    run("train", files / "rows.jsonl", "-o", tmp_path / "tree", "--calibrate", 0)
+    err = run("add-labels", tmp_path / "tree", files / "new.jsonl", "-o", tmp_path / "m", code=4)
+    assert "the model is a LabelTreeClassifier" in err and "of the method 'prime'" in err
+
+
+def test_plan_tells_memory_by_part(files, run):
+    out = run("plan", files / "rows.jsonl", *PRIME)
+    assert "80 rows, 6 labels, 6 of them with rows; vectors of 128 dimensions." in out
+    assert "on the CPU, less if it stops early; once, without 8 rows held out to calibrate." in out
+    assert "weights" in out and "optimiser" in out and "vectors of labels" in out and "it fits." in out
+
+
+def test_too_little_memory_names_what_would_help(files, run, tmp_path, monkeypatch):
+    monkeypatch.setattr("longtail.pipeline.planning.available_memory", lambda: 1)
+    monkeypatch.setattr("longtail.pipeline.planning.used_memory", lambda: 10_000_000)
+    err = run("train", files / "rows.jsonl", "-o", tmp_path / "model", *PRIME, code=1)
+    assert "use a smaller --batch-size, --max-length or --encoder, or use --force" in err
+    assert "That is too little: use a smaller --batch-size" in run("plan", files / "rows.jsonl", *PRIME)
+
+
+def test_groups_first(files, run, tmp_path):
+    rows = [json.loads(line) for line in (files / "rows.jsonl").read_text().splitlines()]
+    with (tmp_path / "rows.jsonl").open("w") as items, (tmp_path / "groups.jsonl").open("w") as groups:
+        for i in range(0, 80, 2):
+            labels = sorted({*rows[i]["labels"], *rows[i + 1]["labels"]})
+            groups.write(json.dumps({"group": str(i), "labels": labels}) + "\n")
+            for row in rows[i : i + 2]:
+                items.write(json.dumps({"text": row["text"], "group": str(i)}) + "\n")
+    args = ("--groups", tmp_path / "groups.jsonl", "-o", tmp_path / "model", *PRIME, "--epochs", 1)
+    out = run("train", tmp_path / "rows.jsonl", *args, "--impute-rounds", 1)
+    assert "80 rows in 40 groups" in out and "Trained prime (prime) on " in out
+    assert "which it was not trained on, against the labels found for them" in out
+
+
+def test_an_interrupted_training_writes_nothing_and_goes_on(files, run, tmp_path, monkeypatch):
+    args = ("train", files / "rows.jsonl", *PRIME, "--epochs", 2, "--batch-size", 24)
+    run(*args, "-o", tmp_path / "whole")
+    often, end_epoch = prime_fitting.training, prime_training.end_epoch
+    monkeypatch.setattr(prime_fitting, "training", lambda *given: replace(often(*given), checkpoint_minutes=0.0))
+
+    def stop(*given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(prime_training, "end_epoch", stop)
+    kept = ("-o", tmp_path / "model", "--checkpoint", tmp_path / "kept")
+    assert run(*args, *kept, code=130).strip() == "interrupted; what was there before is unchanged."
+    assert not (tmp_path / "model").exists() and list((tmp_path / "kept").iterdir())
+    monkeypatch.setattr(prime_training, "end_epoch", end_epoch)
+    err = run(*args[:-1], 32, *kept, code=4)
+    assert "holds the checkpoint of a training on other data or with other settings" in err and err.count("\n") == 1
+    run(*args, *kept)
+    weights = [{p.name for p in (tmp_path / name).glob("model.*")} for name in ("model", "whole")]
+    assert weights[0] == weights[1]  # named by their content
+    assert not list((tmp_path / "kept").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "sentence"),
+    [
+        (["--encoder", "owner/not-here"], 2, "encoder 'owner/not-here' is not on this machine"),
+        (["--encoder", "{}"], 3, "cannot be read as a sentence-transformers model"),
+        (["--preset", "primo"], 2, "--preset must be one of ['prime', 'prime-lite', 'dexa', 'ngame']; got 'primo'."),
+        (["--device", "abc"], 2, "--device must be the name of a torch device such as 'cpu'; got 'abc'."),
+        (["--index", "flat"], 2, "--index must be one of ['exact', 'hnsw', 'ivf']; got 'flat'."),
+        (["--batch-size", "1"], 2, "--batch-size must be an integer >= 2; got 1."),
+        (["--validation", "0.9"], 2, "--validation must be a number between 0 and 0.5; got 0.9."),
+        (["--ngrams", "2"], 2, "--ngrams is not an option of the method 'prime'."),
+        (["--width", "2"], 2, "--width is not an option of the method 'prime'."),
+        (["--method", "tree", "--max-length", "5"], 2, "--max-length is not an option of the method 'tree'."),
+        (["--method", "dft", "--encoder", "none"], 2, "--encoder is not an option of the method 'dft'."),
+        (["--method", "ova", "--classifier"], 2, "--classifier is not an option of the method 'ova'."),
+    ],
+)
+def test_options_that_cannot_be(files, run, tmp_path, args, code, sentence):
+    given = ("--method", "prime", *(a.format(tmp_path) for a in args))
+    err = run("train", files / "rows.jsonl", "-o", tmp_path / "model", *given, code=code)
+    assert err.startswith("error: ") and sentence in err and err.count("\n") == 1
+    assert not (tmp_path / "model").exists()
+
+
+def test_data_that_cannot_be_used(files, run, tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    target = ("-o", tmp_path / "model", *PRIME)
+    rows.write_text('{"text": "a b", "labels": ["c0"]}\n{"text": "", "labels": ["c1"]}\n')
+    err = run("train", rows, *target, code=3)
+    assert f"error: the texts of {rows} must not be empty; the one of row 1 is.\n" == err
+    labels = tmp_path / "labels.jsonl"
+    labels.write_text('{"id": "c0", "text": "apple"}\n{"id": "c1"}\n')
+    rows.write_text('{"text": "a b", "labels": ["c0"]}\n{"text": "c d", "labels": ["c1"]}\n')
+    err = run("train", rows, *target, "--labels-file", labels, code=3)
+    assert err == "error: Prime needs a text for every label; label 'c1' has none.\n"
+    features = tmp_path / "rows.txt"
+    features.write_text("2 3 2\n0 0:1 1:1\n1 2:1\n")
+    err = run("train", features, *target, "--format", "xmc", code=3)
+    assert err == "error: Prime is trained on texts, and the data has only rows of features.\n"
+
+
+def test_without_torch(files, run, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    for args in (
+        ("train", files / "rows.jsonl", "-o", tmp_path / "model", *PRIME),
+        ("plan", files / "rows.jsonl", *PRIME),
+        ("predict", files / "model", files / "test.jsonl"),
+        ("add-labels", files / "model", files / "new.jsonl", "-o", tmp_path / "model"),
+    ):
+        err = run(*args, code=5)
+        assert "needs the package 'torch'" in err and "pip install 'longtail[torch]'" in err and err.count("\n") == 1
