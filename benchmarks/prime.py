@@ -81,7 +81,9 @@ def options() -> argparse.Namespace:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--epochs", type=int, help="instead of those of the data set")
     parser.add_argument("--lr", type=float, default=LR)
-    parser.add_argument("--rows", type=int, help="use the first so many rows, to try things out")
+    parser.add_argument("--rows", type=int, help="train on so many rows, drawn at random")
+    parser.add_argument("--models", nargs="+", help="only these of the part \"main\"")
+    parser.add_argument("--ours", action="store_true", help="in `speed`: do not time sentence-transformers again")
     parser.add_argument("--minutes", type=float, help="begin nothing new after so long")
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--keep", type=Path, default=Path("prime-kept"), help="folder for the weights of encoders")
@@ -101,7 +103,7 @@ def run_train(args: argparse.Namespace) -> None:
     known = {key(run) for run in facts["runs"]}
     loaded: dict[str, Texts] = {}
     for cell in cells(args):
-        if key(cell) in known:
+        if key(cell) in known or (cell["part"] == "zero-shot" and any(k[:3] == key(cell)[:3] for k in known)):
             continue
         if args.minutes and time.monotonic() - STARTED > 60 * args.minutes:
             print("time is up; --resume goes on from here")
@@ -119,7 +121,8 @@ def cells(args: argparse.Namespace) -> Iterator[Facts]:
     for data in args.only:
         for seed in args.seeds:
             if "main" in args.parts:
-                yield from ({"part": "main", "data": data, "seed": seed, "model": model} for model in MAIN)
+                chosen = [model for model in MAIN if args.models is None or model in args.models]
+                yield from ({"part": "main", "data": data, "seed": seed, "model": model} for model in chosen)
             for part, models in (("ablation", ABLATION), ("free", FREE)):
                 if part in args.parts:
                     yield from ({"part": part, "data": data, "seed": seed, "model": model} for model in models)
@@ -159,6 +162,7 @@ def fitted(params: Facts, cell: Facts, texts: Texts, args: argparse.Namespace) -
     started = time.perf_counter()
     model.fit(texts.texts, texts.Y, texts.label_texts)
     facts: Facts = {
+        "rows": len(texts.texts),
         "epochs": settings["epochs"],
         "train_s": time.perf_counter() - started,
         "losses": [round(record["loss"], 4) for record in model.history_],
@@ -220,7 +224,7 @@ def unseen(cell: Facts, texts: Texts, args: argparse.Namespace) -> Iterator[Fact
                 f"r@10 among {where}": 100 * float(recall_at_k(truth[asked], renumbered(top, kept.size), 10))
                 for where, top in (("all", among_all), ("new", among_new))
             }
-            yield {**cell, "model": f"{name}, {mode}", "rows": int(asked.size), **found, **facts}
+            yield {**cell, "model": f"{name}, {mode}", "asked": int(asked.size), **found, **facts}
 
 
 def renumbered(top: lt.TopK, first: int) -> lt.TopK:
@@ -234,12 +238,15 @@ def run_speed(args: argparse.Namespace) -> None:
     from peers.prime_speed import clusters_and_sampling, our_steps, their_steps
 
     facts = opened(args)
-    facts["speed"] = {}
     for name in args.only:
         texts = some(load(name, args.work), args.rows)
         found: Facts = {"batch": BATCH[name], "length": LENGTH[name]}
         found["ours"] = our_steps(texts, args.work / "encoder", BATCH[name], LENGTH[name])
+        before = facts.setdefault("speed", {}).get(name, {})
         for how in ("as it is", "tokens made before"):
+            if args.ours and how in before:
+                found[how] = before[how]
+                continue
             found[how] = their_steps(texts, args.work / "encoder", BATCH[name], LENGTH[name], how != "as it is")
         found["shares"] = clusters_and_sampling(texts, args.work / "encoder", BATCH[name], LENGTH[name])
         facts["speed"][name] = found
@@ -331,14 +338,16 @@ def timed_serving(predict: Callable[[list[str]], Any], texts: list[str]) -> Fact
 
 
 def some(texts: Texts, rows: int | None) -> Texts:
-    """Return the first rows and the labels they have."""
-    if rows is None:
+    """Return some of the training rows and the labels they have; the test rows stay, other labels come last."""
+    if rows is None or rows >= len(texts.texts):
         return texts
-    Y = sp.csr_array(texts.Y[:rows])
+    chosen = np.sort(np.random.default_rng(0).permutation(len(texts.texts))[:rows])
+    Y = sp.csr_array(texts.Y[chosen])
     used = np.unique(Y.indices)
+    rest = np.setdiff1d(np.arange(texts.Y_test.shape[1]), used)
     names = [texts.label_texts[i] for i in used]
-    Y, Y_test = sp.csr_array(Y[:, used]), sp.csr_array(texts.Y_test[:rows][:, used])
-    return Texts(texts.texts[:rows], Y, texts.test_texts[:rows], Y_test, names)
+    Y_test = sp.csr_array(texts.Y_test[:, np.concatenate([used, rest])])
+    return Texts([texts.texts[i] for i in chosen], sp.csr_array(Y[:, used]), texts.test_texts, Y_test, names)
 
 
 def device() -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from longtail.models.prime import Prime
-from longtail.nn.batching import PositiveSampler, sampling_weights
+from longtail.nn.batching import PositiveSampler, label_weights
 from longtail.nn.encoders import load_text_encoder
 from longtail.nn.prime_fitting import prime_loss, training
 from longtail.nn.prime_network import start_network
@@ -31,7 +31,7 @@ def our_steps(texts: Texts, encoder: Path, batch: int, length: int) -> dict[str,
     """Time whole steps of PRIME-lite: sampling, both encodings, prototypes, the loss, the optimiser."""
     network, bank, tokens, labels, settings, how = _begin(texts, encoder, batch, length, epochs=8)
     optimizer = make_optimizer(network, how)
-    sampler = PositiveSampler(texts.Y, sampling_weights(texts.Y), settings.n_positives)
+    sampler = PositiveSampler(texts.Y, label_weights(texts.Y, settings.sampling), settings.n_positives)
     progress, loss = Progress(network, bank), prime_loss(settings)
     rng = np.random.default_rng(0)
     network.train()

@@ -49,6 +49,7 @@ class Prime(XMCEstimator):
         batches than the preset's.
     max_length : tokens of a text that count.
     n_positives, n_negatives : labels shown per query, and hardest labels of the batch it is held against.
+    sampling : which of a query's labels are shown: rare ones more often ("propensity"), or all alike ("uniform").
     margin : of the triplets: a pair (low, high) for the dynamic one, a number for a fixed one.
     loss_weights : of query to label text, label text to query and the regulariser, beside query to prototype.
     prototype : "network", "sum" or "text": what a label is made of (see `longtail.nn.prime_network`).
@@ -86,6 +87,7 @@ class Prime(XMCEstimator):
         max_length: int = 128,
         n_positives: int | None = None,
         n_negatives: int | None = None,
+        sampling: str | None = None,
         margin: Any = None,
         loss_weights: Any = None,
         prototype: str | None = None,
@@ -116,6 +118,7 @@ class Prime(XMCEstimator):
         self.max_length = max_length
         self.n_positives = n_positives
         self.n_negatives = n_negatives
+        self.sampling = sampling
         self.margin = margin
         self.loss_weights = loss_weights
         self.prototype = prototype

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.errors import DataError
+from longtail.kernels.draws import draw_pool
 from longtail.validate import check_integer, check_real
 
 PROPENSITY_A, PROPENSITY_B = 0.55, 1.5
@@ -34,6 +35,11 @@ def sampling_weights(Y: sp.csr_array, A: float = PROPENSITY_A, B: float = PROPEN
     return 1.0 + C * (counts + B) ** -A
 
 
+def label_weights(Y: sp.csr_array, sampling: str) -> np.ndarray:
+    """Return how often each label should be shown: "uniform" or, more often the rarer it is, "propensity"."""
+    return np.ones(Y.shape[1]) if sampling == "uniform" else sampling_weights(Y)
+
+
 class LabelPool(NamedTuple):
     """The labels of a batch: which were sampled for which row, and which are true for it though sampled for another."""
 
@@ -46,7 +52,7 @@ class LabelPool(NamedTuple):
 
 
 class PositiveSampler:
-    """Draws labels for the rows of a batch: up to `n_positives` of each row's own, rare ones more often.
+    """Draws labels for the rows of a batch: up to `n_positives` of each row's own.
 
     A row's labels are drawn one after the other in proportion to their `weights`, none twice.
 
@@ -60,27 +66,18 @@ class PositiveSampler:
         if weights.shape != (Y.shape[1],) or not bool((weights > 0).all()):
             raise DataError(f"weights must hold one number above 0 per label ({Y.shape[1]}).")
         self.indptr, self.indices = Y.indptr.astype(np.int64), Y.indices
-        self.weights = weights
+        self.weights = weights.astype(np.float64, copy=False)
         self.n_positives = check_integer("n_positives", n_positives, low=1)
         self._place = np.full(Y.shape[1], -1, dtype=np.int64)
 
     def __call__(self, rows: np.ndarray, rng: np.random.Generator) -> LabelPool:
         """Return the labels sampled for some rows."""
-        counts = self.indptr[rows + 1] - self.indptr[rows]
-        row = np.repeat(np.arange(rows.size), counts)
-        first = np.cumsum(counts) - counts
-        at = np.arange(row.size) - np.repeat(first, counts)  # 0, 1, ... within each row
-        labels = self.indices[np.repeat(self.indptr[rows], counts) + at].astype(np.int64)
+        rows = rows.astype(np.int64, copy=False)
+        n = int((self.indptr[rows + 1] - self.indptr[rows]).sum())
         # the labels with the smallest exponential variables of rate w are a draw without replacement, weighted by w
-        lots = rng.exponential(size=row.size) / self.weights[labels]
-        order = np.lexsort((lots, row))
-        kept = order[at < self.n_positives]
-        unique, place = np.unique(labels[kept], return_inverse=True)
-        self._place[unique] = np.arange(unique.size)
-        where = self._place[labels]
-        self._place[unique] = -1
-        true = where >= 0
-        return LabelPool(row[kept], labels[kept], unique, place, row[true], where[true])
+        lots = rng.exponential(size=n)
+        found = draw_pool(rows, self.indptr, self.indices, self.weights, lots, self.n_positives, self._place)
+        return LabelPool(*found)
 
 
 def cut_batches(

@@ -104,8 +104,8 @@ def training(model: Any, settings: PrimeSettings, seed: int) -> PrimeTraining:
     """Return how the loop is to run."""
     return PrimeTraining(
         epochs=model.epochs, batch_size=settings.batch_size, lr=settings.lr, n_positives=settings.n_positives,
-        accumulate=model.accumulate, mixed=model.mixed_precision, compile=model.compile, seed=seed,
-        patience=model.patience, checkpoint=model.checkpoint, checkpoint_minutes=model.checkpoint_minutes,
+        sampling=settings.sampling, accumulate=model.accumulate, mixed=model.mixed_precision, compile=model.compile,
+        seed=seed, patience=model.patience, checkpoint=model.checkpoint, checkpoint_minutes=model.checkpoint_minutes,
     )  # fmt: skip
 
 

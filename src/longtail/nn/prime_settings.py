@@ -8,6 +8,7 @@ from typing import Any
 from longtail.errors import ParameterError
 from longtail.validate import check_choice, check_flag, check_integer, check_real
 
+SAMPLINGS = ("propensity", "uniform")
 PROTOTYPES = ("network", "sum", "text")
 INDEXES = ("exact", "hnsw", "ivf")
 PRECISIONS = ("float32", "float16", "int8")
@@ -22,6 +23,7 @@ PRIME_LITE: dict[str, Any] = {
     "margin": (0.1, 0.3),
     "n_negatives": 100,
     "n_positives": 1,
+    "sampling": "propensity",
     "loss_weights": (1.0, 1.0, 0.1),
     "batch_size": 1600,
     "lr": 2e-4,
@@ -33,6 +35,7 @@ NGAME: dict[str, Any] = {
     "margin": (0.3, 0.3),
     "n_negatives": 10,
     "n_positives": 1,
+    "sampling": "uniform",
     "loss_weights": (0.0, 0.0, 0.0),
     "batch_size": 1600,
     "lr": 2e-4,
@@ -56,6 +59,7 @@ class PrimeSettings:
     margin: tuple[float, float]
     n_negatives: int
     n_positives: int
+    sampling: str
     loss_weights: tuple[float, float, float]  # query to label text, label text to query, regulariser
     batch_size: int
     lr: float
@@ -81,6 +85,7 @@ def resolve_settings(given: dict[str, Any], n_rows: int, n_labels: int) -> Prime
         margin=_margin(chosen["margin"]),
         n_negatives=check_integer("n_negatives", chosen["n_negatives"], low=1),
         n_positives=check_integer("n_positives", chosen["n_positives"], low=1),
+        sampling=check_choice("sampling", chosen["sampling"], SAMPLINGS),
         loss_weights=_weights(chosen["loss_weights"]),
         batch_size=check_integer("batch_size", size if given.get("batch_size") is None else given["batch_size"], low=2),
         lr=check_real("lr", chosen["lr"], low=0, open_low=True),

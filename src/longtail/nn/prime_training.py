@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from longtail.errors import ModelError
-from longtail.nn.batching import Curriculum, LabelPool, PositiveSampler, cut_batches, sampling_weights
+from longtail.nn.batching import Curriculum, LabelPool, PositiveSampler, cut_batches, label_weights
 from longtail.nn.checkpoint import Checkpoint, Position, State, copy_weights
 from longtail.nn.clustering import balanced_clusters
 from longtail.nn.losses import PrimeLoss
@@ -34,7 +34,8 @@ NOT_PART_OF_IDENTITY = ("patience", "checkpoint", "checkpoint_minutes", "compile
 class PrimeTraining:
     """How to train.
 
-    n_positives : labels shown per query. warmup : steps until the learning rate is full; it then falls to 0 at the end.
+    n_positives : labels shown per query. sampling : "propensity" shows rare ones more often, "uniform" does not.
+    warmup : steps until the learning rate is full; it then falls to 0 at the end.
     accumulate : batches whose gradients make one step of the optimiser; negatives come from each batch alone.
     mixed : on a GPU, run the networks in bfloat16. patience : judgements without a better one before training stops.
     checkpoint : folder for a checkpoint every `checkpoint_minutes`; None for none.
@@ -44,6 +45,7 @@ class PrimeTraining:
     batch_size: int = 1600
     lr: float = 2e-4
     n_positives: int = 1
+    sampling: str = "propensity"
     weight_decay: float = 0.01
     warmup: int = 100
     accumulate: int = 1
@@ -97,7 +99,7 @@ def train_prime(
     optimizer = make_optimizer(network, how)
     checkpoint = open_checkpoint(network, identity, how, device) if how.checkpoint is not None else None
     state = State(Progress(network, bank), [optimizer], Position(), None, torch.zeros((), device=device))
-    sampler = PositiveSampler(Y, sampling_weights(Y), how.n_positives)
+    sampler = PositiveSampler(Y, label_weights(Y, how.sampling), how.n_positives)
     n_batches = -(-Y.shape[0] // how.batch_size)
     n_steps = -(-n_batches // how.accumulate)
     clock = seconds if seconds is not None else {}
