@@ -152,7 +152,7 @@ class Prime(XMCEstimator):
         """Train on texts, their labels and the texts of the labels.
 
         `progress(done, total)` counts steps; `on_epoch` gets a record with the epoch, its mean loss and, with
-        `validation`, P@1 on the held-out rows. `history_` keeps the records.
+        `validation`, P@1 on the held-out rows. `history_` keeps the records; `seconds_` says what took how long.
         """
         self._check_params()
         found, Y, names = check_training(texts, Y, label_texts)
@@ -170,7 +170,7 @@ class Prime(XMCEstimator):
             self.__dict__.pop(name, None)
         fitted = fit_prime(self, settings, found, Y, names, progress, on_epoch)
         self._network, self.history_, self.fusion_ = fitted.network, fitted.history, fitted.fusion
-        self.stored_ = fitted.stored
+        self.stored_, self.seconds_ = fitted.stored, fitted.seconds
         self.n_features_in_ = int(self._network.encoder.width)
         return self
 

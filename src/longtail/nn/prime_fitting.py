@@ -38,6 +38,7 @@ class Fitted(NamedTuple):
     stored: dict[str, np.ndarray]
     history: list[dict[str, Any]]
     fusion: float | None
+    seconds: dict[str, float]
 
 
 class Texts(NamedTuple):
@@ -74,11 +75,12 @@ def fit_prime(
         )  # fmt: skip
         valid = Texts(encoder.tokens([texts[i] for i in held]), sp.csr_array(Y[held])) if held.size else None
         how = training(model, settings, seed)
+        seconds: dict[str, float] = {}
         history, checkpoint = train_prime(
             network, rows.tokens, labels, rows.Y, bank, prime_loss(settings), how,
             judge=None if valid is None else lambda: judged(network, labels, valid, mixed),
             identity=[_digest(rows.tokens, labels, rows.Y), vars(settings)],
-            on_step=progress, on_epoch=on_epoch,
+            on_step=progress, on_epoch=on_epoch, seconds=seconds,
         )  # fmt: skip
         prototypes, fusion = network.prototypes(labels, mixed), None
         if model.classifier:
@@ -88,7 +90,7 @@ def fit_prime(
             prototypes = (1 - fusion) * prototypes + fusion * classes
     if checkpoint is not None:
         checkpoint.remove()
-    return Fitted(network, shrink(prototypes.cpu().numpy(), model.precision), history, fusion)
+    return Fitted(network, shrink(prototypes.cpu().numpy(), model.precision), history, fusion, seconds)
 
 
 def make_encoder(given: Any, texts: list[str], max_length: int) -> TextEncoder:

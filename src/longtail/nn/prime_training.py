@@ -90,9 +90,10 @@ def train_prime(
 
     `judge` says how good the network is (P@1 on held-out rows, higher is better) after every epoch; with it, training
     stops after `patience` epochs without a better one and the network gets its best weights back. `seconds` is filled
-    with the time that sampling and clustering took. Called again after it was stopped, it goes on from the checkpoint;
-    on a CPU it ends with the same weights, to the last bit. Started by `torchrun`, every process takes its share of
-    each batch (negatives come from the share), and all end with the same network; the first one writes checkpoints.
+    with the time of sampling, of clustering and of all the training. Called again after it was stopped, it goes on from
+    the checkpoint; on a CPU it ends with the same weights, to the last bit. Started by `torchrun`, every process takes
+    its share of each batch (negatives come from the share), and all end with the same network; the first one writes
+    checkpoints.
     """
     device = network.encoder.device
     several = Several.start(device)
@@ -102,7 +103,7 @@ def train_prime(
     sampler = PositiveSampler(Y, label_weights(Y, how.sampling), how.n_positives)
     n_batches = -(-Y.shape[0] // how.batch_size)
     n_steps = -(-n_batches // how.accumulate)
-    clock = seconds if seconds is not None else {}
+    clock, begun = seconds if seconds is not None else {}, time.perf_counter()
     if how.compile:
         network.encoder.compile()
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
@@ -144,6 +145,7 @@ def train_prime(
     if state.best is not None:
         network.load_state_dict(state.best)
     network.eval()
+    _add(clock, "training", begun)
     return at.history, checkpoint
 
 
