@@ -6,6 +6,7 @@
     python benchmarks/prime.py speed
     python benchmarks/prime.py trees --only yso-titles            # trees on words, and on words and PRIME's vectors
     python benchmarks/prime.py serve                              # on a CPU
+    python benchmarks/prime.py plot                               # draws docs/prime.svg from the file of results
 
 `train` runs every model of the parts asked for: "main" the frozen encoder, siamese triplets with a fixed margin (as
 NGAME), with free vectors (as DEXA), PRIME-lite, PRIME, and PRIME(W) on top of it; "ablation" PRIME-lite without one
@@ -36,6 +37,7 @@ from longtail.metrics import precision_at_k, propensities, psp_at_k, recall_at_k
 from longtail.models.prime import Prime
 from longtail.storage import Part
 from peers.prime_data import LENGTH, Texts, load, prepare, prepare_encoder, read_pieces, write_pieces
+from peers.prime_figure import draw
 
 Facts = dict[str, Any]
 HERE = Path(__file__).parent
@@ -90,6 +92,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--keep", type=Path, default=Path("prime-kept"), help="folder for the weights of encoders")
     parser.add_argument("--output", type=Path, default=HERE / "results" / "prime.json")
+    parser.add_argument("--figure", type=Path, default=HERE.parent / "docs" / "prime.svg", help="in `plot`")
     return parser.parse_args()
 
 
@@ -287,17 +290,22 @@ def run_trees(args: argparse.Namespace) -> None:
     show(facts)
 
 
-def encoded(name: str, texts: Texts, folder: Path) -> Iterator[np.ndarray]:
-    """Yield the vectors of train and test by the encoder that was kept; they are kept as well."""
+def kept_encoder(name: str, folder: Path, device: str) -> Any:
+    """Return PRIME's encoder as `train` kept it."""
     from longtail.nn.encoders import TextEncoder
 
     kept = json.loads((folder / f"encoder-{name}.json").read_text())
     part = Part("text-encoder.v1", kept["params"], read_pieces(folder, kept["files"]))
-    encoder = TextEncoder.from_part(part).eval().to(device())
+    return TextEncoder.from_part(part).eval().to(device)
+
+
+def encoded(name: str, texts: Texts, folder: Path) -> Iterator[np.ndarray]:
+    """Yield the vectors of train and test by the encoder that was kept; they are kept as well."""
+    encoder = kept_encoder(name, folder, device())
     for title, rows in (("train", texts.texts), ("test", texts.test_texts)):
         file = folder / f"vectors-{name}-{title}-{len(rows)}.npy"
         if not file.exists():
-            np.save(file, encoder.encode(rows))
+            np.save(file, encoder.embed_all(encoder.tokens(rows), mixed=True).cpu().numpy())  # bfloat16, as trained
         yield np.load(file)
 
 
@@ -311,28 +319,34 @@ def whole_texts(name: str, texts: Texts, args: argparse.Namespace) -> tuple[list
 
 
 def run_serve(args: argparse.Namespace) -> None:
-    """Time one text at a time, and batches, on a CPU: encoder and search over all labels."""
+    """Time one text at a time, and batches, on a CPU: the trained encoder, and the search over all labels."""
     from importlib.util import find_spec
 
     facts = opened(args)
     name = "yso-titles"
     texts = some(load(name, args.work), args.rows)
-    rng = np.random.default_rng(0)
-    vectors = rng.normal(size=(25_000, 384)).astype(np.float32)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    encoder = kept_encoder(name, args.keep, "cpu")
     params = {**MAIN["frozen encoder"], "device": "cpu", "max_length": LENGTH[name]}
     model = Prime(str(args.work / "encoder"), **params)
     few = slice(0, 200)
     model.fit(texts.texts[few], texts.Y[few], texts.label_texts)
-    model.stored_, model.n_labels_ = {"vectors": vectors}, 25_000
-    facts["serve"] = {}
+    model.network_.encoder = encoder
+    vectors = encoder.encode(texts.label_texts)  # as far apart as label vectors are: that decides what HNSW misses
+    model.stored_ = {"vectors": vectors / np.linalg.norm(vectors, axis=1, keepdims=True)}
+    facts["serve"] = {"cores": len(os.sched_getaffinity(0)), "labels": len(vectors)}
+    rows = model.encode(texts.test_texts[:2000])
+    exact = model.set_params(index="exact").predict_topk(rows, k=10).ids
     for index in ("exact", "hnsw") if find_spec("faiss") else ("exact",):
         model.set_params(index=index)
         model.__dict__.pop("_search", None)
         found = timed_serving(lambda part: model.predict_topk(part, k=10), texts.test_texts)
+        ids = model.predict_topk(rows, k=10).ids
+        found["top_10_found"] = float(np.mean([np.isin(a, b).mean() for a, b in zip(exact, ids, strict=True)]))
+        started = time.perf_counter()
+        model.predict_topk(rows, k=10)
+        found["search_only_rows_per_s"] = len(rows) / (time.perf_counter() - started)
         facts["serve"][index] = found
         print(index, json.dumps(found), flush=True)
-    facts["serve"]["cores"] = len(os.sched_getaffinity(0))
     write(facts, args.output)
 
 
@@ -347,6 +361,10 @@ def timed_serving(predict: Callable[[list[str]], Any], texts: list[str]) -> Fact
     predict(texts[:2000])
     rate = min(2000, len(texts)) / (time.perf_counter() - started)
     return {"p50_ms": statistics.median(times), "p99_ms": float(np.percentile(times, 99)), "rows_per_s": rate}
+
+
+def run_plot(args: argparse.Namespace) -> None:
+    draw(json.loads(args.output.read_text()), DATA, tuple(ABLATION), args.figure)
 
 
 def some(texts: Texts, rows: int | None) -> Texts:
@@ -422,6 +440,7 @@ STAGES: dict[str, Callable[[argparse.Namespace], None]] = {
     "speed": run_speed,
     "trees": run_trees,
     "serve": run_serve,
+    "plot": run_plot,
 }
 STARTED = time.monotonic()
 

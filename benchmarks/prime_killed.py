@@ -1,0 +1,106 @@
+"""Kill trainings of PRIME at random moments (SIGKILL), resume them, and compare the end with one that was left alone.
+
+    python benchmarks/prime_killed.py [--runs 5] [--rows 1500]
+
+On a CPU, in float32, with the bundled data set debtags and a small new encoder. Every run is killed several times; what
+is compared are all arrays of the model, to the last bit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+EPOCHS = 6
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--rows", type=int, default=1500)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--output", type=Path, default=HERE / "results" / "prime_killed.json")
+    args = parser.parse_args()
+    if args.child is not None:
+        train(args.rows, args.child)
+        return
+    rng = random.Random(args.seed)
+    with tempfile.TemporaryDirectory() as scratch:
+        started = time.perf_counter()
+        expected, _ = finished(args.rows, Path(scratch) / "alone")
+        seconds = time.perf_counter() - started
+        runs = [disturbed(args.rows, Path(scratch) / f"run-{number}", seconds, rng) for number in range(args.runs)]
+    equal = [run.pop("digest") == expected for run in runs]
+    facts = {
+        "command": f"python benchmarks/prime_killed.py --runs {args.runs} --rows {args.rows} --seed {args.seed}",
+        "undisturbed_seconds": seconds,
+        "kills": sum(len(run["killed_at_step"]) for run in runs),
+        "same_weights": sum(equal),
+        "runs": [{**run, "same": same} for run, same in zip(runs, equal, strict=True)],
+    }
+    args.output.write_text(json.dumps(facts, indent=1) + "\n")
+    print(f"{facts['kills']} kills in {args.runs} runs; {facts['same_weights']} ended with the same weights.")
+
+
+def train(rows: int, folder: Path) -> None:
+    """Train with a checkpoint nearly every step; write the step as it goes, and the digest of the model at the end."""
+    import longtail as lt
+    from longtail.data.bundled import load_bundled
+
+    data = load_bundled("debtags", "train")
+
+    def told(done: int, total: int) -> None:
+        (folder / "step").write_text(str(done))
+
+    model = lt.Prime(
+        encoder={"width": 64, "layers": 2, "heads": 2}, preset="prime-lite", epochs=EPOCHS, max_length=32, device="cpu",
+        checkpoint=folder / "checkpoint", checkpoint_minutes=0.01, random_state=0, validation=0.1,
+    )  # fmt: skip
+    texts = list(data.texts or ())[:rows]
+    model.fit(texts, data.Y[:rows], data.names(), progress=told)
+    found = hashlib.sha256()
+    for name, array in sorted(model.to_part().arrays.items()):
+        found.update(name.encode() + array.tobytes())
+    (folder / "digest").write_text(found.hexdigest())
+
+
+def start(rows: int, folder: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, __file__, "--rows", str(rows), "--child", str(folder)])
+
+
+def finished(rows: int, folder: Path) -> tuple[str, int]:
+    folder.mkdir(exist_ok=True)
+    status = start(rows, folder).wait()
+    if status:
+        raise RuntimeError(f"the training ended with exit code {status}")
+    return (folder / "digest").read_text(), int((folder / "step").read_text())
+
+
+def disturbed(rows: int, folder: Path, seconds: float, rng: random.Random) -> dict[str, object]:
+    """Kill a training up to three times at random moments, then let it end."""
+    folder.mkdir()
+    steps = []
+    for _ in range(3):
+        child = start(rows, folder)
+        try:
+            child.wait(rng.uniform(0.3, 1.0) * seconds)
+            break  # it ended first
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+        steps.append(int((folder / "step").read_text()) if (folder / "step").exists() else 0)
+    digest, _ = finished(rows, folder)
+    return {"killed_at_step": steps, "digest": digest}
+
+
+if __name__ == "__main__":
+    main()
