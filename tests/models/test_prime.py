@@ -320,3 +320,66 @@ def test_the_tree_runs_on_words_and_meaning(data, fitted):
         PrimeFeatures(None).fit(texts)
     with pytest.raises(NotFittedError):
         PrimeFeatures(fitted).transform(texts)
+
+
+def test_new_labels_do_not_crowd_out_the_old(data, without_two):
+    texts, _, _ = data
+    model = load_copy(without_two)
+    assert 0 < model.text_scale_ <= 1
+    model.add_labels([f"jargon {i}" for i in range(40)])  # as many as there are
+    lengths = np.linalg.norm(model.output_weights()[0], axis=1)
+    np.testing.assert_allclose(lengths[38:], model.text_scale_, rtol=1e-4)
+    old = model.predict_topk(texts, k=1).ids.ravel() < 38
+    assert old.mean() > 0.9
+
+
+def test_a_diverged_training_says_so(data):
+    with pytest.raises(ModelError, match="training diverged"):
+        small(lr=1e30).fit(*data)
+
+
+def test_a_failed_refit_leaves_the_model_as_it_was(data, fitted):
+    texts, Y, names = data
+    model = load_copy(fitted)
+    with pytest.raises(ModelError):
+        model.set_params(lr=1e30).fit(texts[:100], Y[:100, :30], names[:30])
+    assert model.n_labels_ == 40 == len(model.label_texts_)
+    np.testing.assert_array_equal(model.predict_topk(texts, k=2).ids, fitted.predict_topk(texts, k=2).ids)
+
+
+def test_where_checkpoints_cannot_be_written_is_known_at_once(data, fitted, tmp_path):
+    (tmp_path / "file").write_text("")
+    fitted.save(tmp_path / "model")
+    steps = []
+    for folder, sentence in (
+        (tmp_path / "file", "is a file; checkpoint must be the name of a folder"),
+        (tmp_path / "model", "is a model folder; give checkpoint a folder of its own"),
+        ("/proc/x", "/proc/x cannot be made for checkpoints"),
+        (5, "checkpoint must be the name of a folder of its own, or None; got '5'"),
+        ("a\0b", "checkpoint must be the name of a folder"),
+    ):
+        with pytest.raises((ModelError, ParameterError), match=sentence):
+            small(checkpoint=folder).fit(*data, progress=lambda done, _: steps.append(done))
+    assert not steps
+    small(epochs=1, checkpoint=tmp_path).fit(*data)  # models beside it are no checkpoints
+    assert (tmp_path / "model" / "manifest.json").exists()
+
+
+def test_odd_settings_get_one_sentence(data, fitted):
+    texts, Y, _ = data
+    model = load_copy(fitted)
+    for call, sentence in (
+        (lambda: small(device="meta").fit(*data), "device must be None, 'cpu' or 'cuda'"),
+        (lambda: small(margin=(0.3, 0.1)).fit(*data), "margin must be a pair .low, high. with low <= high"),
+        (lambda: small(sampling="often").fit(*data), "sampling must be"),
+        (lambda: model.explain_words(texts[0], [40]), "labels must be an integer"),
+        (lambda: model.fit_classifier(texts, Y, foo=1), "settings of the classifier must be among"),
+        (lambda: model.fit_classifier(texts, Y, epochs=0), "epochs must be an integer"),
+        (lambda: model.fit_classifier(texts, Y[:, :30]), r"one column per label of the model \(40\); got 30"),
+    ):
+        with pytest.raises((ParameterError, DataError), match=sentence):
+            call()
+
+
+def test_more_threads_than_cores_are_no_more(data):
+    small(epochs=1, n_jobs=100_000).fit(*data)

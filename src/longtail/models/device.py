@@ -36,6 +36,8 @@ def pick_device(device: Any) -> Any:
         raise ParameterError(f"device must be {allowed}; got {device!r}.") from error
     if found.type == "cuda" and not torch.cuda.is_available():
         raise ParameterError(f"device must be one that is there; got {device!r}, and there is no GPU.")
+    if found.type not in ("cpu", "cuda"):
+        raise ParameterError(f"device must be None, 'cpu' or 'cuda' (with a number, 'cuda:1'); got {device!r}.")
     return found
 
 

@@ -163,12 +163,12 @@ class Prime(XMCEstimator):
 
         if self.index != "exact":
             import_faiss(self.index)  # before hours of training, not after
-        self.n_rows_, self.n_labels_ = (int(n) for n in Y.shape)
-        self.label_counts_ = np.bincount(Y.indices, minlength=self.n_labels_).astype(np.int64)
-        self.label_texts_ = tuple(names)
+        fitted = fit_prime(self, settings, found, Y, names, progress, on_epoch)
         for name in ("calibration_", "_search", "_saved", "_text_vectors"):
             self.__dict__.pop(name, None)
-        fitted = fit_prime(self, settings, found, Y, names, progress, on_epoch)
+        self.n_rows_, self.n_labels_ = (int(n) for n in Y.shape)
+        self.label_counts_ = np.bincount(Y.indices, minlength=self.n_labels_).astype(np.int64)
+        self.label_texts_, self.text_scale_ = tuple(names), fitted.text_scale
         self._network, self.history_, self.fusion_ = fitted.network, fitted.history, fitted.fusion
         self.stored_, self.seconds_ = fitted.stored, fitted.seconds
         self.n_features_in_ = int(self._network.encoder.width)
@@ -181,12 +181,14 @@ class Prime(XMCEstimator):
         `longtail.nn.prime_classifier.ClassifierTraining`. Returns self.
         """
         self._check_fitted()
+        if (width := as_labels(Y, "Y").shape[1]) != self.n_labels_:
+            raise DataError(f"Y must have one column per label of the model ({self.n_labels_}); got {width}.")
         found, Y, _ = check_training(texts, Y, self.label_texts_)
         fusion = check_real("fusion", fusion, low=0, high=1)
         import_nn()
         from longtail.nn.prime_fitting import classifier_stage
 
-        self.stored_ = classifier_stage(self, found, Y, fusion, settings)
+        self.stored_, self.text_scale_ = classifier_stage(self, found, Y, fusion, settings)
         self.fusion_ = fusion
         self.__dict__.pop("_search", None)
         return self
@@ -252,12 +254,13 @@ class Prime(XMCEstimator):
             self._search = LabelSearch(self.stored_, index, str(self.torch_device()))
         return self._search
 
-    def add_labels(self, label_texts: Sequence[str], centroid: str = "neighbours") -> Self:
+    def add_labels(self, label_texts: Sequence[str], centroid: str = "none") -> Self:
         """Add labels by their texts alone, numbered after the old ones; nothing is trained. Returns self.
 
-        A new label's prototype comes from its text, the free vector of the label nearest to it, and in place of the
-        centroid it cannot have yet (`centroid`): "neighbours" the mean of those of the nearest labels, "text" its own
-        text; "none" takes the text alone, without the prototype network.
+        A new label's vector is that of its text, at the length (`text_scale_`, found in training) at which texts
+        compete fairly with trained labels. `centroid` says what stands for the centroid it cannot have: "none" as said;
+        "neighbours" the mean of those of the nearest labels and "text" its own text, joined with the free vector of the
+        nearest label by the prototype network.
         """
         self._check_fitted()
         names = check_label_texts(label_texts, len(as_texts(label_texts, "label_texts")))
@@ -268,9 +271,9 @@ class Prime(XMCEstimator):
         from longtail.nn.prime_fitting import torch_threads
         from longtail.nn.prime_labels import CENTROIDS, new_prototypes
 
-        check_choice("centroid", centroid, CENTROIDS)
         with torch_threads(self.n_jobs):
-            more = shrink(new_prototypes(self, names, centroid), self.precision)
+            vectors = new_prototypes(self, names, check_choice("centroid", centroid, CENTROIDS))
+        more = shrink(vectors * np.float32(self.text_scale_ if centroid == "none" else 1.0), self.precision)
         self.stored_ = {name: np.concatenate([old, more[name]]) for name, old in self.stored_.items()}
         self.label_texts_ = (*self.label_texts_, *names)
         self.label_counts_ = np.concatenate([self.label_counts_, np.zeros(len(names), dtype=np.int64)])
@@ -283,7 +286,8 @@ class Prime(XMCEstimator):
         from longtail.models.prime_words import word_weights
 
         self._check_fitted()
-        return word_weights(self, as_texts([text])[0], labels)
+        numbers = [check_integer("labels", label, low=0, high=self.n_labels_ - 1) for label in labels]
+        return word_weights(self, as_texts([text])[0], numbers)
 
     def output_weights(self) -> tuple[np.ndarray, None]:
         """Return the label vectors (n_labels, width) that multiply what `encode` returns, and no bias, for audits."""
@@ -306,6 +310,7 @@ class Prime(XMCEstimator):
         arrays |= {f"labels.{name}": array for name, array in self.stored_.items()}
         arrays |= {"label_counts": self.label_counts_, **pack_strings("label_texts", self.label_texts_)}
         facts = {"n_rows": self.n_rows_, "history": self.history_, "fusion": self.fusion_, "network": params}
+        facts["text_scale"] = self.text_scale_
         return Part(self.kind, {**self.saved_params(), "fitted": facts}, arrays)
 
     @classmethod
@@ -319,6 +324,7 @@ class Prime(XMCEstimator):
         model.label_texts_ = tuple(unpack_strings("label_texts", part))
         model.n_rows_, model.n_labels_ = int(facts["n_rows"]), len(model.label_texts_)
         model.history_, model.fusion_ = facts["history"], facts["fusion"]
+        model.text_scale_ = float(facts.get("text_scale", 1.0))
         vectors = part.array("labels.vectors")
         if vectors.ndim != 2 or not vectors.shape[0] == model.label_counts_.size == model.n_labels_:
             raise ModelError(f"the model's part '{part.kind}' is inconsistent: its arrays differ in length.")

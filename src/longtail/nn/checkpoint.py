@@ -6,8 +6,10 @@ one training: the same data, settings, seed and first weights. Another training 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import os
 import shutil
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -17,8 +19,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from longtail.errors import ModelError
-from longtail.storage import Part, load_folder, save_folder
+from longtail.errors import ModelError, ParameterError
+from longtail.storage import Part, load_folder, read_manifest, save_folder
 
 KIND = "training.v1"
 Weights = dict[str, torch.Tensor]
@@ -51,10 +53,32 @@ def copy_weights(model: nn.Module) -> Weights:
     return {name: value.detach().clone() for name, value in model.state_dict().items()}
 
 
+def check_folder(folder: Any) -> Path:
+    """Return the folder for checkpoints if they can be written there: an hour's work must not end in a refusal."""
+    if not isinstance(folder, str | Path) or str(folder) in ("", ".") or "\0" in str(folder):
+        raise ParameterError(f"checkpoint must be the name of a folder of its own, or None; got {str(folder)!r}.")
+    path = Path(folder)
+    if path.exists() and not path.is_dir():
+        raise ModelError(f"{path} is a file; checkpoint must be the name of a folder.")
+    if (path / "manifest.json").exists():
+        raise ModelError(f"{path} is a model folder; give checkpoint a folder of its own.")
+    made = not path.exists()
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ModelError(f"{path} cannot be made for checkpoints: {error.strerror}.") from error
+    if not os.access(path, os.W_OK):
+        raise ModelError(f"{path} cannot be written to; checkpoint must be a folder that can.")
+    if made:
+        path.rmdir()
+    return path
+
+
 class Checkpoint:
     """The checkpoint of one training within a folder."""
 
     def __init__(self, folder: str | Path, identity: Any, model: nn.Module) -> None:
+        check_folder(folder)
         digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode())
         for name, value in sorted(model.state_dict().items()):
             digest.update(f"{name} {tuple(value.shape)}".encode())
@@ -95,6 +119,15 @@ class Checkpoint:
         except (TypeError, ValueError, KeyError, RuntimeError) as error:
             raise ModelError(f"{self.path} is damaged; remove it to start again.") from error
         return True
+
+    def others(self) -> list[Path]:
+        """Return the checkpoints of other trainings in the same folder."""
+        found = []
+        for path in sorted(self.path.parent.glob("*/manifest.json")):
+            with contextlib.suppress(ModelError):
+                if path.parent != self.path and read_manifest(path.parent).get("kind") == KIND:
+                    found.append(path.parent)
+        return found
 
     def remove(self) -> None:
         """Remove the checkpoint: its training is done."""

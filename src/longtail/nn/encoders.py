@@ -115,12 +115,12 @@ class TextEncoder(nn.Module):
             return first_states(states, batch) if self.pooling == "cls" else mean_states(states, batch)
 
     @torch.no_grad()
-    def embed_all(self, tokens: TokenRows, mixed: bool = False) -> Tensor:
-        """Return the vectors of all rows, without gradient and without dropout."""
+    def embed_all(self, tokens: TokenRows, mixed: bool = False, rows: np.ndarray | None = None) -> Tensor:
+        """Return the vectors of all rows, or of some, without gradient and without dropout."""
         training = self.training
         self.eval()
         with torch.autocast(self.device.type, torch.bfloat16, enabled=mixed):
-            found = self.embed(tokens, np.arange(len(tokens)))
+            found = self.embed(tokens, np.arange(len(tokens)) if rows is None else rows)
         self.train(training)
         return found
 

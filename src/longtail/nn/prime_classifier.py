@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,11 +12,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from longtail.errors import ParameterError
 from longtail.nn.batching import PositiveSampler, cut_batches, sampling_weights
 from longtail.nn.clustering import balanced_clusters
 from longtail.nn.losses import DynamicMarginLoss
 from longtail.nn.prime_training import true_pairs
 from longtail.nn.transfer import send
+from longtail.validate import check_integer, check_real
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,23 @@ class ClassifierTraining:
     warmup: int = 500
     cluster_size: int = 32
     seed: int = 0
+
+
+def classifier_settings(given: dict[str, Any]) -> ClassifierTraining:
+    """Return the settings of a training, checked.
+
+    >>> classifier_settings({"epochs": 3}).epochs
+    3
+    """
+    known = {field.name: field.default for field in fields(ClassifierTraining)}
+    for name, value in given.items():
+        if name not in known:
+            raise ParameterError(f"settings of the classifier must be among {sorted(known)}; got {name!r}.")
+        if name == "margin" or isinstance(known[name], float):
+            check_real(name, value, low=0, open_low=name != "margin")
+        else:
+            check_integer(name, value, low=0 if name in ("seed", "warmup") else 1)
+    return ClassifierTraining(**given)
 
 
 def train_classifier(

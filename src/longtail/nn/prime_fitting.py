@@ -15,10 +15,12 @@ import torch
 from longtail.data import TopK, binary_hits
 from longtail.data.splits import split_random
 from longtail.kernels.threads import Progress
+from longtail.nn.checkpoint import check_folder
 from longtail.nn.encoders import TextEncoder, load_text_encoder, new_text_encoder
 from longtail.nn.label_search import LabelSearch, shrink
 from longtail.nn.losses import ConsistencyRegulariser, DynamicMarginLoss, PrimeLoss
-from longtail.nn.prime_classifier import ClassifierTraining, train_classifier
+from longtail.nn.prime_classifier import ClassifierTraining, classifier_settings, train_classifier
+from longtail.nn.prime_labels import SAMPLE, text_scale
 from longtail.nn.prime_network import PrimeNetwork, start_network
 from longtail.nn.prime_settings import PrimeSettings
 from longtail.nn.prime_training import PrimeTraining, train_prime
@@ -38,6 +40,7 @@ class Fitted(NamedTuple):
     stored: dict[str, np.ndarray]
     history: list[dict[str, Any]]
     fusion: float | None
+    text_scale: float
     seconds: dict[str, float]
 
 
@@ -60,6 +63,8 @@ def fit_prime(
     """Train encoder and prototypes, then the classifier stage if the model asks for it."""
     seed, device = resolve_seed(model.random_state), model.torch_device()
     mixed = bool(model.mixed_precision) and device.type == "cuda"
+    if model.checkpoint is not None:
+        check_folder(model.checkpoint)
     Several.start(device)  # before anything lies on a GPU: each process has its own
     with torch_threads(model.n_jobs), torch.random.fork_rng([device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
@@ -88,9 +93,19 @@ def fit_prime(
             classes = train_classifier(queries, rows.Y, prototypes, ClassifierTraining(seed=seed))
             fusion = DEFAULT_FUSION if valid is None else best_fusion(network, prototypes, classes, valid, mixed)
             prototypes = (1 - fusion) * prototypes + fusion * classes
+        scale = scale_of_texts(network, rows.tokens, labels, prototypes, mixed)
     if checkpoint is not None:
         checkpoint.remove()
-    return Fitted(network, shrink(prototypes.cpu().numpy(), model.precision), history, fusion, seconds)
+    return Fitted(network, shrink(prototypes.cpu().numpy(), model.precision), history, fusion, scale, seconds)
+
+
+def scale_of_texts(
+    network: PrimeNetwork, queries: TokenRows, labels: TokenRows, vectors: torch.Tensor, mixed: bool
+) -> float:
+    """Return the length of the vectors of labels that come later, by their texts alone."""
+    rows = np.unique(np.linspace(0, len(queries) - 1, min(SAMPLE, len(queries))).astype(np.int64))
+    texts = torch.nn.functional.normalize(network.encoder.embed_all(labels, mixed), dim=1)
+    return text_scale(network.queries(queries, mixed, rows), vectors, texts)
 
 
 def make_encoder(given: Any, texts: list[str], max_length: int) -> TextEncoder:
@@ -142,19 +157,25 @@ def best_fusion(
 
 def classifier_stage(
     model: Any, texts: list[str], Y: sp.csr_array, fusion: float, settings: dict[str, Any]
-) -> dict[str, np.ndarray]:
-    """Return the mix of prototypes and classifier vectors for a model whose encoder is trained already."""
+) -> tuple[dict[str, np.ndarray], float]:
+    """Return the mix of prototypes and classifier vectors for a model whose encoder is trained already.
+
+    With it comes the length of the vectors of labels that are added by their texts.
+    """
     network = model.network_
     mixed = bool(model.mixed_precision) and network.encoder.device.type == "cuda"
-    how = ClassifierTraining(**{"seed": resolve_seed(model.random_state), **settings})
+    how = classifier_settings({"seed": resolve_seed(model.random_state), **settings})
     with torch_threads(model.n_jobs):
         vectors, _ = model.output_weights()
         prototypes = torch.nn.functional.normalize(torch.from_numpy(vectors).to(network.encoder.device), dim=1)
         rows = np.flatnonzero(np.diff(Y.indptr))
-        queries = network.queries(network.encoder.tokens([texts[i] for i in rows]), mixed)
+        tokens = network.encoder.tokens([texts[i] for i in rows])
+        queries = network.queries(tokens, mixed)
         classes = train_classifier(queries, sp.csr_array(Y[rows]), prototypes, how)
         mix = (1 - fusion) * prototypes + fusion * classes
-    return shrink(mix.cpu().numpy(), model.precision)
+        labels = network.encoder.tokens(list(model.label_texts_))
+        scale = scale_of_texts(network, tokens, labels, mix, mixed)
+    return shrink(mix.cpu().numpy(), model.precision), scale
 
 
 @contextlib.contextmanager
@@ -162,7 +183,7 @@ def torch_threads(n_jobs: int | None) -> Iterator[None]:
     """Let torch use so many threads; None leaves it its own number."""
     before = torch.get_num_threads()
     if n_jobs is not None:
-        torch.set_num_threads(resolve_jobs(n_jobs))
+        torch.set_num_threads(min(resolve_jobs(n_jobs), resolve_jobs(None)))  # thousands would crash it
     try:
         yield
     finally:

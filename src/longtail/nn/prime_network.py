@@ -54,9 +54,9 @@ class PrimeNetwork(nn.Module):
         return torch.stack(parts).sum(dim=0) if self.prototype == "sum" else parts[0]
 
     @torch.no_grad()
-    def queries(self, tokens: TokenRows, mixed: bool = False) -> Tensor:
-        """Return the vectors of queries at unit length, float32."""
-        return F.normalize(self.encoder.embed_all(tokens, mixed), dim=1)
+    def queries(self, tokens: TokenRows, mixed: bool = False, rows: np.ndarray | None = None) -> Tensor:
+        """Return the vectors of queries at unit length, float32; `rows` for some of them."""
+        return F.normalize(self.encoder.embed_all(tokens, mixed, rows), dim=1)
 
     @torch.no_grad()
     def prototypes(self, tokens: TokenRows, mixed: bool = False) -> Tensor:

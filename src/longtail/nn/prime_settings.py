@@ -106,8 +106,10 @@ def _margin(given: Any) -> tuple[float, float]:
         given = (given, given)
     if not isinstance(given, tuple | list) or len(given) != 2:
         raise ParameterError(f"margin must be a number or a pair (low, high); got {given!r}.")
-    low = check_real("margin", given[0], low=0)
-    return low, check_real("margin", given[1], low=low)
+    low, high = (check_real("margin", value, low=0) for value in given)
+    if low > high:
+        raise ParameterError(f"margin must be a pair (low, high) with low <= high; got {given!r}.")
+    return low, high
 
 
 def _weights(given: Any) -> tuple[float, float, float]:

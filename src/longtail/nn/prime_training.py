@@ -210,8 +210,8 @@ def end_epoch(
 ) -> dict[str, Any]:
     """Judge the epoch, keep its weights if they are the best so far, and move on to the next."""
     at, found = state.at, float(state.loss_sum) / n_steps
-    if not math.isfinite(found):
-        raise ModelError(f"training diverged: the loss is not finite in epoch {at.epoch + 1}; use a smaller lr.")
+    if not math.isfinite(found) or not all(bool(p.isfinite().all()) for p in network.parameters()):
+        raise ModelError(f"training diverged: loss or weights are not finite in epoch {at.epoch + 1}; lower lr.")
     record: dict[str, Any] = {"epoch": at.epoch + 1, "loss": found}
     if judge is not None:
         record["p@1"] = judge()
@@ -247,12 +247,11 @@ def open_checkpoint(network: PrimeNetwork, identity: Any, how: PrimeTraining, de
     """Return the checkpoint of this training; a folder that holds that of another is refused."""
     settings = {k: v for k, v in asdict(how).items() if k not in NOT_PART_OF_IDENTITY}
     found = Checkpoint(str(how.checkpoint), [identity, settings, device.type], network)
-    for other in found.path.parent.glob("*/manifest.json"):
-        if other.parent != found.path:
-            raise ModelError(
-                f"{found.path.parent} holds the checkpoint of a training on other data or with other settings; "
-                "give another folder or remove it."
-            )
+    if others := found.others():
+        raise ModelError(
+            f"{found.path.parent} holds the checkpoint of a training on other data or with other settings "
+            f"({others[0].name}); give another folder or remove that one."
+        )
     return found
 
 
