@@ -39,13 +39,13 @@ def main() -> None:
         expected, _ = finished(args.rows, Path(scratch) / "alone")
         seconds = time.perf_counter() - started
         runs = [disturbed(args.rows, Path(scratch) / f"run-{number}", seconds, rng) for number in range(args.runs)]
-    equal = [run.pop("digest") == expected for run in runs]
+    equal = [digest == expected for _, digest in runs]
     facts = {
         "command": f"python benchmarks/prime_killed.py --runs {args.runs} --rows {args.rows} --seed {args.seed}",
         "undisturbed_seconds": seconds,
-        "kills": sum(len(run["killed_at_step"]) for run in runs),
+        "kills": sum(len(steps) for steps, _ in runs),
         "same_weights": sum(equal),
-        "runs": [{**run, "same": same} for run, same in zip(runs, equal, strict=True)],
+        "runs": [{"killed_at_step": run[0], "same": same} for run, same in zip(runs, equal, strict=True)],
     }
     args.output.write_text(json.dumps(facts, indent=1) + "\n")
     print(f"{facts['kills']} kills in {args.runs} runs; {facts['same_weights']} ended with the same weights.")
@@ -85,8 +85,8 @@ def finished(rows: int, folder: Path) -> tuple[str, int]:
     return (folder / "digest").read_text(), int((folder / "step").read_text())
 
 
-def disturbed(rows: int, folder: Path, seconds: float, rng: random.Random) -> dict[str, object]:
-    """Kill a training up to three times at random moments, then let it end."""
+def disturbed(rows: int, folder: Path, seconds: float, rng: random.Random) -> tuple[list[int], str]:
+    """Kill a training up to three times at random moments, then let it end; return the steps and the digest."""
     folder.mkdir()
     steps = []
     for _ in range(3):
@@ -99,7 +99,7 @@ def disturbed(rows: int, folder: Path, seconds: float, rng: random.Random) -> di
             child.wait()
         steps.append(int((folder / "step").read_text()) if (folder / "step").exists() else 0)
     digest, _ = finished(rows, folder)
-    return {"killed_at_step": steps, "digest": digest}
+    return steps, digest
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ def draw(facts: Facts, data: Sequence[str], ablation: Sequence[str], target: Pat
             body += marks
             top += height
             told.append(f"{heading}. " + "; ".join(row.note(metric) for row in rows for metric in metrics))
-    svg = drawing(top, "Accuracy of PRIME, its relatives and label trees, percent", ". ".join(told), body)
+    svg = drawing(top - 18, "Accuracy of PRIME, its relatives and label trees, percent", ". ".join(told), body)
     target.write_text(standalone(svg) + "\n", encoding="utf-8")
 
 

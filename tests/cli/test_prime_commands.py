@@ -15,6 +15,8 @@ pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("default")]
 
 from longtail.cli import main  # noqa: E402
 from longtail.nn import prime_fitting, prime_training  # noqa: E402
+from longtail.pipeline import load_tagger  # noqa: E402
+from longtail.storage import Part  # noqa: E402
 
 WORDS = ["apple", "pear", "train", "wheel", "chess", "poker", "river", "ocean", "piano", "violin", "bread", "cheese"]
 PRIME = ("--method", "prime", "--encoder", "none", "--device", "cpu", "--jobs", "1", "--max-length", "16")
@@ -110,6 +112,8 @@ def test_labels_that_cannot_be_added(files, run, tmp_path):
         ('{"id": "c1", "text": "x"}\n', "got 'c1': the model has it already."),
         ('{"id": "a", "text": "x"}\n{"id": "a", "text": "y"}\n', "line 2: the label 'a' stands in line 1 already."),
         ('{"id": "a", "text": "x"}\n{"id": "b", "text": " "}\n', "every new label needs a text; label 'b' has none."),
+        ('{"id": "a"}\n{"id": "b", "text": ""}\n', "every new label needs a text; label 'a' has none."),
+        ('{"id": "b", "text": null}\n', "every new label needs a text; label 'b' has none."),
         ("", "new.jsonl is empty."),
     ]:
         new.write_text(text)
@@ -119,6 +123,33 @@ def test_labels_that_cannot_be_added(files, run, tmp_path):
     run("train", files / "rows.jsonl", "-o", tmp_path / "tree", "--calibrate", 0)
     err = run("add-labels", tmp_path / "tree", files / "new.jsonl", "-o", tmp_path / "m", code=4)
     assert "the model is a LabelTreeClassifier" in err and "of the method 'prime'" in err
+
+
+def test_new_labels_without_any_text_are_read_by_name(files, run, tmp_path):
+    (tmp_path / "new.jsonl").write_text('{"id": "glacier"}\n{"id": "sunrise"}\n')
+    facts = run("add-labels", files / "model", tmp_path / "new.jsonl", "-o", tmp_path / "more", "--json")
+    assert json.loads(facts)["labels_added"] == 2
+
+
+def test_verify_builds_the_encoder(files, run, tmp_path, monkeypatch):
+    tagger = load_tagger(files / "model")
+    part = tagger.model_.to_part()
+    lost = {n: a for n, a in part.arrays.items() if "word_embeddings" not in n}
+    monkeypatch.setattr(type(tagger.model_), "to_part", lambda self: Part(part.kind, part.params, lost))
+    tagger.save(tmp_path / "model")
+    assert "'text-encoder.v1' is damaged" in run("verify", tmp_path / "model", code=4)
+    assert json.loads(run("verify", files / "model", "--json"))["unchecked"] is None
+    monkeypatch.setitem(sys.modules, "torch", None)
+    out = run("verify", files / "model")
+    assert "is intact; its encoder was not built" in out and "needs the package 'torch'" in out
+
+
+def test_one_text_and_one_label_are_no_plural(run, tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"text": "red apple", "labels": ["apple"]}\n')
+    kept = ("--checkpoint", tmp_path / "kept", "--checkpoint-minutes", 1)
+    out = run("train", tmp_path / "rows.jsonl", "-o", tmp_path / "model", *PRIME, "--epochs", 1, *kept)
+    assert "on 1 text with 1 label for 1 epoch" in out
+    assert "a batch of 1 row " in run("plan", tmp_path / "rows.jsonl", *PRIME, "--batch-size", 10**8)
 
 
 def test_plan_tells_memory_by_part(files, run):
@@ -175,8 +206,15 @@ def test_an_interrupted_training_writes_nothing_and_goes_on(files, run, tmp_path
 @pytest.mark.parametrize(
     ("args", "code", "sentence"),
     [
-        (["--encoder", "owner/not-here"], 2, "encoder 'owner/not-here' is not on this machine"),
+        (["--encoder", "owner/not-here"], 2, "--encoder 'owner/not-here' is not on this machine"),
         (["--encoder", "{}"], 3, "cannot be read as a sentence-transformers model"),
+        (["--encoder", __file__], 2, "--encoder must be the folder or the name of a sentence-transformers model; got "),
+        (["--encoder", "None"], 2, "--encoder must be a name, a folder or none; got 'None'. Did you mean 'none'?"),
+        (["--encoder", ""], 2, "--encoder must be the folder or the name of a sentence-transformers model; got ''."),
+        (["--encoder", "none", "--max-length", "100000000"], 2, "--max-length must be at most 8192 for a new encoder"),
+        (["--checkpoint-minutes", "5"], 2, "--checkpoint-minutes needs --checkpoint, the folder to write to."),
+        (["--checkpoint", "{}", "--checkpoint-minutes", "-1"], 2, "--checkpoint-minutes must be a number >= 0"),
+        (["--method", "tree", "--checkpoint-minutes", "5"], 2, "is not an option of the method 'tree'."),
         (["--preset", "primo"], 2, "--preset must be one of ['prime', 'prime-lite', 'dexa', 'ngame']; got 'primo'."),
         (["--device", "abc"], 2, "--device must be the name of a torch device such as 'cpu'; got 'abc'."),
         (["--index", "flat"], 2, "--index must be one of ['exact', 'hnsw', 'ivf']; got 'flat'."),
@@ -205,12 +243,25 @@ def test_data_that_cannot_be_used(files, run, tmp_path):
     labels = tmp_path / "labels.jsonl"
     labels.write_text('{"id": "c0", "text": "apple"}\n{"id": "c1"}\n')
     rows.write_text('{"text": "a b", "labels": ["c0"]}\n{"text": "c d", "labels": ["c1"]}\n')
-    err = run("train", rows, *target, "--labels-file", labels, code=3)
-    assert err == "error: Prime needs a text for every label; label 'c1' has none.\n"
+    wanted = f"error: Prime needs a text for every label; in {labels} label 'c1' has none.\n"
+    assert run("train", rows, *target, "--labels-file", labels, code=3) == wanted
+    assert run("plan", rows, *PRIME, "--labels-file", labels, code=3) == wanted
+    for empty in ('""', "null"):
+        labels.write_text(f'{{"id": "c0"}}\n{{"id": "c1", "text": {empty}}}\n')
+        err = run("train", rows, *target, "--labels-file", labels, code=3)
+        assert err == f"error: Prime needs a text for every label; in {labels} label 'c0' has none.\n"
+    rows.write_text('{"text": "a b", "labels": ["c0"]}\n{"text": "\\ud800 x", "labels": ["c1"]}\n')
+    err = run("train", rows, *target, code=3)
+    assert err == f"error: the texts of {rows} must be Unicode text; the one of row 1 is not.\n"
+    assert run("predict", files / "model", rows, "--batch", 1, code=3) == err
+    assert run("evaluate", files / "model", rows, code=3) == err
+    rows.write_text('{"text": "a b", "labels": []}\n')
+    err = run("train", rows, *target, code=3)
+    assert err == f"error: the rows of {rows} must hold at least one label; every row is empty.\n"
     features = tmp_path / "rows.txt"
     features.write_text("2 3 2\n0 0:1 1:1\n1 2:1\n")
     err = run("train", features, *target, "--format", "xmc", code=3)
-    assert err == "error: Prime is trained on texts, and the data has only rows of features.\n"
+    assert err == f"error: Prime is trained on texts, and {features} has only rows of features.\n"
 
 
 def test_without_torch(files, run, tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("default")]
 
-from longtail.errors import DataError, ModelError  # noqa: E402
+from longtail.errors import DataError, ModelError, ParameterError  # noqa: E402
 from longtail.features.dense import DEFAULT_ENCODER, find_encoder, load_encoder  # noqa: E402
 from longtail.nn.encoders import TextEncoder, load_text_encoder, new_text_encoder  # noqa: E402
 from longtail.nn.tokens import TokenRows, new_tokenizer, tokenize  # noqa: E402
@@ -63,8 +63,48 @@ def test_rows_of_tokens_are_padded_and_parted_by_length():
 def test_tokens_are_cut_at_max_length():
     encoder = small(max_length=5)
     assert encoder.tokens(["apple " * 50]).lengths.tolist() == [5]
-    with pytest.raises(DataError, match="texts must be Unicode text"):
+    with pytest.raises(DataError, match="texts must be Unicode text; the one of row 1 is not"):
         encoder.tokens(["a", "\ud800"])
+    with pytest.raises(DataError, match="texts must be Unicode text; the one of row 2 is not"):
+        new_text_encoder(["a", "b", "\ud800 x"])
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"width": 0}, "width of a new encoder must be an integer between 1 and 8192; got 0."),
+        ({"width": 10**9}, "width of a new encoder must be an integer between 1 and 8192; got 1000000000."),
+        ({"width": 15, "heads": 2}, "width of a new encoder must be a multiple of its heads (2); got 15."),
+        ({"layers": 10**7}, "layers of a new encoder must be an integer between 1 and 96; got 10000000."),
+        ({"vocabulary": "x"}, "vocabulary of a new encoder must be an integer between 1 and 10000000; got 'x'."),
+        ({"dropout": 2}, "dropout of a new encoder must be a number between 0 and 0.9; got 2."),
+        ({"widht": 8}, "['width', 'layers', 'heads', 'vocabulary', 'dropout']; got 'widht'. Did you mean 'width'?"),
+        ({"max_length": 10**8}, "max_length must be at most 8192 for a new encoder; got 100000000."),
+    ],
+)
+def test_a_new_encoder_that_cannot_be(given, sentence):
+    with pytest.raises(ParameterError) as refused:
+        new_text_encoder(TEXTS, **given)
+    assert str(refused.value).endswith(sentence)
+
+
+def test_encoders_that_are_none(tmp_path, caplog):
+    pytest.importorskip("sentence_transformers")
+    file, folder = tmp_path / "rows.jsonl", tmp_path / "odd"
+    file.write_text("{}")
+    folder.mkdir()
+    (folder / "config.json").write_text('{"model_type": "nope", "hidden_size": 3}')
+    for name, error, sentence in [
+        ("", ParameterError, "encoder must be the folder or the name of a sentence-transformers model; got ''."),
+        (str(file), ParameterError, "rows.jsonl', which is a file."),
+        ("nul\0x", ParameterError, "Nothing is downloaded."),
+        ("x" * 500, ParameterError, "Nothing is downloaded."),
+        (folder, DataError, "the installed transformers library does not know its model_type 'nope'."),
+    ]:
+        with pytest.raises(error) as refused:
+            load_text_encoder(name)
+        assert str(refused.value).endswith(sentence) and "\n" not in str(refused.value)
+    assert not caplog.records
 
 
 def test_a_new_vocabulary_is_the_same_every_time_and_knows_every_letter():

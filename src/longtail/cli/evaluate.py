@@ -9,6 +9,7 @@ import click
 
 from longtail.cli.options import data_options, expected_width, jobs_option, json_option, read_data
 from longtail.cli.output import announce_compilation, console, note, print_json
+from longtail.cli.wording import naming_texts
 from longtail.errors import ParameterError
 
 WORSE = 6
@@ -58,7 +59,7 @@ def evaluate(model: Path, data: str, report: Path | None, as_json: bool, **optio
     tagger.model_.n_jobs = options["jobs"]
     rows = read_data(data, "test", options, n_features=expected_width(tagger))
     announce_compilation()
-    with progress(rows.n_rows, "Predicting") as advance:
+    with naming_texts(data), progress(rows.n_rows, "Predicting") as advance:
         facts = evaluate_tagger(
             tagger,
             rows,
@@ -110,7 +111,7 @@ def compare(
     first.model_.n_jobs = second.model_.n_jobs = options["jobs"]
     rows = read_data(data, "test", options, n_features=expected_width(first, second))
     announce_compilation()
-    with progress(rows.n_rows, "Predicting") as advance:
+    with naming_texts(data), progress(rows.n_rows, "Predicting") as advance:
         facts = compare_taggers(
             first,
             second,

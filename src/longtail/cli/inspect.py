@@ -9,7 +9,7 @@ import click
 
 from longtail.cli.options import data_options, json_option, read_data
 from longtail.cli.output import console, file_size, print_json
-from longtail.errors import ModelError, ParameterError
+from longtail.errors import MissingExtraError, ModelError, ParameterError
 
 if TYPE_CHECKING:
     from longtail.storage import Part
@@ -174,14 +174,20 @@ def _arrays(part: Part) -> dict[str, Any]:
 def verify(model: Path, as_json: bool) -> None:
     """Check every file of MODEL against its digest, and that the model loads."""
     from longtail.pipeline import load
+    from longtail.pipeline.loading import build_network
     from longtail.storage import verify_folder
 
     records = verify_folder(model)
     damaged = [record for record in records if not record["ok"]]
+    unbuilt = None
     if not damaged:
-        load(model, verify=False)
+        found = load(model, verify=False)
+        try:
+            build_network(found)
+        except MissingExtraError as error:
+            unbuilt = f"its encoder was not built, which could not be checked: {error}"
     if as_json:
-        print_json({"model_folder": str(model), "ok": not damaged, "files": records})
+        print_json({"model_folder": str(model), "ok": not damaged, "unchecked": unbuilt, "files": records})
     else:
         for record in records:
             state = "ok" if record["ok"] else "DAMAGED"
@@ -189,4 +195,4 @@ def verify(model: Path, as_json: bool) -> None:
     if damaged:
         raise ModelError(f"{model / damaged[0]['name']} {damaged[0]['problem']}.")
     if not as_json:
-        click.echo(f"{model} is intact.")
+        click.echo(f"{model} is intact" + (f"; {unbuilt}" if unbuilt is not None else "."))

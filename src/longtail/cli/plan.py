@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from longtail.cli.options import data_options, jobs_option, json_option, read_data
-from longtail.cli.output import announce_compilation, file_size, print_json
+from longtail.cli.output import announce_compilation, file_size, plural, print_json
 from longtail.cli.settings import make_tagger, tagger_options
+from longtail.cli.wording import naming_texts
 
 
 @click.command()
@@ -31,7 +32,8 @@ def plan(data: str, as_json: bool, **options: Any) -> None:
     rows = read_data(data, "train", options)
     seconds = time.perf_counter() - started
     announce_compilation()
-    facts = plan_training(rows, tagger, read_seconds=seconds)
+    with naming_texts(data, options["labels_file"]):
+        facts = plan_training(rows, tagger, read_seconds=seconds)
     if as_json:
         print_json(facts)
     else:
@@ -77,14 +79,14 @@ def _textual_summary(facts: dict[str, Any]) -> str:
     network, memory, held = facts["network"], facts["memory"], facts["calibration_rows"]
     gpu = network["device"] == "cuda"
     lines = [
-        f"{facts['rows']:,} rows, {facts['labels']:,} labels, {facts['labels_used']:,} of them with rows; vectors of "
-        f"{facts['features']:,} dimensions.",
+        f"{plural(facts['rows'], 'row')}, {plural(facts['labels'], 'label')}, {facts['labels_used']:,} of them with "
+        f"rows; vectors of {plural(facts['features'], 'dimension')}.",
         f"Training: about {duration(facts['train_seconds'])} on the {'GPU' if gpu else 'CPU'}, less if it stops early"
-        + (f"; once, without {held:,} rows held out to calibrate." if held else "."),
+        + (f"; once, without {plural(held, 'row')} held out to calibrate." if held else "."),
     ]
     parts = (("weights", "weight"), ("optimiser", "optimizer"), ("vectors of texts", "query_vector"),
              ("vectors of labels", "label_vector"), ("tokens", "token"),
-             (f"a batch of {network['batch_size']:,} rows", "batch"))  # fmt: skip
+             (f"a batch of {plural(network['batch_size'], 'row')}", "batch"))  # fmt: skip
     told = ", ".join(f"{name} {file_size(network[f'{key}_bytes'])}" for name, key in parts)
     lines += [f"On the GPU: {told}." if gpu else f"Of memory: {told}.", _memory_line(memory)]
     if not memory["fits"]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 LINEAR = ("n_trees", "beam", "overlap", "loss", "threshold", "positive_weight")
-NETWORK = ("epochs", "width", "checkpoint", "batch_size", "device")
+NETWORK = ("epochs", "width", "checkpoint", "checkpoint_minutes", "batch_size", "device")
 ENCODED = ("encoder", "preset", "max_length", "validation", "index", "precision")  # of prime alone, as is --classifier
 
 
@@ -47,6 +47,9 @@ OPTIONS = (
     click.option(
         "--checkpoint", type=click.Path(path_type=Path), default=None,
         help="Folder that keeps an unfinished training of dft or prime; the same command again goes on from there.",
+    ),
+    click.option(
+        "--checkpoint-minutes", type=float, default=None, help="How often --checkpoint is written. [default: 10]"
     ),
     click.option(
         "--encoder", default=None, metavar="NAME|FOLDER|none",
@@ -107,13 +110,24 @@ def _estimator(kind: type[Any], method: str, options: dict[str, Any]) -> Any:
         foreign = name in ENCODED and method != "prime"  # dft has an encoder too, which is something else
         if foreign or name not in kind().get_params():
             raise _not_of(method, name)
-    if given.get("encoder") == "none":
-        given["encoder"] = None
+    if "checkpoint_minutes" in given and "checkpoint" not in given:
+        raise ParameterError("--checkpoint-minutes needs --checkpoint, the folder to write to.")
+    if "encoder" in given:
+        given["encoder"] = _encoder(given["encoder"])
     if options["fast"]:
         if not hasattr(kind, "fast"):
             raise _not_of(method, "fast")
         return kind.fast(**given)
     return kind(**given)
+
+
+def _encoder(name: str) -> str | None:
+    """Return the name or folder of an encoder; None for a new one."""
+    if name == "none":
+        return None
+    if name.lower() == "none" and not Path(name).is_dir():
+        raise ParameterError(f"--encoder must be a name, a folder or none; got {name!r}. Did you mean 'none'?")
+    return name
 
 
 def _not_of(method: str, name: str) -> ParameterError:

@@ -57,12 +57,13 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     rows = read_data(data, "train", options) if imputed is None else imputed.labelled()
     announce_compilation()
     if not options["force"]:
-        warning = refuse_without_memory(plan_training(rows, tagger, probe=False))
+        with naming_texts(data, options["labels_file"]):
+            warning = refuse_without_memory(plan_training(rows, tagger, probe=False))
         if warning is not None:
             note(warning)
     textual = takes_texts(tagger.model)
     told = {"on_epoch": lambda record: note_above_bar(epoch_line(record))} if textual else {}
-    with naming_texts(data), stages("steps" if textual else "labels") as progress:
+    with naming_texts(data, options["labels_file"]), stages("steps" if textual else "labels") as progress:
         if imputed is None:
             tagger.fit_dataset(rows, progress=progress, **told)
         else:
@@ -91,14 +92,14 @@ def _impute(data: str, tagger: Tagger, options: dict[str, Any]) -> Imputed | Non
         return None
     grouped = read_grouped_data(data, "train", options)
     announce_compilation()
-    with naming_texts(data), stages() as progress:
+    with naming_texts(data, options["labels_file"]), stages() as progress:
         return tagger.impute(grouped, progress=progress, **{k: v for k, v in given.items() if v is not None})
 
 
 def summary(facts: dict[str, Any]) -> str:
     """Return in a few lines what training did and where the result is."""
     trained = facts["trained_on"]
-    what = "texts" if trained["has_texts"] else "rows"
+    what = "text" if trained["has_texts"] else "row"
     imputed = trained.get("imputed")
     lines = imputing_lines(imputed) if imputed else []
     lines.append(_what_was_trained(facts, what))
@@ -107,7 +108,7 @@ def summary(facts: dict[str, Any]) -> str:
         shown = ", ".join(f"P@{k} {100 * found[f'p@{k}']['value']:.1f}%" for k in (1, 3, 5) if f"p@{k}" in found)
         against = ", against the labels found for them" if imputed else ""
         apart = "before they were added" if "epochs" not in facts else "which it was not trained on"
-        lines.append(f"On {facts['held_out']['rows']:,} held-out {what}, {apart}{against}: {shown}.")
+        lines.append(f"On {plural(facts['held_out']['rows'], f'held-out {what}')}, {apart}{against}: {shown}.")
     else:
         lines.append("Not calibrated: scores only, no probabilities.")
     lines.append(f"Model: {facts['model_folder']} ({file_size(facts['bytes'])}).")
@@ -117,14 +118,14 @@ def summary(facts: dict[str, Any]) -> str:
 def _what_was_trained(facts: dict[str, Any], what: str) -> str:
     trained, seconds = facts["trained_on"], f"in {facts['seconds']:.1f} s."
     if "epochs" not in facts:
-        of = f"{trained['labels_used']:,} labels and {facts['features']:,} features"
-        return f"Trained {facts['method']} on {trained['rows']:,} {what} with {of} {seconds}"
+        of = f"{plural(trained['labels_used'], 'label')} and {plural(facts['features'], 'feature')}"
+        return f"Trained {facts['method']} on {plural(trained['rows'], what)} with {of} {seconds}"
     encoder = facts["params"]["encoder"]
-    of = f"{trained['labels']:,} labels for {plural(len(facts['epochs']), 'epoch')}"
+    of = f"{plural(trained['labels'], 'label')} for {plural(len(facts['epochs']), 'epoch')}"
     from_what = f"from {encoder}" if isinstance(encoder, str) else "with a new encoder"
     mix = "" if facts["fusion"] is None else f" Vectors per label make {100 * facts['fusion']:.0f}% of a score."
-    out = f"Trained {facts['method']} ({facts['params']['preset']}) on {facts['trained_rows']:,} {what} with {of}, "
-    return f"{out}{from_what} of {facts['features']:,} dimensions, {seconds}{mix}"
+    how = f"{facts['method']} ({facts['params']['preset']}) on {plural(facts['trained_rows'], what)}"
+    return f"Trained {how} with {of}, {from_what} of {plural(facts['features'], 'dimension')}, {seconds}{mix}"
 
 
 def epoch_line(record: dict[str, Any]) -> str:

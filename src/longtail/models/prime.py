@@ -12,9 +12,10 @@ import scipy.sparse as sp
 from longtail.data import TopK
 from longtail.errors import DataError, MissingExtraError, ModelError, ParameterError
 from longtail.features.dense import DEFAULT_ENCODER
-from longtail.features.texts import as_texts
+from longtail.features.texts import as_texts, check_unicode
 from longtail.kernels.threads import Progress
 from longtail.models.base import MOST_PLACES, XMCEstimator, allowed_labels
+from longtail.nn.new_encoder import check_new_encoder
 from longtail.nn.prime_settings import INDEXES, PRECISIONS, resolve_settings
 from longtail.storage import Part, pack_strings, unpack_strings
 from longtail.validate import (
@@ -346,6 +347,8 @@ class Prime(XMCEstimator):
         check_choice("precision", self.precision, PRECISIONS)
         if self.encoder is not None and not isinstance(self.encoder, str | Path | dict):
             raise ParameterError(f"encoder must be a name, a folder, a dict or None; got {self.encoder!r}.")
+        if self.encoder is None or isinstance(self.encoder, dict):
+            check_new_encoder(self.encoder or {}, self.max_length)
         resolve_seed(self.random_state)
 
 
@@ -354,6 +357,7 @@ def check_training(texts: Any, Y: Any, label_texts: Any) -> tuple[list[str], sp.
     found, Y = as_texts(texts), as_labels(Y, "Y")
     if not found:
         raise DataError("texts must hold at least one text; got 0.")
+    check_unicode(found)
     if len(found) != Y.shape[0]:
         raise DataError(f"texts and Y must have as many rows; got {len(found)} and {Y.shape[0]}.")
     for row, text in enumerate(found):
@@ -374,6 +378,7 @@ def check_label_texts(label_texts: Any, n_labels: int) -> list[str]:
     for label, text in enumerate(found):
         if not isinstance(text, str) or not text.strip():
             raise DataError(f"label_texts must hold a text for every label; label {label} has {text!r}.")
+    check_unicode(found, "label_texts")
     return found
 
 

@@ -25,15 +25,17 @@ class PrimeFeatures(Estimator):
     tfidf : how words are counted; None for `TfidfFeatures()`.
     weight : how much the encoder's block counts beside the words' (see `longtail.features.hstack_rows`).
 
-    >>> PrimeFeatures(Prime(encoder=None), weight=2.0)  # with a fitted Prime: fit_transform(texts)
-    PrimeFeatures(prime=Prime(encoder=None), weight=2.0)
+    A label tree on these rows should keep small weights (`threshold=0`): those of dense features are small.
+
+    >>> PrimeFeatures(Prime(encoder=None), weight=1.0)  # with a fitted Prime: fit_transform(texts)
+    PrimeFeatures(prime=Prime(encoder=None), weight=1.0)
     """
 
     kind: ClassVar[str] = "prime-features.v1"
     n_features_: int
     _saved: Part
 
-    def __init__(self, prime: Any, tfidf: Any = None, weight: float = 1.0) -> None:
+    def __init__(self, prime: Any, tfidf: Any = None, weight: float = 2.0) -> None:
         self.prime = prime
         self.tfidf = tfidf
         self.weight = weight

@@ -19,6 +19,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from longtail.errors import DataError, MissingExtraError, ModelError
 from longtail.features.dense import load_encoder
+from longtail.nn.new_encoder import check_new_encoder
 from longtail.nn.packed import Packed, can_pack, first_states, join, mean_states, packed_states
 from longtail.nn.tokens import PADDING, TokenRows, new_tokenizer, tokenize
 from longtail.nn.transfer import send
@@ -181,28 +182,23 @@ def load_text_encoder(name: str | Path, max_length: int | None = None) -> TextEn
     return TextEncoder(backbone, tokenizer, pooling, max_length or int(found.max_seq_length or 128))
 
 
-def new_text_encoder(
-    texts: Sequence[str],
-    *,
-    width: int = 128,
-    layers: int = 2,
-    heads: int = 4,
-    vocabulary: int = 20_000,
-    max_length: int = 64,
-    dropout: float = 0.1,
-) -> TextEncoder:
-    """Return a small untrained encoder with a vocabulary from some texts; its weights come from torch's generator."""
-    tokenizer = new_tokenizer(texts, vocabulary)
+def new_text_encoder(texts: Sequence[str], *, max_length: int = 64, **given: Any) -> TextEncoder:
+    """Return a small untrained encoder with a vocabulary from some texts; its weights come from torch's generator.
+
+    `given` are `width`, `layers`, `heads`, `vocabulary` and `dropout`, where they differ from `NEW_ENCODER`.
+    """
+    sizes = check_new_encoder(given, max_length)
+    width, tokenizer = sizes["width"], new_tokenizer(texts, sizes["vocabulary"])
     config = {
         "model_type": "bert",
         "vocab_size": tokenizer.get_vocab_size(),
         "hidden_size": width,
-        "num_hidden_layers": layers,
-        "num_attention_heads": heads,
+        "num_hidden_layers": sizes["layers"],
+        "num_attention_heads": sizes["heads"],
         "intermediate_size": 4 * width,
         "max_position_embeddings": max(max_length, 16),
-        "hidden_dropout_prob": dropout,
-        "attention_probs_dropout_prob": dropout,
+        "hidden_dropout_prob": sizes["dropout"],
+        "attention_probs_dropout_prob": sizes["dropout"],
         "pad_token_id": tokenizer.token_to_id(PADDING),
     }
     return TextEncoder(new_backbone(config), tokenizer, "mean", max_length)

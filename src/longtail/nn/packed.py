@@ -15,6 +15,7 @@ from torch import Tensor, nn
 ACTIVATIONS = ("gelu",)
 FLASH_WIDTHS = range(8, 257, 8)  # of an attention head
 FLASH_SINCE = (8, 0)  # compute capability
+FEW_TOKENS = 512
 
 
 class Packed(NamedTuple):
@@ -62,9 +63,7 @@ def packed_states(backbone: Any, batch: Packed, dtype: torch.dtype = torch.float
     x = F.dropout(x, drop, training)
     for layer in backbone.encoder.layer:
         own, out = layer.attention.self, layer.attention.output
-        joined = [torch.cat([getattr(m, name) for m in (own.query, own.key, own.value)]) for name in ("weight", "bias")]
-        qkv = F.linear(x, *(p.to(dtype) for p in joined)).view(x.shape[0], 3, heads, -1)
-        q, k, v = qkv.unbind(dim=1)
+        q, k, v = _queries_keys_values(x, (own.query, own.key, own.value), heads)
         seen = attend(q, k, v, batch, drop_attention if training else 0.0)
         x = _norm(x + F.dropout(_linear(seen.reshape(x.shape[0], -1), out.dense), drop, training), out.LayerNorm)
         wide = F.gelu(_linear(x, layer.intermediate.dense))
@@ -83,6 +82,11 @@ def attend(q: Tensor, k: Tensor, v: Tensor, batch: Packed, dropout: float = 0.0)
 def attend_plain(q: Tensor, k: Tensor, v: Tensor, batch: Packed, dropout: float = 0.0) -> Tensor:
     """The same with padding."""
     n_texts = batch.ends.numel() - 1
+    if n_texts * batch.longest == len(q):  # all of one length, as one text alone is
+        shape = (n_texts, batch.longest, *q.shape[1:])
+        q, k, v = (t.reshape(shape).transpose(1, 2) for t in (q, k, v))
+        found = F.scaled_dot_product_attention(q, k, v, None, dropout)
+        return found.transpose(1, 2).flatten(0, 1)
     at = batch.text * batch.longest + batch.positions
 
     def padded(tokens: Tensor) -> Tensor:
@@ -106,6 +110,14 @@ def mean_states(states: Tensor, batch: Packed) -> Tensor:
 def first_states(states: Tensor, batch: Packed) -> Tensor:
     """Return the state of every text's first token (n_texts, width), float32."""
     return states[batch.ends[:-1].long().clamp(max=states.shape[0] - 1)].float()
+
+
+def _queries_keys_values(x: Tensor, layers: tuple[nn.Linear, ...], heads: int) -> tuple[Tensor, ...]:
+    """Return three linear maps of x, (n_tokens, heads, width of a head) each, by one product for many tokens."""
+    if len(x) < FEW_TOKENS:  # joining the weights would take longer than multiplying by them
+        return tuple(_linear(x, layer).view(len(x), heads, -1) for layer in layers)
+    joined = (torch.cat([getattr(layer, name) for layer in layers]).to(x.dtype) for name in ("weight", "bias"))
+    return F.linear(x, *joined).view(len(x), 3, heads, -1).unbind(dim=1)
 
 
 def _linear(x: Tensor, layer: nn.Linear) -> Tensor:

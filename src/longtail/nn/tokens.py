@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from longtail.errors import DataError
+from longtail.features.texts import check_unicode
 from longtail.kernels.threads import blocks
 from longtail.nn.packed import Packed
 from longtail.nn.transfer import send
@@ -98,6 +99,7 @@ def tokenize(tokenizer: Any, texts: Sequence[str], max_length: int) -> list[np.n
         try:
             found = tokenizer.encode_batch_fast(texts[at])
         except (TypeError, UnicodeError) as error:  # a lone surrogate is a Python string but no text
+            check_unicode(texts)
             raise DataError(f"texts must be Unicode text; one of rows {at.start} to {at.stop - 1} is not.") from error
         out += [np.array(row.ids, dtype=np.int32) for row in found]
     return out
@@ -117,20 +119,32 @@ def new_tokenizer(texts: Sequence[str], size: int) -> Any:
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
     normal, words = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
-    counts: Counter[str] = Counter()
-    for text in texts:
-        counts.update(word for word, _ in words.pre_tokenize_str(normal.normalize_str(text)))
-    letters, pieces = _pieces(counts)
-    vocabulary = [PADDING, UNKNOWN, START, END, *letters]
-    known = set(vocabulary)
-    ranked = sorted(pieces, key=lambda piece: (-pieces[piece], piece))
-    vocabulary += [piece for piece in ranked if piece not in known][: max(0, size - len(vocabulary))]
+    vocabulary, more = all_pieces(texts)
+    vocabulary += more[: max(0, size - len(vocabulary))]
     numbers = {piece: number for number, piece in enumerate(vocabulary)}
     tokenizer = Tokenizer(models.WordPiece(vocab=numbers, unk_token=UNKNOWN))
     tokenizer.normalizer, tokenizer.pre_tokenizer = normal, words
     ends = (END, numbers[END]), (START, numbers[START])
     tokenizer.post_processor = processors.BertProcessing(*ends)
     return tokenizer
+
+
+def all_pieces(texts: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return what every vocabulary of some texts holds, and the other pieces of their words, most frequent first."""
+    from tokenizers import normalizers, pre_tokenizers
+
+    normal, words = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
+    counts: Counter[str] = Counter()
+    try:
+        for text in texts:
+            counts.update(word for word, _ in words.pre_tokenize_str(normal.normalize_str(text)))
+    except UnicodeError:
+        check_unicode(texts)
+        raise
+    letters, pieces = _pieces(counts)
+    always = [PADDING, UNKNOWN, START, END, *letters]
+    known = set(always)
+    return always, [p for p in sorted(pieces, key=lambda piece: (-pieces[piece], piece)) if p not in known]
 
 
 def _pieces(counts: Counter[str]) -> tuple[list[str], Counter[str]]:

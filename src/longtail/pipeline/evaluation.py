@@ -10,6 +10,7 @@ import numpy as np
 
 from longtail.data import Dataset, TopK, binary_hits
 from longtail.errors import DataError
+from longtail.features.texts import check_unicode
 from longtail.kernels.threads import blocks
 from longtail.metrics import PROPENSITY_CONSTANTS, compare, evaluate, filter_topk, label_bands, propensities
 from longtail.pipeline.explaining import explains_words
@@ -80,7 +81,7 @@ def evaluation_facts(
     summary["labels_unknown_to_model"] = unseen
     summary["tail"] = tail_points(counts.tolist())
     return {
-        "title": f"{data.name or 'data'}: {tagger.method}",
+        "title": f"{data.name or 'data'}: {tagger.method_name}",
         "model": model_facts(tagger),
         "data": summary,
         "evaluation": found,
@@ -130,7 +131,7 @@ def compare_taggers(
 def model_facts(tagger: Tagger) -> dict[str, Any]:
     """Return what a tagger is and was trained on."""
     facts = {
-        "method": tagger.method,
+        "method": tagger.method_name,
         "model": type(tagger.model_).__name__,
         "params": tagger.model_.saved_params(),
         "labels": tagger.n_labels_,
@@ -158,6 +159,8 @@ def predict_dataset(
 ) -> TopK:
     """Return the k best labels of every row of the data, block by block."""
     parts = []
+    if takes_texts(tagger.model_) and data.texts is not None:
+        check_unicode(data.texts)  # while rows are numbered as in the data
     for at in blocks(data.n_rows, BLOCK):
         parts.append(tagger.model_.predict_topk(tagger.dataset_rows(data.take(at)), k=k))
         if progress is not None:

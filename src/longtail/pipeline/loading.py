@@ -11,6 +11,7 @@ from longtail.models import GROUPED, MODELS, TEXTUAL, PrimeFeatures
 from longtail.models.base import XMCEstimator
 from longtail.models.calibration import Calibration
 from longtail.pipeline.tagger import Tagger
+from longtail.pipeline.textual import takes_texts
 from longtail.storage import LoadedFolder, Part, load_folder
 
 FEATURES: dict[str, Any] = {
@@ -49,6 +50,18 @@ def load_tagger(path: str | Path, *, verify: bool = True) -> Tagger:
     if not isinstance(found, Tagger):
         raise ModelError(f"{path} holds a {type(found).__name__} without label names; the command line needs a Tagger.")
     return found
+
+
+def build_network(found: Any) -> None:
+    """Make the network of a model or of features that read texts, which loading leaves until it is needed.
+
+    A network that cannot be made is a `ModelError`, a missing torch a `MissingExtraError`.
+    """
+    model, features = getattr(found, "model_", found), getattr(found, "features_", None)
+    if isinstance(features, PrimeFeatures):
+        features.transform(["text"])
+    if takes_texts(model):
+        _ = model.network_
 
 
 def _tagger(folder: LoadedFolder) -> Tagger:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import numpy as np
 from longtail.data import Dataset
 from longtail.features.dense import find_encoder
 from longtail.models.prime import Prime, import_nn
+from longtail.nn.new_encoder import NEW_ENCODER, check_new_encoder
 from longtail.nn.prime_settings import PrimeSettings, resolve_settings
 from longtail.pipeline.textual import label_texts_of, texts_of
 
@@ -24,7 +27,9 @@ COPIES = 4  # of the weights in training: themselves, gradients, two moments of 
 BANK_BYTES = 12  # of a number of the query vectors, when they are made: float32, three times
 LABEL_COPIES = 5  # texts, unit texts, centroids, prototypes, in between
 KEPT_PER_LAYER = (18, 2)  # numbers a layer keeps of a token for the backward pass: times width, times inner width
-ENCODER = {"width": 128, "layers": 2, "vocabulary": 20_000}  # of a new one, where nothing else is said
+COUNTED = 4000  # texts whose words are counted
+PIECE_BYTES = 20  # of a piece in a saved tokenizer
+FEWEST_PLACES = 16  # of a new encoder
 FORWARD = 1 / 3  # of the time of a step
 
 
@@ -50,13 +55,16 @@ def plan_prime(data: Dataset, model: Prime, n_rows: int, probe: bool) -> PrimePl
     import_nn()  # nothing to plan without
     texts, labels = texts_of(model, data), label_texts_of(model, data)
     model._check_params()
+    if model.encoder is None or isinstance(model.encoder, dict):
+        check_new_encoder(model.encoder or {}, model.max_length)
     settings = resolve_settings(model.get_params(deep=False), n_rows, data.n_labels)
     device = str(model.torch_device().type)
     rng = np.random.default_rng(0)
     sample = [texts[i] for i in rng.permutation(len(texts))[: SAMPLE.get(device, SAMPLE["cpu"])]]
     named = [labels[i] for i in rng.permutation(len(labels))[: len(sample)]]
     timed = _probe(model, sample, named) if probe else None
-    shape = encoder_shape(model.encoder) or (None if timed is None else timed["shape"])
+    shape = encoder_shape(model.encoder, [*texts, *labels], model.max_length)
+    shape = shape or (None if timed is None else timed["shape"])
     pool = min(settings.batch_size * settings.n_positives, data.n_labels)
     network = _memory(data, model, settings, n_rows, shape, pool)
     network["device"] = device
@@ -64,6 +72,7 @@ def plan_prime(data: Dataset, model: Prime, n_rows: int, probe: bool) -> PrimePl
         kept = network["label_vector_bytes"] + network["token_bytes"]
         network["in_memory_bytes"] = kept + 2 * network["weight_bytes"]
     model_bytes = network["weight_bytes"] + network["saved_label_bytes"] + sum(map(len, labels))
+    model_bytes += PIECE_BYTES * (shape or {}).get("vocabulary", 0)
     if timed is None:
         return PrimePlan(network, model_bytes)
     batches = -(-n_rows // settings.batch_size)
@@ -79,15 +88,18 @@ def plan_prime(data: Dataset, model: Prime, n_rows: int, probe: bool) -> PrimePl
     )
 
 
-def encoder_shape(encoder: Any) -> dict[str, int] | None:
-    """Return width, inner width, layers and number of weights of an encoder, without loading it; None if unknown.
+def encoder_shape(encoder: Any, texts: Sequence[str] = (), max_length: int = 128) -> dict[str, int] | None:
+    """Return width, inner width, layers, vocabulary and number of weights of an encoder; None if unknown.
+
+    It is not loaded. The vocabulary of a new one is judged from the texts it is for; without texts it is the largest.
 
     >>> encoder_shape(None)
-    {'width': 128, 'inner': 512, 'layers': 2, 'weights': 3022592}
+    {'width': 128, 'inner': 512, 'layers': 2, 'vocabulary': 20000, 'weights': 2973440}
     """
     if encoder is None or isinstance(encoder, dict):
-        given = {**ENCODER, **(encoder or {})}
-        return _shape(int(given["width"]), 4 * int(given["width"]), int(given["layers"]), int(given["vocabulary"]), 512)
+        given = {**NEW_ENCODER, **(encoder or {})}
+        width, places = int(given["width"]), max(max_length, FEWEST_PLACES)
+        return _shape(width, 4 * width, int(given["layers"]), count_pieces(texts, int(given["vocabulary"])), places)
     folder = find_encoder(encoder)
     for file in () if folder is None else (folder / "config.json", folder / "0_Transformer" / "config.json"):
         found = _config(file)
@@ -104,7 +116,26 @@ def encoder_shape(encoder: Any) -> dict[str, int] | None:
 def _shape(width: int, inner: int, layers: int, vocabulary: int, places: int) -> dict[str, int]:
     each = 4 * width * width + 2 * width * inner + 9 * width + inner  # attention, two linear maps, biases and norms
     weights = (vocabulary + places + 4) * width + layers * each
-    return {"width": width, "inner": inner, "layers": layers, "weights": weights}
+    return {"width": width, "inner": inner, "layers": layers, "vocabulary": vocabulary, "weights": weights}
+
+
+def count_pieces(texts: Sequence[str], at_most: int) -> int:
+    """Return about how large the vocabulary of a new encoder gets; from a sample of many texts, as words keep coming.
+
+    The number of different words grows as a power of the number of texts, whose exponent shows in half the sample.
+    """
+    from longtail.nn.tokens import all_pieces
+
+    if not len(texts):
+        return at_most
+    rng = np.random.default_rng(0)
+    some = texts if len(texts) <= COUNTED else [texts[i] for i in rng.permutation(len(texts))[:COUNTED]]
+    always, more = all_pieces(some)
+    found = float(len(always) + len(more))
+    if len(some) < len(texts):
+        half = sum(map(len, all_pieces(some[: COUNTED // 2])))
+        found *= (len(texts) / len(some)) ** math.log2(found / half)
+    return max(len(always), min(at_most, round(found)))
 
 
 def _config(file: Path) -> dict[str, Any]:
@@ -141,7 +172,7 @@ def _memory(
         "label_vector_bytes": 4 * (LABEL_COPIES + 4 * bool(model.classifier)) * data.n_labels * width,
         "token_bytes": round(8 * (n_rows * tokens + data.n_labels * label_tokens)),
         "batch_bytes": round(4 * in_batch * numbers),
-        "batch_size": settings.batch_size,
+        "batch_size": min(settings.batch_size, n_rows),
     }
     out["in_memory_bytes"] = sum(value for name, value in out.items() if name.endswith("_bytes"))
     kept = 4 if settings.centroids else 0
@@ -189,6 +220,7 @@ def _probe(model: Prime, texts: list[str], labels: list[str]) -> dict[str, Any]:
         "width": encoder.width,
         "inner": int(getattr(config, "intermediate_size", 4 * encoder.width)),
         "layers": int(getattr(config, "num_hidden_layers", 0)),
+        "vocabulary": int(getattr(config, "vocab_size", 0)),
         "weights": sum(p.numel() for p in encoder.parameters()),
     }
     out["seconds"] = time.perf_counter() - started

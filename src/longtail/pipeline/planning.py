@@ -50,7 +50,7 @@ def plan_training(
     shape = shape_of(data, tagger.features)
     once = _estimate(data, shape, model, probe)
     facts: dict[str, Any] = {
-        "method": tagger.method,
+        "method": tagger.method_name,
         "model": type(model).__name__,
         "threads": resolve_jobs(model.n_jobs),
         "rows": data.n_rows,
@@ -84,7 +84,7 @@ def _textual(
     found = plan_prime(data, model, data.n_rows - held, probe)
     in_memory = found.network["in_memory_bytes"]
     facts: dict[str, Any] = {
-        "method": tagger.method,
+        "method": tagger.method_name,
         "model": type(model).__name__,
         "threads": resolve_jobs(model.n_jobs),
         "rows": data.n_rows,

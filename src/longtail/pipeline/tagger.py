@@ -13,6 +13,7 @@ from longtail.data import Dataset, TopK
 from longtail.data.grouped import GroupedDataset, GroupsOfRow, LabelsOfGroup
 from longtail.errors import DataError, ParameterError, near
 from longtail.features import TfidfFeatures
+from longtail.features.texts import as_texts
 from longtail.models import BottleneckClassifier, LabelTreeClassifier, OneVsAllClassifier, Prime
 from longtail.models.base import XMCEstimator
 from longtail.pipeline.calibrating import Stage, fit_rows, hold_out
@@ -60,7 +61,7 @@ class Tagger(Estimator):
     method : which model to train: "tree" (a label tree: fast, for any number of labels), "ova" (one linear classifier
         per label: exact, for some thousands of labels), "dft" (a network whose narrow output layer can give every
         small label set; needs torch) or "prime" (an encoder that reads texts and the texts, or names, of labels; needs
-        torch).
+        torch). None for that of `model`, or "tree".
     features : how texts become rows; None for `TfidfFeatures()`. Not used when rows are given instead of texts, and
         not to be given to models that read texts themselves ("prime").
     model : an estimator to use instead of the method's default one.
@@ -68,7 +69,8 @@ class Tagger(Estimator):
         threshold suits label sets. A first model is trained without them, the final one with all rows; 0 skips this,
         which halves the training time. With fewer than 50 rows there is nothing to learn from, and it is skipped too.
         "prime" is trained once, without the rows held out.
-    random_state : seed; the same seed gives the same model, byte for byte.
+    random_state : seed; the same seed gives the same model, byte for byte ("dft" and "prime": on a CPU, with the same
+        number of threads).
     n_jobs : threads; None for all cores.
 
     >>> texts = ["red apple", "green apple", "fast car", "old car"] * 20
@@ -82,7 +84,7 @@ class Tagger(Estimator):
 
     def __init__(
         self,
-        method: str = DEFAULT_METHOD,
+        method: str | None = None,
         *,
         features: Any = None,
         model: Any = None,
@@ -105,10 +107,12 @@ class Tagger(Estimator):
         label_names: Sequence[str] | None = None,
         label_texts: Sequence[str] | None = None,
         progress: Stage | None = None,
+        on_epoch: Report | None = None,
     ) -> Self:
         """Train on texts (or on rows: a sparse or dense matrix) and their labels.
 
-        `labels` is a list of lists of names, or a matrix Y with one column per label.
+        `labels` is a list of lists of names, or a matrix Y with one column per label. `progress` and `on_epoch` are
+        those of `fit_dataset`.
         """
         names = None if label_names is None else tuple(label_names)
         fields: dict[str, Any] = {"label_names": names, "label_texts": label_texts}
@@ -119,7 +123,7 @@ class Tagger(Estimator):
             lists = [row if isinstance(row, str) else list(row) for row in labels]
             listed = Dataset.from_lists([""] * len(lists), lists, label_names=names)
             data = Dataset(Y=listed.Y, **rows, **{**fields, "label_names": listed.label_names})
-        return self.fit_dataset(data, progress=progress)
+        return self.fit_dataset(data, progress=progress, on_epoch=on_epoch)
 
     def fit_dataset(self, data: Dataset, progress: Stage | None = None, on_epoch: Report | None = None) -> Self:
         """Train on a Dataset: on its texts, or on its features where it has no texts.
@@ -161,6 +165,7 @@ class Tagger(Estimator):
         group_labels: Mapping[Any, LabelsOfGroup],
         *,
         progress: Stage | None = None,
+        on_epoch: Report | None = None,
         **settings: Any,
     ) -> Self:
         """Train on texts whose labels are known for groups of them only; settings are those of `impute_dataset`.
@@ -172,7 +177,8 @@ class Tagger(Estimator):
         'vehicle'
         """
         data = GroupedDataset.from_lists(texts, groups, group_labels)
-        return self.fit_imputed(self.impute(data, progress=progress, **settings), progress=progress)
+        imputed = self.impute(data, progress=progress, **settings)
+        return self.fit_imputed(imputed, progress=progress, on_epoch=on_epoch)
 
     def impute(self, data: GroupedDataset, *, progress: Stage | None = None, **settings: Any) -> Imputed:
         """Find the labels of rows with the features, the model and the seed of this Tagger."""
@@ -195,9 +201,21 @@ class Tagger(Estimator):
         self.data_["imputed"] = imputed.facts
         return self
 
+    @property
+    def method_name(self) -> str:
+        """The name of the method: the one given, else that of the model, else "tree"."""
+        if self.method is not None:
+            return check_choice("method", self.method, tuple(METHODS))
+        model = getattr(self, "model_", self.model)
+        return next((name for name, kind in METHODS.items() if isinstance(model, kind)), DEFAULT_METHOD)
+
     def _new_model(self, seed: int) -> XMCEstimator:
-        kind = METHODS[check_choice("method", self.method, tuple(METHODS))]
-        model = clone(self.model) if self.model is not None else kind()
+        method = self.method_name
+        model = clone(self.model) if self.model is not None else METHODS[method]()
+        others = tuple(kind for name, kind in METHODS.items() if name != method)
+        if self.method is not None and isinstance(model, others) and not isinstance(model, METHODS[method]):
+            wanted, got = METHODS[method].__name__, type(model).__name__
+            raise ParameterError(f"model must be a {wanted} with the method {method!r}; got a {got}.")
         known = model.get_params(deep=False)
         if known.get("random_state", 0) is None:
             model.set_params(random_state=seed)
@@ -252,8 +270,8 @@ class Tagger(Estimator):
         `allow` (only these labels) and `deny` (none of these) are lists of label names.
         """
         rows = self.rows(texts)
-        only = None if allow is None else self._numbers(allow)
-        none_of = None if deny is None else self._numbers(deny)
+        only = None if allow is None else self._numbers(allow, "allow")
+        none_of = None if deny is None else self._numbers(deny, "deny")
         return self.model_.predict_topk(rows, k=k, allow=only, deny=none_of)
 
     def predict_proba(self, texts: Any, k: int = 20) -> sp.csr_array:
@@ -305,8 +323,9 @@ class Tagger(Estimator):
         add_labels(self, names, texts)
         return self
 
-    def _numbers(self, labels: Sequence[str]) -> list[int]:
+    def _numbers(self, labels: Sequence[str], argument: str = "labels") -> list[int]:
         """Return the numbers of labels given by name."""
+        labels = as_texts(labels, argument)
         where = {name: i for i, name in enumerate(self.labels_)}
         for name in labels:
             if name not in where:
@@ -316,7 +335,7 @@ class Tagger(Estimator):
     def save(self, path: str | Path) -> Path:
         """Write the tagger to a folder; `longtail.load` reads it back."""
         self._check_fitted()
-        parts = {"tagger": Part("tagger.v1", {"method": self.method, "calibrate": self.calibrate})}
+        parts = {"tagger": Part("tagger.v1", {"method": self.method_name, "calibrate": self.calibrate})}
         if self.features_ is not None:
             parts["features"] = self.features_.to_part()
         parts |= self.model_.parts()

@@ -9,7 +9,7 @@ import numpy as np
 
 from longtail.data import Dataset
 from longtail.errors import DataError, ModelError, ParameterError
-from longtail.features.texts import as_texts
+from longtail.features.texts import as_texts, check_unicode, is_unicode
 from longtail.models.prime import check_training
 from longtail.pipeline.calibrating import Stage, judge, of_stage
 
@@ -44,6 +44,8 @@ def label_texts_of(model: Any, data: Dataset) -> tuple[str, ...]:
     for name, text in zip(data.names(), texts, strict=True):
         if not text.strip():
             raise DataError(f"{kind} needs a text for every label; label {name!r} has none.")
+        if not is_unicode(text):
+            raise DataError(f"{kind} needs Unicode text for every label; that of label {name!r} is not.")
     return texts
 
 
@@ -62,6 +64,7 @@ def fit_texts(
     """
     names = label_texts_of(model, data)
     texts, Y, _ = check_training(texts_of(model, data), data.Y, names)  # rows are numbered as in the data
+    check_unicode(texts)
     train, test = split if split is not None else (np.arange(len(texts)), np.empty(0, dtype=np.int64))
     model.fit([texts[i] for i in train], Y[train], names, progress=of_stage(progress, "Training"), on_epoch=on_epoch)
     return judge(model, model.encode([texts[i] for i in test]), Y[test], seed) if split is not None else None
@@ -81,6 +84,9 @@ def add_labels(tagger: Tagger, names: Sequence[str], texts: Sequence[str] | None
         raise ParameterError("names must hold at least one label; got 0.")
     known = set(tagger.labels_)
     for name in found:
+        if not name.strip() or not is_unicode(name):
+            why = "it is empty" if is_unicode(name) else "it is no Unicode text"
+            raise ParameterError(f"names must be those of new labels; got {name!r}: {why}.")
         if name in known:
             where = "the model has it already" if name in tagger.labels_ else "it stands there twice"
             raise ParameterError(f"names must be those of new labels; got {name!r}: {where}.")
@@ -91,6 +97,8 @@ def add_labels(tagger: Tagger, names: Sequence[str], texts: Sequence[str] | None
     for name, text in zip(found, given, strict=True):
         if not text.strip():
             raise DataError(f"every new label needs a text; label {name!r} has none.")
+        if not is_unicode(text):
+            raise DataError(f"every new label needs Unicode text; that of label {name!r} is not.")
     model.add_labels(given)
     if texts is not None or tagger.label_texts_ is not None:
         tagger.label_texts_ = (*(tagger.label_texts_ or tagger.labels_), *given)

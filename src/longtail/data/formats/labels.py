@@ -21,7 +21,7 @@ TEXT_KEYS = ("text", "title")
 
 
 class LabelList(NamedTuple):
-    """Names in the order of their numbers, and their texts where the file has any."""
+    """Names in the order of their numbers, and their texts: None where no label has a place for one, "" for holes."""
 
     names: tuple[str, ...]
     texts: tuple[str, ...] | None
@@ -53,7 +53,7 @@ def read_labels(path: str | Path) -> LabelList:
         if not name:
             raise DataError(f"{path} line {number}: the name of the label is empty.")
         seen[name] = number
-    return LabelList(tuple(names), tuple(t or "" for t in texts) if any(texts) else None)
+    return LabelList(tuple(names), tuple(t or "" for t in texts) if any(t is not None for t in texts) else None)
 
 
 def write_labels(dataset: Dataset, path: str | Path) -> None:
@@ -74,7 +74,8 @@ def _from_jsonl(path: Path) -> tuple[list[int], list[str], list[str | None]]:
         for number, record in zip(lines, records, strict=True):
             numbers.append(number)
             names.append(_name(path, number, record))
-            text = next((record[key] for key in TEXT_KEYS if record.get(key) is not None), None)
+            given = [record[key] for key in TEXT_KEYS if key in record]
+            text = next((value for value in given if value is not None), "" if given else None)
             if not isinstance(text, str | None):
                 raise DataError(f"{path} line {number}: the text of a label must be a string; got {text!r}.")
             texts.append(text)
