@@ -6,6 +6,7 @@
     python benchmarks/prime.py speed
     python benchmarks/prime.py trees --only yso-titles            # trees on words, and on words and PRIME's vectors
     python benchmarks/prime.py serve                              # on a CPU
+    python benchmarks/prime.py new-labels                         # on a CPU
     python benchmarks/prime.py plot                               # draws docs/prime.svg from the file of results
 
 `train` runs every model of the parts asked for: "main" the frozen encoder, siamese triplets with a fixed margin (as
@@ -23,6 +24,7 @@ import json
 import os
 import platform
 import statistics
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -89,6 +91,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--epochs", type=int, help="instead of those of the data set")
     parser.add_argument("--lr", type=float, default=LR)
     parser.add_argument("--rows", type=int, help="train on so many rows, drawn at random")
+    parser.add_argument("--held-out", type=int, default=0, help="score so many training rows in place of the test rows")
     parser.add_argument("--models", nargs="+", choices=tuple(MAIN), help="only these of the part \"main\"")
     parser.add_argument("--ours", action="store_true", help="in `speed`: do not time sentence-transformers again")
     parser.add_argument("--minutes", type=float, help="begin nothing new after so long")
@@ -117,7 +120,8 @@ def run_train(args: argparse.Namespace) -> None:
             print("time is up; --resume goes on from here")
             break
         if cell["data"] not in loaded:
-            loaded = {cell["data"]: some(load(cell["data"], args.work), args.rows)}
+            texts = load(cell["data"], args.work)
+            loaded = {cell["data"]: some(held_out(texts, args.held_out), args.rows)}
         for run in measured(cell, loaded[cell["data"]], args):
             facts["runs"].append(run)
             print(line(run), flush=True)
@@ -384,6 +388,16 @@ def some(texts: Texts, rows: int | None) -> Texts:
     return Texts([texts.texts[i] for i in chosen], sp.csr_array(Y[:, used]), texts.test_texts, Y_test, names)
 
 
+def held_out(texts: Texts, n: int) -> Texts:
+    """Return the data with n training rows in place of the test rows."""
+    if not n:
+        return texts
+    order = np.random.default_rng(5).permutation(len(texts.texts))
+    test, train = np.sort(order[:n]), np.sort(order[n:])
+    both = [[texts.texts[i] for i in rows] for rows in (train, test)]
+    return Texts(both[0], sp.csr_array(texts.Y[train]), both[1], sp.csr_array(texts.Y[test]), texts.label_texts)
+
+
 def device() -> str:
     import torch
 
@@ -438,12 +452,27 @@ def show(facts: Facts) -> None:
         print(f"  {model:<42}" + "".join(f"{value:8.2f}" for value in means) + f"{len(runs):8}")
 
 
+def run_new_labels(args: argparse.Namespace) -> None:
+    """Add held-out labels by their texts in every way, and see what becomes of all labels; on a CPU in minutes."""
+    from peers.prime_new_labels import measure_new_labels
+
+    facts = opened(args)
+    name = "yso-titles"
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "model"
+        found = measure_new_labels(load(name, args.work), args.work / "encoder", LENGTH[name], folder)
+    facts["new_labels"] = {**found, "data": f"{name}, {found['data']}"}
+    print(json.dumps(facts["new_labels"], indent=1))
+    write(facts, args.output)
+
+
 STAGES: dict[str, Callable[[argparse.Namespace], None]] = {
     "prepare": run_prepare,
     "train": run_train,
     "speed": run_speed,
     "trees": run_trees,
     "serve": run_serve,
+    "new-labels": run_new_labels,
     "plot": run_plot,
 }
 STARTED = time.monotonic()

@@ -46,7 +46,7 @@ def torch_threads(n_jobs: Any, network: nn.Module, rows_at_once: int) -> Iterato
     """Let torch use so many threads, one where there is little to do; None leaves it its own number."""
     torch = import_torch()
     before = torch.get_num_threads()
-    wanted = before if n_jobs is None else resolve_jobs(n_jobs)
+    wanted = before if n_jobs is None else min(resolve_jobs(n_jobs), resolve_jobs(None))  # thousands would crash it
     little = rows_at_once * sum(p.numel() for p in network.parameters()) < WORTH_THREADS
     torch.set_num_threads(1 if little else wanted)
     try:
