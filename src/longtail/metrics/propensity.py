@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail.data.propensity import inverse_propensities
 from longtail.errors import DataError, ParameterError
 from longtail.validate import as_labels, check_integer, check_real
 
@@ -53,9 +54,7 @@ def propensities(
         n_rows = check_integer("n_rows", n_rows, low=1)
         if counts.size and counts.max() > n_rows:
             raise DataError(f"labels must count at most n_rows ({n_rows}) rows per label; got {counts.max()}.")
-    C = max(np.log(max(n_rows, 1)) - 1.0, 0.0) * (B + 1.0) ** A
-    # p = 1 / (1 + C · exp(-A · ln(N_l + B)))
-    return 1.0 / (1.0 + C * (counts + B) ** -A)
+    return 1.0 / inverse_propensities(counts, n_rows, A, B)
 
 
 def label_counts(Y: Any) -> np.ndarray:

@@ -15,7 +15,7 @@ from longtail.errors import ModelError, ParameterError
 from longtail.features.rows import unit_rows
 from longtail.kernels.threads import Progress
 from longtail.models.base import MOST_PLACES, Explanation, XMCEstimator, allowed_labels
-from longtail.models.device import import_torch, pick_device, torch_threads
+from longtail.models.device import checked_training, import_torch, pick_device, torch_threads
 from longtail.storage import Part
 from longtail.validate import (
     as_dense,
@@ -29,7 +29,6 @@ from longtail.validate import (
     check_same_rows,
     check_width,
     check_widths,
-    resolve_seed,
 )
 
 if TYPE_CHECKING:
@@ -164,18 +163,8 @@ class BottleneckClassifier(XMCEstimator):
         return self
 
     def _training(self) -> Training:
-        from longtail.nn.training import Training
-
-        return Training(
-            epochs=check_integer("epochs", self.epochs, low=1),
-            batch_size=check_integer("batch_size", self.batch_size, low=1),
-            lr=check_real("lr", self.lr, low=0, open_low=True),
-            weight_decay=check_real("weight_decay", self.weight_decay, low=0),
-            patience=check_integer("patience", self.patience, low=1),
-            seed=resolve_seed(self.random_state),
-            checkpoint=self.checkpoint,
-            checkpoint_minutes=check_real("checkpoint_minutes", self.checkpoint_minutes, low=0),
-        )
+        minutes = check_real("checkpoint_minutes", self.checkpoint_minutes, low=0)
+        return checked_training(self, checkpoint=self.checkpoint, checkpoint_minutes=minutes)
 
     def _layers(self) -> dict[str, Any]:
         """Return what decides the shape of the network."""

@@ -7,20 +7,22 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from longtail.errors import MissingExtraError, ParameterError
-from longtail.validate import resolve_jobs
+from longtail.validate import check_integer, check_real, resolve_seed
 
 if TYPE_CHECKING:
     from torch import nn
 
+    from longtail.nn.training import Training
+
 WORTH_THREADS = 50_000_000  # multiplications in a batch, below which a second thread costs more than it brings
 
 
-def import_torch() -> Any:
+def import_torch(needed_by: str = "BottleneckClassifier") -> Any:
     """Return torch, or say in one sentence how to install it."""
     try:
         import torch
     except ImportError as error:
-        raise MissingExtraError("BottleneckClassifier", "torch", "torch") from error
+        raise MissingExtraError(needed_by, "torch", "torch") from error
     return torch
 
 
@@ -44,12 +46,24 @@ def pick_device(device: Any) -> Any:
 @contextlib.contextmanager
 def torch_threads(n_jobs: Any, network: nn.Module, rows_at_once: int) -> Iterator[None]:
     """Let torch use so many threads, one where there is little to do; None leaves it its own number."""
-    torch = import_torch()
-    before = torch.get_num_threads()
-    wanted = before if n_jobs is None else min(resolve_jobs(n_jobs), resolve_jobs(None))  # thousands would crash it
+    import_torch()
+    from longtail.nn import threads
+
     little = rows_at_once * sum(p.numel() for p in network.parameters()) < WORTH_THREADS
-    torch.set_num_threads(1 if little else wanted)
-    try:
+    with threads.torch_threads(1 if little else n_jobs):
         yield
-    finally:
-        torch.set_num_threads(before)
+
+
+def checked_training(model: Any, **more: Any) -> Training:
+    """Return how a network is trained, from the parameters that its estimators share."""
+    from longtail.nn.training import Training
+
+    return Training(
+        epochs=check_integer("epochs", model.epochs, low=1),
+        batch_size=check_integer("batch_size", model.batch_size, low=1),
+        lr=check_real("lr", model.lr, low=0, open_low=True),
+        weight_decay=check_real("weight_decay", model.weight_decay, low=0),
+        patience=check_integer("patience", model.patience, low=1),
+        seed=resolve_seed(model.random_state),
+        **more,
+    )

@@ -10,9 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import TopK
-from longtail.errors import MissingExtraError, ModelError, ParameterError
+from longtail.errors import ModelError, ParameterError
 from longtail.kernels.threads import Progress, blocks
 from longtail.models.base import MOST_PLACES, XMCEstimator, allowed_labels
+from longtail.models.device import checked_training, import_torch, pick_device
 from longtail.models.miml_bags import Scale, bags_of, bags_of_one, checked_bags, find_vectors, hold_out, prior
 from longtail.storage import Part
 from longtail.validate import (
@@ -22,12 +23,11 @@ from longtail.validate import (
     check_real,
     check_widths,
     not_fitted,
-    resolve_seed,
 )
 
 if TYPE_CHECKING:
     from longtail.nn.miml import DeepMIML
-    from longtail.nn.training import Epoch, Training
+    from longtail.nn.training import Epoch
 
 MASKS: dict[str, dict[str, Any]] = {  # how EAGLE finds the labels' vectors
     "auto": {"assign": "auto"},
@@ -132,12 +132,11 @@ class MIMLClassifier(XMCEstimator):
         check_widths("hidden", self.hidden)
         valid = check_real("valid", self.valid, low=0, high=0.5)
         loss = check_choice("loss", self.loss, LOSSES)
-        torch = import_torch()
-        from longtail.models.bottleneck import pick_device
+        torch = import_torch("MIMLClassifier")
         from longtail.nn.miml import bag_loss
         from longtail.nn.training import train
 
-        how, device = self._training(), pick_device(self.device)
+        how, device = checked_training(self, mixed=False), pick_device(self.device)
         X, members, counts = checked_bags(X, groups, Y_groups, loss)
         self.loss_ = loss if loss != "auto" else ("counts" if bool((counts.data > 1).any()) else "presence")
         self.n_rows_, self.n_features_in_, self.n_labels_ = X.shape[0], X.shape[1], counts.shape[1]
@@ -191,7 +190,7 @@ class MIMLClassifier(XMCEstimator):
     def _ranked(self, X: sp.csr_array | np.ndarray, members: sp.csr_array, k: int, allow: Any, deny: Any) -> TopK:
         k = check_integer("k", k, low=1, high=MOST_PLACES)
         may = allowed_labels(self.n_labels_, allow, deny) & (self.label_counts_ > 0)
-        import_torch()
+        import_torch("MIMLClassifier")
         from longtail.nn.miml import score_bags
 
         def rows(numbers: np.ndarray) -> np.ndarray:
@@ -214,23 +213,10 @@ class MIMLClassifier(XMCEstimator):
         if not hasattr(self, "n_labels_"):
             raise not_fitted(f"this {type(self).__name__} is not fitted yet; call fit(X, groups, Y_groups) first.")
 
-    def _training(self) -> Training:
-        from longtail.nn.training import Training
-
-        return Training(
-            epochs=check_integer("epochs", self.epochs, low=1),
-            batch_size=check_integer("batch_size", self.batch_size, low=1),
-            lr=check_real("lr", self.lr, low=0, open_low=True),
-            weight_decay=check_real("weight_decay", self.weight_decay, low=0),
-            patience=check_integer("patience", self.patience, low=1),
-            mixed=False,
-            seed=resolve_seed(self.random_state),
-        )
-
     def _network(self, prior: float = 0.25) -> DeepMIML:
         from longtail.nn.miml import DeepMIML
 
-        if self.encoder is not None and not isinstance(self.encoder, import_torch().nn.Module):
+        if self.encoder is not None and not isinstance(self.encoder, import_torch("MIMLClassifier").nn.Module):
             raise ParameterError(f"encoder must be a torch module or None; got {self.encoder!r}.")
         return DeepMIML(
             self.n_features_in_,
@@ -262,8 +248,7 @@ class MIMLClassifier(XMCEstimator):
 
     @classmethod
     def from_part(cls, part: Part) -> Self:
-        import_torch()
-        from longtail.models.bottleneck import pick_device
+        import_torch("MIMLClassifier")
         from longtail.nn.network import load_weights
 
         params = dict(part.params)
@@ -283,12 +268,3 @@ class MIMLClassifier(XMCEstimator):
         load_weights(network, arrays)
         model.network_ = network.to(pick_device(model.device))
         return model
-
-
-def import_torch() -> Any:
-    """Return torch, or say in one sentence how to install it."""
-    try:
-        import torch
-    except ImportError as error:
-        raise MissingExtraError("MIMLClassifier", "torch", "torch") from error
-    return torch

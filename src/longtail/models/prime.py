@@ -15,6 +15,7 @@ from longtail.features.dense import DEFAULT_ENCODER
 from longtail.features.texts import as_texts, check_unicode
 from longtail.kernels.threads import Progress
 from longtail.models.base import MOST_PLACES, XMCEstimator, allowed_labels
+from longtail.models.device import pick_device
 from longtail.nn.new_encoder import check_new_encoder
 from longtail.nn.prime_settings import INDEXES, PRECISIONS, resolve_settings
 from longtail.storage import Part, pack_strings, unpack_strings
@@ -208,8 +209,6 @@ class Prime(XMCEstimator):
     def torch_device(self) -> Any:
         """Return the device that texts are encoded on."""
         import_nn()
-        from longtail.models.bottleneck import pick_device
-
         return pick_device(self.device)
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
@@ -219,7 +218,7 @@ class Prime(XMCEstimator):
         if not found:
             return np.zeros((0, self.n_features_in_), dtype=np.float32)
         network = self.network_
-        from longtail.nn.prime_fitting import torch_threads
+        from longtail.nn.threads import torch_threads
 
         mixed = bool(self.mixed_precision) and network.encoder.device.type == "cuda"
         with torch_threads(self.n_jobs):
@@ -269,8 +268,8 @@ class Prime(XMCEstimator):
             raise DataError("label_texts must hold at least one text; got 0.")
         import_nn()
         from longtail.nn.label_search import shrink
-        from longtail.nn.prime_fitting import torch_threads
         from longtail.nn.prime_labels import CENTROIDS, new_prototypes
+        from longtail.nn.threads import torch_threads
 
         with torch_threads(self.n_jobs):
             vectors = new_prototypes(self, names, check_choice("centroid", centroid, CENTROIDS))

@@ -6,7 +6,6 @@ nothing had happened.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from longtail.data.propensity import inverse_propensities
 from longtail.errors import DataError
 from longtail.kernels.draws import draw_pool
 from longtail.validate import check_integer, check_real
@@ -30,9 +30,7 @@ def sampling_weights(Y: sp.csr_array, A: float = PROPENSITY_A, B: float = PROPEN
     [1.54, 2.2]
     """
     counts = np.bincount(Y.indices, minlength=Y.shape[1])
-    C = max(math.log(max(Y.shape[0], 1)) - 1.0, 0.0) * (B + 1.0) ** A
-    # w = 1 + C (N_l + B)^-A
-    return 1.0 + C * (counts + B) ** -A
+    return inverse_propensities(counts, Y.shape[0], A, B)
 
 
 def label_weights(Y: sp.csr_array, sampling: str) -> np.ndarray:

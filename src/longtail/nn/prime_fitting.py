@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,8 +24,9 @@ from longtail.nn.prime_network import PrimeNetwork, start_network
 from longtail.nn.prime_settings import PrimeSettings
 from longtail.nn.prime_training import PrimeTraining, train_prime
 from longtail.nn.several import Several
+from longtail.nn.threads import torch_threads
 from longtail.nn.tokens import TokenRows
-from longtail.validate import resolve_jobs, resolve_seed
+from longtail.validate import resolve_seed
 
 HELD_OUT_AT_MOST = 5000
 FUSIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -176,18 +176,6 @@ def classifier_stage(
         labels = network.encoder.tokens(list(model.label_texts_))
         scale = scale_of_texts(network, tokens, labels, mix, mixed)
     return shrink(mix.cpu().numpy(), model.precision), scale
-
-
-@contextlib.contextmanager
-def torch_threads(n_jobs: int | None) -> Iterator[None]:
-    """Let torch use so many threads; None leaves it its own number."""
-    before = torch.get_num_threads()
-    if n_jobs is not None:
-        torch.set_num_threads(min(resolve_jobs(n_jobs), resolve_jobs(None)))  # thousands would crash it
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _split(Y: sp.csr_array, validation: float, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -191,7 +191,8 @@ def _probe(model: Prime, texts: list[str], labels: list[str]) -> dict[str, Any]:
     """Send some texts and label texts through the encoder and back; return seconds for each of them."""
     import torch
 
-    from longtail.nn.prime_fitting import make_encoder, torch_threads
+    from longtail.nn.prime_fitting import make_encoder
+    from longtail.nn.threads import torch_threads
 
     device = model.torch_device()
     started = time.perf_counter()
