@@ -1,4 +1,4 @@
-"""Fixed features for `bottleneck.py`, small enough to be carried to a machine with a GPU.
+"""Fixed features for `bottleneck_layers.py`, small enough to be carried to a machine with a GPU.
 
 pubmed-mesh and eurlex57k: words as TF-IDF, reduced to 384 dimensions by a truncated SVD fitted on train, each dimension
 as 8-bit integers with a scale of its own. delicious: its 500 binary features. Rows are scaled to length 1 when read.

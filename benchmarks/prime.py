@@ -247,22 +247,14 @@ def renumbered(top: lt.TopK, first: int) -> lt.TopK:
 
 def run_speed(args: argparse.Namespace) -> None:
     """Compare training steps with those of sentence-transformers, same encoder, batch and texts."""
-    from peers.prime_speed import clusters_and_sampling, our_steps, their_steps
+    from peers.prime_speed import speeds
 
     facts = opened(args)
     for name in args.only:
         texts = some(load(name, args.work), args.rows)
-        found: Facts = {"batch": BATCH[name], "length": LENGTH[name]}
-        found["ours"] = our_steps(texts, args.work / "encoder", BATCH[name], LENGTH[name])
-        before = facts.setdefault("speed", {}).get(name, {})
-        for how in ("as it is", "tokens made before"):
-            if args.ours and how in before:
-                found[how] = before[how]
-                continue
-            found[how] = their_steps(texts, args.work / "encoder", BATCH[name], LENGTH[name], how != "as it is")
-        found["shares"] = clusters_and_sampling(texts, args.work / "encoder", BATCH[name], LENGTH[name])
-        facts["speed"][name] = found
-        print(name, json.dumps(found, indent=1), flush=True)
+        known = facts.setdefault("speed", {}).get(name, {}) if args.ours else {}
+        facts["speed"][name] = speeds(texts, args.work / "encoder", BATCH[name], LENGTH[name], known)
+        print(name, json.dumps(facts["speed"][name], indent=1), flush=True)
         write(facts, args.output)
 
 

@@ -1,10 +1,17 @@
-"""Training steps per second, ours and those of sentence-transformers with MultipleNegativesRankingLoss."""
+"""Training steps per second, ours and those of sentence-transformers with MultipleNegativesRankingLoss.
+
+Theirs are timed twice: by their own trainer, which needs the packages datasets and accelerate, and by their loss in a
+plain loop of steps.
+"""
 
 from __future__ import annotations
 
 import importlib
+import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +27,7 @@ from longtail.nn.prime_settings import resolve_settings
 from longtail.nn.prime_training import Progress, batch_loss, make_optimizer, train_prime
 from peers.prime_data import Texts
 
-STEPS, WARM = 30, 10
+STEPS, WARM = 60, 10
 
 
 def device() -> torch.device:
@@ -45,18 +52,45 @@ def our_steps(texts: Texts, encoder: Path, batch: int, length: int) -> dict[str,
     return _timed(step, batch)
 
 
+def their_trainer(texts: Texts, encoder: Path, batch: int, length: int, workers: int) -> dict[str, float]:
+    """Time steps of sentence-transformers' own trainer in bfloat16, with the batches made by so many processes."""
+    peer, Dataset = importlib.import_module("sentence_transformers"), importlib.import_module("datasets").Dataset
+
+    class Clock(importlib.import_module("transformers").TrainerCallback):  # type: ignore[misc]
+        """Looks at the clock where a step ends: after the last one to warm up, and after the last one."""
+
+        started = seconds = 0.0
+
+        def on_step_end(self, _: Any, state: Any, __: Any, **___: Any) -> None:
+            if state.global_step == WARM:
+                _wait(forget_peak=True)
+                self.started = time.perf_counter()
+            if state.global_step == WARM + STEPS:
+                _wait()
+                self.seconds = time.perf_counter() - self.started
+
+    model = _their_model(encoder, length)
+    rows = np.flatnonzero(np.diff(texts.Y.indptr))
+    pairs = Dataset.from_dict({
+        "anchor": [texts.texts[i] for i in rows],
+        "positive": [texts.label_texts[i] for i in texts.Y.indices[texts.Y.indptr[rows]]],
+    })  # fmt: skip
+    clock = Clock()
+    with tempfile.TemporaryDirectory() as scratch:
+        how = peer.SentenceTransformerTrainingArguments(
+            output_dir=scratch, per_device_train_batch_size=batch, max_steps=WARM + STEPS, learning_rate=2e-4,
+            bf16=True, dataloader_num_workers=workers, save_strategy="no", report_to="none", disable_tqdm=True,
+            use_cpu=device().type == "cpu",
+        )  # fmt: skip
+        loss = _losses().MultipleNegativesRankingLoss(model)
+        peer.SentenceTransformerTrainer(model, how, train_dataset=pairs, loss=loss, callbacks=[clock]).train()
+    return _rates(clock.seconds, batch)
+
+
 def their_steps(texts: Texts, encoder: Path, batch: int, length: int, tokens_before: bool) -> dict[str, float]:
     """Time whole steps of the loss of sentence-transformers on pairs (text, text of one of its labels), in bfloat16."""
-    from sentence_transformers import SentenceTransformer
-
-    model = SentenceTransformer(str(encoder), device=str(device()), local_files_only=True).float()
-    model.max_seq_length = length
-    model.train()
-    try:
-        losses = importlib.import_module("sentence_transformers.sentence_transformer.losses")
-    except ImportError:  # before version 6
-        losses = importlib.import_module("sentence_transformers.losses")
-    loss = losses.MultipleNegativesRankingLoss(model)
+    model = _their_model(encoder, length).train()
+    loss = _losses().MultipleNegativesRankingLoss(model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-4, fused=device().type == "cuda")
     read: Callable[[list[str]], dict[str, Any]] = getattr(model, "preprocess", None) or model.tokenize
     rng = np.random.default_rng(0)
@@ -92,6 +126,30 @@ def clusters_and_sampling(texts: Texts, encoder: Path, batch: int, length: int) 
     return {"seconds": total, **{name: value / total for name, value in seconds.items()}}
 
 
+PEERS = {
+    "their trainer": partial(their_trainer, workers=0),
+    "their trainer, 8 processes for batches": partial(their_trainer, workers=8),
+    "their loss in a loop": partial(their_steps, tokens_before=False),
+    "their loss in a loop, tokens made before": partial(their_steps, tokens_before=True),
+}
+
+
+def speeds(texts: Texts, encoder: Path, batch: int, length: int, known: dict[str, Any]) -> dict[str, Any]:
+    """Time our steps and theirs, unless theirs are known, and what sampling and clustering cost us."""
+    found: dict[str, Any] = {"batch": batch, "length": length, "ours": our_steps(texts, encoder, batch, length)}
+    peers = dict(PEERS)
+    if missing := [name for name in ("datasets", "accelerate") if find_spec(name) is None]:
+        print(f"without {' and '.join(missing)}, their trainer is not timed", flush=True)
+        peers = {name: steps for name, steps in PEERS.items() if "trainer" not in name}
+    for name, steps in peers.items():
+        found[name] = known.get(name) or steps(texts, encoder, batch, length)
+    ours = found["ours"]["rows_per_s"]
+    found["ratios"] = {name: ours / found[name]["rows_per_s"] for name in peers}
+    found["shares"] = clusters_and_sampling(texts, encoder, batch, length)
+    found["percent_in_sampling_and_clustering"] = 100 * (found["shares"]["sampling"] + found["shares"]["clustering"])
+    return found
+
+
 def _begin(texts: Texts, encoder: Path, batch: int, length: int, epochs: int) -> tuple[Any, ...]:
     model = Prime(str(encoder), "prime-lite", epochs=epochs, batch_size=batch)
     settings = resolve_settings(model.get_params(deep=False), *texts.Y.shape)
@@ -107,18 +165,35 @@ def _begin(texts: Texts, encoder: Path, batch: int, length: int, epochs: int) ->
 def _timed(step: Callable[[], None], batch: int) -> dict[str, float]:
     for _ in range(WARM):
         step()
-    _wait()
-    if device().type == "cuda":
-        torch.cuda.reset_peak_memory_stats()
+    _wait(forget_peak=True)
     started = time.perf_counter()
     for _ in range(STEPS):
         step()
     _wait()
-    seconds = time.perf_counter() - started
+    return _rates(time.perf_counter() - started, batch)
+
+
+def _rates(seconds: float, batch: int) -> dict[str, float]:
     memory = torch.cuda.max_memory_allocated() / 2**30 if device().type == "cuda" else 0.0
     return {"rows_per_s": STEPS * batch / seconds, "ms_per_step": 1e3 * seconds / STEPS, "gpu_gib": memory}
 
 
-def _wait() -> None:
+def _wait(forget_peak: bool = False) -> None:
     if device().type == "cuda":
         torch.cuda.synchronize()
+        if forget_peak:
+            torch.cuda.reset_peak_memory_stats()
+
+
+def _their_model(encoder: Path, length: int) -> Any:
+    peer = importlib.import_module("sentence_transformers")
+    model = peer.SentenceTransformer(str(encoder), device=str(device()), local_files_only=True).float()
+    model.max_seq_length = length
+    return model
+
+
+def _losses() -> Any:
+    try:
+        return importlib.import_module("sentence_transformers.sentence_transformer.losses")
+    except ImportError:  # before version 6
+        return importlib.import_module("sentence_transformers.losses")

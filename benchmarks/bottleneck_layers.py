@@ -1,8 +1,8 @@
 """Narrow output layers: what the usual one cannot say, what the DFT layer can, and how well both predict.
 
-    python benchmarks/bottleneck.py --stage prepare --data FOLDER --features FEATURES
-    python benchmarks/bottleneck.py --stage train --features FEATURES --weights WEIGHTS     (a GPU helps)
-    python benchmarks/bottleneck.py --stage audit --features FEATURES --weights WEIGHTS
+    python benchmarks/bottleneck_layers.py --stage prepare --data FOLDER --features FEATURES
+    python benchmarks/bottleneck_layers.py --stage train --features FEATURES --weights WEIGHTS     (a GPU helps)
+    python benchmarks/bottleneck_layers.py --stage audit --features FEATURES --weights WEIGHTS
 
 FOLDER holds `pubmed-mesh`, `eurlex57k` and `delicious` (default LONGTAIL_DATA). The features are fixed (see
 `bottleneck_data.py`); a network with one hidden layer of 512 units stands between them and the output layer. Over d and
@@ -370,7 +370,7 @@ def write(facts: Facts, output: Path) -> None:
 
 
 def command() -> str:
-    return "python benchmarks/bottleneck.py " + " ".join(
+    return "python benchmarks/bottleneck_layers.py " + " ".join(
         word if not word.startswith("/") else Path(word).name.upper() for word in sys.argv[1:]
     )
 
