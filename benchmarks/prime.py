@@ -253,9 +253,10 @@ def run_speed(args: argparse.Namespace) -> None:
     for name in args.only:
         texts = some(load(name, args.work), args.rows)
         known = facts.setdefault("speed", {}).get(name, {}) if args.ours else {}
-        facts["speed"][name] = speeds(texts, args.work / "encoder", BATCH[name], LENGTH[name], known)
+        for found in speeds(texts, args.work / "encoder", BATCH[name], LENGTH[name], known):
+            facts["speed"][name] = found
+            write(facts, args.output)
         print(name, json.dumps(facts["speed"][name], indent=1), flush=True)
-        write(facts, args.output)
 
 
 def run_trees(args: argparse.Namespace) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -134,20 +134,26 @@ PEERS = {
 }
 
 
-def speeds(texts: Texts, encoder: Path, batch: int, length: int, known: dict[str, Any]) -> dict[str, Any]:
-    """Time our steps and theirs, unless theirs are known, and what sampling and clustering cost us."""
-    found: dict[str, Any] = {"batch": batch, "length": length, "ours": our_steps(texts, encoder, batch, length)}
+def speeds(texts: Texts, encoder: Path, batch: int, length: int, known: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Time our steps and theirs, unless theirs are known, and what sampling and clustering cost us.
+
+    Yields all that is found so far after each of them.
+    """
+    found: dict[str, Any] = {**known, "batch": batch, "length": length}
+    found["ours"] = our_steps(texts, encoder, batch, length)
+    yield found
     peers = dict(PEERS)
     if missing := [name for name in ("datasets", "accelerate") if find_spec(name) is None]:
         print(f"without {' and '.join(missing)}, their trainer is not timed", flush=True)
         peers = {name: steps for name, steps in PEERS.items() if "trainer" not in name}
     for name, steps in peers.items():
         found[name] = known.get(name) or steps(texts, encoder, batch, length)
-    ours = found["ours"]["rows_per_s"]
-    found["ratios"] = {name: ours / found[name]["rows_per_s"] for name in peers}
-    found["shares"] = clusters_and_sampling(texts, encoder, batch, length)
-    found["percent_in_sampling_and_clustering"] = 100 * (found["shares"]["sampling"] + found["shares"]["clustering"])
-    return found
+        ours = found["ours"]["rows_per_s"]
+        found["ratios"] = {peer: ours / found[peer]["rows_per_s"] for peer in PEERS if peer in found}
+        yield found
+    shares = clusters_and_sampling(texts, encoder, batch, length)
+    percent = 100 * (shares["sampling"] + shares["clustering"])
+    yield found | {"shares": shares, "percent_in_sampling_and_clustering": percent}
 
 
 def _begin(texts: Texts, encoder: Path, batch: int, length: int, epochs: int) -> tuple[Any, ...]:
