@@ -76,6 +76,27 @@ def test_predict_evaluate_compare_explain(files, run, tmp_path):
     assert "c2" in run("explain", model, "--text", "chess", "--label", "c2")
 
 
+def test_a_label_tree_beside_the_encoder(files, run, tmp_path):
+    rows, test, model = files / "rows.jsonl", files / "test.jsonl", tmp_path / "model"
+    names = ("--labels-file", files / "labels.jsonl")
+    args = (rows, *PRIME, "--epochs", 2, "--tree", *names)
+    plan = json.loads(run("plan", *args, "--json"))
+    alone = json.loads(run("plan", rows, *PRIME, "--epochs", 2, *names, "--json"))
+    assert plan["tree"]["leaves"] >= 1 and plan["model_bytes"] > alone["model_bytes"]
+    assert "A label tree on words and vectors comes after the encoder." in run("plan", *args)
+    assert "A label tree on words and vectors ranks with it." in run("train", *args, "-o", model)
+    assert json.loads(run("evaluate", model, test, "--resamples", 0, "--json"))["model"]["tree"] is True
+    assert "tree on words and 0.5 × vectors; score + 6 × the encoder's" in " ".join(run("inspect", model).split())
+    assert "is intact" in run("verify", model)
+    facts = json.loads(run("explain", model, "--text", "chess poker bread", "-k", 2, "--json"))
+    assert {word["word"] for word in facts["predicted"][0]["words"]} == {"chess", "poker", "bread"}
+    lines = [json.loads(line) for line in run("predict", model, test, "-k", 2).splitlines()]
+    assert len(lines) == 20
+    assert "come from a label tree too" in run("audit", model, test, code=1)
+    run("add-labels", model, files / "new.jsonl", "-o", tmp_path / "larger")
+    assert "n1" in {tag.label for tag in load_tagger(tmp_path / "larger").tag(["glacier"], k=8)[0]}
+
+
 def test_audit_asks_for_the_top_of_the_ranking(files, run):
     out = " ".join(run("audit", files / "model", files / "test.jsonl", "--jobs", 1).split())
     assert "label sets can be the top, each for some input." in out
@@ -224,6 +245,7 @@ def test_an_interrupted_training_writes_nothing_and_goes_on(files, run, tmp_path
         (["--width", "2"], 2, "--width is not an option of the method 'prime'."),
         (["--method", "tree", "--max-length", "5"], 2, "--max-length is not an option of the method 'tree'."),
         (["--method", "dft", "--encoder", "none"], 2, "--encoder is not an option of the method 'dft'."),
+        (["--method", "ova", "--tree"], 2, "--tree is not an option of the method 'ova'."),
         (["--method", "ova", "--classifier"], 2, "--classifier is not an option of the method 'ova'."),
     ],
 )

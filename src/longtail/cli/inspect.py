@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from longtail.storage import Part
 
 TRANSFORMER = "encoder.weights."
+HIDDEN = ("history", "network", "tree")  # of a model that reads texts; the first and the last are told in other words
 
 
 @click.command()
@@ -142,10 +143,17 @@ def _encoder_facts(part: Part) -> dict[str, Any]:
         "dimensions": width,
         "max_length": params["max_length"],
         "fusion": fitted["fusion"] if fitted["fusion"] is not None else "prototypes alone",
+        "tree": _stage_facts(fitted["tree"]) if fitted.get("tree") else "none",
         "index": params["index"],
         "precision": params["precision"],
     }
     return {"encoder_model": facts, "epochs": fitted["history"]}
+
+
+def _stage_facts(stage: dict[str, Any]) -> str:
+    """Return in a few words what the tree beside an encoder reads, and how much the encoder's scores count."""
+    reads = f"words and {stage['weight']:g} × vectors" if stage["weight"] else "words"
+    return f"on {reads}; score + {stage['share']:g} × the encoder's"
 
 
 def _without_history(params: dict[str, Any]) -> dict[str, Any]:
@@ -153,7 +161,7 @@ def _without_history(params: dict[str, Any]) -> dict[str, Any]:
     fitted = params.get("fitted")
     if not isinstance(fitted, dict) or "history" not in fitted:
         return params
-    return {**params, "fitted": {name: value for name, value in fitted.items() if name not in ("history", "network")}}
+    return {**params, "fitted": {name: value for name, value in fitted.items() if name not in HIDDEN}}
 
 
 def _arrays(part: Part) -> dict[str, Any]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 LINEAR = ("n_trees", "beam", "overlap", "loss", "threshold", "positive_weight")
 NETWORK = ("epochs", "width", "checkpoint", "checkpoint_minutes", "batch_size", "device")
-ENCODED = ("encoder", "preset", "max_length", "validation", "index", "precision")  # of prime alone, as is --classifier
+ENCODED = ("encoder", "preset", "max_length", "validation", "index", "precision")  # of prime alone
 
 
 def _places(context: click.Context, option: click.Parameter, value: str | None) -> int | str | None:
@@ -59,6 +59,7 @@ OPTIONS = (
     click.option("--batch-size", type=int, default=None, help="Rows in a batch of dft or prime. [default: its own]"),
     click.option("--max-length", type=int, default=None, help="Tokens of a text that prime reads. [default: 128]"),
     click.option("--classifier", is_flag=True, help="Of prime: also train a vector per label."),
+    click.option("--tree", is_flag=True, help="Of prime: also train a label tree, and score by both: most accurate."),
     click.option("--validation", type=float, default=None, help="Share of rows to judge prime's epochs. [default: 0]"),
     click.option("--index", default=None, help="Search of prime's labels: exact, hnsw or ivf. [default: exact]"),
     click.option("--precision", default=None, help="Of prime's vectors: float32, float16, int8. [default: float32]"),
@@ -103,7 +104,7 @@ def make_tagger(options: dict[str, Any]) -> Tagger:
 
 def _estimator(kind: type[Any], method: str, options: dict[str, Any]) -> Any:
     """Make the estimator from the options that were given; an option the method does not have is refused."""
-    given = {"C": options["cost"], "classifier": options["classifier"] or None}
+    given = {"C": options["cost"], "classifier": options["classifier"] or None, "tree": options["tree"] or None}
     given |= {name: options[name] for name in (*LINEAR, *NETWORK, *ENCODED)}
     given = {name: value for name, value in given.items() if value is not None}
     for name in given:

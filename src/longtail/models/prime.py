@@ -16,12 +16,14 @@ from longtail.features.texts import as_texts, check_unicode
 from longtail.kernels.threads import Progress
 from longtail.models.base import MOST_PLACES, XMCEstimator, allowed_labels
 from longtail.models.device import pick_device
+from longtail.models.prime_tree import SHARE, WEIGHT, TreeStage, fit_tree_stage, learn_words, line_of
 from longtail.nn.new_encoder import check_new_encoder
 from longtail.nn.prime_settings import INDEXES, PRECISIONS, resolve_settings
 from longtail.storage import Part, pack_strings, unpack_strings
 from longtail.validate import (
     as_dense,
     as_labels,
+    as_sparse,
     check_choice,
     check_flag,
     check_integer,
@@ -60,6 +62,8 @@ class Prime(XMCEstimator):
         frequent labels have one of their own; None for about half the labels, and up to 1,000.
     warm_start : begin with prototypes that are averages of what they are made of; False as published, at random.
     classifier : train a vector per label after the encoder, and score by the mix of both (PRIME(W)).
+    tree : then train a label tree on the words and the vectors of texts, and score by both: the most accurate, for a
+        larger model (see `fit_tree`).
     validation : share of the rows held out to judge epochs by P@1; training stops after `patience` epochs without a
         better one, and the mix of `classifier` is chosen on them. 0 for none.
     accumulate : batches that make one step. mixed_precision : bfloat16 on a GPU. compile : compile the encoder.
@@ -76,6 +80,7 @@ class Prime(XMCEstimator):
     kind: ClassVar[str] = "prime.v1"
     needs: ClassVar[str | None] = "torch"
     takes_texts: ClassVar[bool] = True
+    tree_: TreeStage | None  # trained by `fit_tree`
     _saved: Part
 
     def __init__(
@@ -99,6 +104,7 @@ class Prime(XMCEstimator):
         n_private: int | None = None,
         warm_start: bool = True,
         classifier: bool = False,
+        tree: bool = False,
         validation: float = 0.0,
         patience: int = 5,
         accumulate: int = 1,
@@ -130,6 +136,7 @@ class Prime(XMCEstimator):
         self.n_private = n_private
         self.warm_start = warm_start
         self.classifier = classifier
+        self.tree = tree
         self.validation = validation
         self.patience = patience
         self.accumulate = accumulate
@@ -165,6 +172,8 @@ class Prime(XMCEstimator):
 
         if self.index != "exact":
             import_faiss(self.index)  # before hours of training, not after
+        if self.tree:
+            learn_words(found)  # for the same reason: texts may have none
         fitted = fit_prime(self, settings, found, Y, names, progress, on_epoch)
         for name in ("calibration_", "_search", "_saved", "_text_vectors"):
             self.__dict__.pop(name, None)
@@ -174,6 +183,9 @@ class Prime(XMCEstimator):
         self._network, self.history_, self.fusion_ = fitted.network, fitted.history, fitted.fusion
         self.stored_, self.seconds_ = fitted.stored, fitted.seconds
         self.n_features_in_ = int(self._network.encoder.width)
+        self.tree_ = None
+        if self.tree:
+            self.fit_tree(found, Y)
         return self
 
     def fit_classifier(self, texts: Sequence[str], Y: Any, fusion: float = 0.5, **settings: Any) -> Self:
@@ -193,6 +205,26 @@ class Prime(XMCEstimator):
         self.stored_, self.text_scale_ = classifier_stage(self, found, Y, fusion, settings)
         self.fusion_ = fusion
         self.__dict__.pop("_search", None)
+        if self.tree_ is not None:
+            self.tree_.line = line_of(self, self.tree_, self.rows(found))
+        return self
+
+    def fit_tree(
+        self, texts: Sequence[str], Y: Any, *, share: float = SHARE, weight: float = WEIGHT, **settings: Any
+    ) -> Self:
+        """Train a label tree on words and vectors of texts that the encoder no longer learns from; returns self.
+
+        From then on a label's score is the tree's (the logarithm of a chance) plus `share` times PRIME's, for the best
+        labels of each; one that the tree does not list has the lowest score that it does. `weight` is that of the
+        vectors beside the words in what the tree reads; with 0 it reads words alone, is smaller and trained sooner.
+        `settings` are those of `LabelTreeClassifier`, which here begins with overlap=2 and threshold=0 where it reads
+        vectors.
+        """
+        self._check_fitted()
+        if (width := as_labels(Y, "Y").shape[1]) != self.n_labels_:
+            raise DataError(f"Y must have one column per label of the model ({self.n_labels_}); got {width}.")
+        found, Y, _ = check_training(texts, Y, self.label_texts_)
+        self.tree_ = fit_tree_stage(self, found, Y, share, weight, settings)
         return self
 
     @property
@@ -224,25 +256,43 @@ class Prime(XMCEstimator):
         with torch_threads(self.n_jobs):
             return network.queries(network.encoder.tokens(found), mixed).cpu().numpy()
 
-    def _check_rows(self, X: Any) -> np.ndarray:
-        """Return rows of the encoder's width, from texts or from such rows."""
+    def rows(self, texts: Sequence[str]) -> np.ndarray | sp.csr_array:
+        """Return what `predict_topk` reads of texts: `encode`'s rows, and with a tree the words to the left of them."""
+        found = as_texts(texts)
+        vectors = self.encode(found)
+        return vectors if self.tree_ is None else self.tree_.rows(found, vectors)
+
+    def _check_rows(self, X: Any) -> np.ndarray | sp.csr_array:
+        """Return rows as `rows` makes them, from texts or from such rows."""
         self._check_fitted()
-        if sp.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind not in "OUT"):
-            rows = as_dense(X.toarray() if sp.issparse(X) else X)
-            check_width(rows, self.n_features_in_)
-            return rows
-        return self.encode(X)
+        if not (sp.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind not in "OUT")):
+            return self.rows(X)
+        if self.tree_ is not None:
+            return self.tree_.check_rows(X, self.n_features_in_)
+        rows = as_dense(X.toarray() if sp.issparse(X) else X)
+        check_width(rows, self.n_features_in_)
+        return rows
 
     def predict_topk(self, X: Any, k: int = 5, *, allow: Any = None, deny: Any = None) -> TopK:
         """Return the k best labels of every text with their scores, best first.
 
-        X is a list of texts, or rows from `encode`. `allow` (only these labels) and `deny` (none of these) are lists of
+        X is a list of texts, or their `rows`. `allow` (only these labels) and `deny` (none of these) are lists of
         label numbers; with them the search is exact whatever `index` is.
         """
         self._check_fitted()
         k = check_integer("k", k, low=1, high=MOST_PLACES)
         allowed = None if allow is None and deny is None else allowed_labels(self.n_labels_, allow, deny)
-        return TopK(*self.search_.topk(self._check_rows(X), k, allowed))
+        rows = self._check_rows(X)
+        if self.tree_ is not None:
+            return self.tree_.topk(self, as_sparse(rows), k, allowed)
+        return TopK(*self.search_.topk(as_dense(rows), k, allowed))
+
+    def label_scores(self, texts: Sequence[str], labels: Sequence[int]) -> np.ndarray:
+        """Return the scores of some labels, (n_texts, n_labels asked for)."""
+        if self.tree_ is None:
+            return self.encode(texts) @ self.output_weights()[0][list(labels)].T
+        top = self.predict_topk(texts, k=len(labels), allow=list(labels))
+        return top.to_csr(self.n_labels_)[:, list(labels)].toarray()
 
     @property
     def search_(self) -> LabelSearch:
@@ -311,6 +361,9 @@ class Prime(XMCEstimator):
         arrays |= {"label_counts": self.label_counts_, **pack_strings("label_texts", self.label_texts_)}
         facts = {"n_rows": self.n_rows_, "history": self.history_, "fusion": self.fusion_, "network": params}
         facts["text_scale"] = self.text_scale_
+        if self.tree_ is not None:
+            facts["tree"], more = self.tree_.to_saved()
+            arrays |= more
         return Part(self.kind, {**self.saved_params(), "fitted": facts}, arrays)
 
     @classmethod
@@ -329,6 +382,9 @@ class Prime(XMCEstimator):
         if vectors.ndim != 2 or not vectors.shape[0] == model.label_counts_.size == model.n_labels_:
             raise ModelError(f"the model's part '{part.kind}' is inconsistent: its arrays differ in length.")
         model.n_features_in_ = int(vectors.shape[1])
+        model.tree_ = None
+        if facts.get("tree") is not None:
+            model.tree_ = TreeStage.from_saved(facts["tree"], part, model.n_features_in_)
         model._saved = part
         return model
 
@@ -340,7 +396,7 @@ class Prime(XMCEstimator):
         check_integer("patience", self.patience, low=1)
         check_integer("accumulate", self.accumulate, low=1)
         check_real("checkpoint_minutes", self.checkpoint_minutes, low=0)
-        for name in ("warm_start", "classifier", "mixed_precision", "compile"):
+        for name in ("warm_start", "classifier", "tree", "mixed_precision", "compile"):
             check_flag(name, getattr(self, name))
         check_choice("index", self.index, INDEXES)
         check_choice("precision", self.precision, PRECISIONS)

@@ -18,8 +18,7 @@ def word_weights(model: Any, text: str, labels: Sequence[int]) -> list[list[dict
     up, so neither do these weights; they say what would change. Only the words the encoder reads are tried.
 
     >>> class Letters:
-    ...     def encode(self, texts): return np.array([[t.count("a"), t.count("b")] for t in texts], dtype=np.float32)
-    ...     def output_weights(self): return np.eye(2, dtype=np.float32), None
+    ...     def label_scores(self, texts, labels): return np.array([[t.count("ab"[i]) for i in labels] for t in texts])
     >>> [(found["word"], found["weight"]) for found in word_weights(Letters(), "aa b", [0])[0]]
     [('aa', 2.0), ('b', 0.0)]
     """
@@ -27,8 +26,7 @@ def word_weights(model: Any, text: str, labels: Sequence[int]) -> list[list[dict
     for match in list(WORD.finditer(text))[: getattr(model, "max_length", 128)]:
         spans.setdefault(match.group().lower(), []).append([match.start(), match.end()])
     words = list(spans)
-    rows = model.encode([text, *(_without(text, spans[word]) for word in words)])
-    scores = rows @ model.output_weights()[0][list(labels)].T  # (1 + n_words, n_labels)
+    scores = model.label_scores([text, *(_without(text, spans[word]) for word in words)], labels)
     out = []
     for lost in (scores[0] - scores[1:]).T:
         order = np.argsort(-np.abs(lost), kind="stable")

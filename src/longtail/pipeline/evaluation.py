@@ -143,7 +143,7 @@ def model_facts(tagger: Tagger) -> dict[str, Any]:
     }
     if takes_texts(tagger.model_):
         model: Any = tagger.model_
-        facts |= {"epochs": model.history_, "fusion": model.fusion_}
+        facts |= {"epochs": model.history_, "fusion": model.fusion_, "tree": model.tree_ is not None}
     return facts
 
 

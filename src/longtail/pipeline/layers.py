@@ -59,6 +59,11 @@ def model_layer(model: Any) -> Layer:
         model._check_fitted()
         names, model = tuple(model.labels_), model.model_
     kind = type(model).__name__
+    if getattr(model, "tree_", None) is not None:
+        raise ModelError(
+            f"the scores of this {kind} come from a label tree too, and which labels that scores at all depends on the "
+            "search; audit a model trained without one."
+        )
     if not hasattr(model, "output_weights"):
         why = f"{kind} has no linear output layer that says what it can give"
         if isinstance(model, LabelTreeClassifier):

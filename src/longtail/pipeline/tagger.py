@@ -246,8 +246,8 @@ class Tagger(Estimator):
         if is_matrix(texts):
             return as_rows(texts)
         if takes_texts(self.model_):
-            encoder: Any = self.model_
-            return encoder.encode(texts)
+            reader: Any = self.model_
+            return reader.rows(texts)
         if self.features_ is None:
             raise DataError("this Tagger was trained on rows of features, not on texts; give it rows.")
         return self.features_.transform(texts)

@@ -67,7 +67,7 @@ def fit_texts(
     check_unicode(texts)
     train, test = split if split is not None else (np.arange(len(texts)), np.empty(0, dtype=np.int64))
     model.fit([texts[i] for i in train], Y[train], names, progress=of_stage(progress, "Training"), on_epoch=on_epoch)
-    return judge(model, model.encode([texts[i] for i in test]), Y[test], seed) if split is not None else None
+    return judge(model, model.rows([texts[i] for i in test]), Y[test], seed) if split is not None else None
 
 
 def add_labels(tagger: Tagger, names: Sequence[str], texts: Sequence[str] | None) -> None:

@@ -1,0 +1,193 @@
+"""A label tree beside PRIME's encoder: it reads the words and the vectors, and both say what a label scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.data import TopK
+from longtail.errors import ModelError, ParameterError
+from longtail.features import TfidfFeatures, hstack_rows
+from longtail.features.rows import side_by_side
+from longtail.kernels.blend import blend_lists
+from longtail.kernels.threads import blocks, run_tasks
+from longtail.models.label_tree import LabelTreeClassifier
+from longtail.storage import Part
+from longtail.validate import as_sparse, check_real, check_width, resolve_jobs, resolve_seed
+
+if TYPE_CHECKING:
+    from longtail.models.prime import Prime
+
+# chosen on 4,000 rows of eurlex57k held out of the training of everything (`trials` in benchmarks/results/prime.json)
+SHARE = 6.0  # of PRIME's score, beside the tree's: the logarithm of a chance
+WEIGHT = 0.5  # of the vectors beside the words, in the rows that the tree reads
+TREE: dict[str, Any] = {"overlap": 2, "threshold": 0.0}  # weights of dense features are small, and all are kept
+CANDIDATES = 100  # of the tree, and as many of PRIME's own
+SAMPLE, SAMPLED_LABELS = 2000, 20  # rows and labels that say what a tree's score is to be for a label it does not know
+BLOCK = 256
+WORDS, LABELS = "tree.words.", "tree.labels."
+
+
+@dataclass
+class TreeStage:
+    """What is trained after the encoder: the words of texts, the tree, and how the scores of both are added."""
+
+    words: TfidfFeatures
+    tree: LabelTreeClassifier
+    weight: float
+    share: float
+    line: tuple[float, float] = (0.0, 0.0)  # the tree's score of a label it does not know: start + slope × product
+
+    def rows(self, texts: list[str], vectors: np.ndarray) -> sp.csr_array:
+        """Return the words of texts and, to the right of them, their vectors."""
+        return as_sparse(side_by_side(self.words.transform(texts), vectors))
+
+    def check_rows(self, X: Any, width: int) -> sp.csr_array:
+        X = as_sparse(X)
+        check_width(X, self.words.n_features_ + width)
+        return X
+
+    def vectors(self, X: sp.csr_array) -> np.ndarray:
+        """Return the vectors, from rows that hold them."""
+        return np.ascontiguousarray(X[:, self.words.n_features_ :].toarray(), dtype=np.float32)
+
+    def read(self, X: sp.csr_array) -> sp.csr_array:
+        """Return what the tree reads of rows: their words, and their vectors where these have a weight."""
+        words = as_sparse(X[:, : self.words.n_features_])
+        return hstack_rows(words, self.vectors(X), self.weight) if self.weight else words
+
+    def topk(self, model: Prime, X: sp.csr_array, k: int, allowed: np.ndarray | None) -> TopK:
+        """Return the best labels of rows by both scores, from the best of each."""
+        if X.shape[0] == 0:
+            return TopK(np.empty((0, k), dtype=np.int32), np.empty((0, k), dtype=np.float32))
+        n = max(k, CANDIDATES)
+        allow = None if allowed is None else np.flatnonzero(allowed[: self.tree.n_labels_])
+        ids = np.full((X.shape[0], 1), -1, dtype=np.int32)
+        scores = np.full(ids.shape, -np.inf, dtype=np.float32)
+        if allow is None or allow.size:
+            top = self.tree.predict_topk(self.read(X), k=n, allow=allow)
+            ids, scores = top.ids, top.scores
+        queries = self.vectors(X)
+        more, _ = model.search_.topk(queries, n, allowed)
+        known, jobs = self.tree.n_labels_, resolve_jobs(model.n_jobs)
+        return blended(TopK(ids, scores), queries, model.stored_, more, k, known, self.share, self.line, jobs)
+
+    def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return the parameters and arrays that make it again."""
+        words, tree = self.words.to_part(), self.tree.to_part()
+        params = {"weight": self.weight, "share": self.share, "line": list(self.line)}
+        params |= {"words": words.params, "labels": tree.params}
+        arrays = {f"{WORDS}{name}": array for name, array in words.arrays.items()}
+        return params, arrays | {f"{LABELS}{name}": array for name, array in tree.arrays.items()}
+
+    @classmethod
+    def from_saved(cls, params: dict[str, Any], part: Part, width: int) -> TreeStage:
+        """Make it from what was saved of it, for an encoder of this width."""
+        words = TfidfFeatures.from_part(Part("tfidf.v1", params["words"], _under(part, WORDS)))
+        kind = LabelTreeClassifier.kind
+        tree = LabelTreeClassifier.from_part(Part(kind, params["labels"], _under(part, LABELS)))
+        start, slope = (float(value) for value in params["line"])
+        read = words.n_features_ + (width if params["weight"] else 0)
+        if tree.n_features_in_ != read or tree.n_labels_ > part.array("label_counts").size:
+            raise ModelError(f"the model's part '{part.kind}' is inconsistent: its tree does not fit its encoder.")
+        return cls(words, tree, float(params["weight"]), float(params["share"]), (start, slope))
+
+
+def blended(
+    top: TopK,
+    queries: np.ndarray,
+    stored: dict[str, np.ndarray],
+    more: np.ndarray,
+    k: int,
+    known: int,
+    share: float = SHARE,
+    line: tuple[float, float] = (0.0, 0.0),
+    n_jobs: int = 1,
+) -> TopK:
+    """Return the k best labels by the scores of a tree plus `share` × the products of vectors.
+
+    `top` holds the tree's labels and scores, `more` further labels (-1 for none); the tree knows the first `known`.
+    """
+    from longtail.nn.label_search import widen
+
+    used = np.unique(np.concatenate([top.ids.ravel(), more.ravel()]))  # only labels that occur are made float32
+    used = used[used >= 0]
+    vectors = widen({name: array[used] for name, array in stored.items()})
+    first, second = _renumbered(top.ids, used), _renumbered(more, used)
+    ids = np.empty((queries.shape[0], k), dtype=np.int32)
+    scores = np.empty((queries.shape[0], k), dtype=np.float32)
+    n_known = int(np.searchsorted(used, known))
+
+    def blend(at: slice) -> None:
+        blend_lists(
+            queries[at], vectors, first[at], top.scores[at], second[at], n_known, share, *line, ids[at], scores[at]
+        )
+
+    run_tasks(blend, blocks(queries.shape[0], BLOCK), n_jobs)
+    found = ids >= 0
+    ids[found] = used[ids[found]]
+    return TopK(ids, scores)
+
+
+def check_tree_settings(settings: dict[str, Any]) -> None:
+    """Refuse settings that a label tree does not have."""
+    known = sorted(set(LabelTreeClassifier().get_params()) - {"random_state", "n_jobs"})
+    for name in settings:
+        if name not in known:
+            raise ParameterError(f"settings of the tree must be among {known}; got {name!r}.")
+
+
+def fit_tree_stage(
+    model: Prime, texts: list[str], Y: sp.csr_array, share: Any, weight: Any, settings: dict[str, Any]
+) -> TreeStage:
+    """Train a tree on the words and the vectors of texts, for a model whose encoder is trained already."""
+    share, weight = check_real("share", share, low=0), check_real("weight", weight, low=0)
+    check_tree_settings(settings)
+    words = learn_words(texts)
+    tree = LabelTreeClassifier(
+        **{**(TREE if weight else {}), **settings}, random_state=resolve_seed(model.random_state), n_jobs=model.n_jobs
+    )
+    stage = TreeStage(words, tree, weight, share)
+    X = stage.rows(texts, model.encode(texts))
+    tree.fit(stage.read(X), Y)
+    stage.line = line_of(model, stage, X)
+    return stage
+
+
+def learn_words(texts: list[str]) -> TfidfFeatures:
+    """Return the words of texts, counted."""
+    return TfidfFeatures().fit(texts)
+
+
+def line_of(model: Prime, stage: TreeStage, X: sp.csr_array) -> tuple[float, float]:
+    """Return how the tree's scores follow PRIME's, among the labels that PRIME likes best: start and slope.
+
+    It stands in for the tree's opinion on labels that come later.
+    """
+    rows = np.unique(np.linspace(0, X.shape[0] - 1, min(SAMPLE, X.shape[0])).astype(np.int64))
+    X = X[rows]
+    top = stage.tree.predict_topk(stage.read(X), k=CANDIDATES)
+    ids, products = model.search_.topk(stage.vectors(X), min(SAMPLED_LABELS, stage.tree.n_labels_))
+    xs, ys = [], []
+    for row in range(X.shape[0]):
+        scores = {int(label): score for label, score in zip(top.ids[row], top.scores[row], strict=True) if label >= 0}
+        lowest = min(scores.values(), default=np.float32(0))
+        for label, product in zip(ids[row], products[row], strict=True):
+            if 0 <= label < stage.tree.n_labels_:
+                xs.append(float(product))
+                ys.append(float(scores.get(int(label), lowest)))
+    if len(set(xs)) < 2:
+        return (float(np.mean(ys)) if ys else 0.0, 0.0)
+    slope, start = np.polyfit(np.array(xs), np.array(ys), 1)
+    return float(start), float(slope)
+
+
+def _renumbered(ids: np.ndarray, used: np.ndarray) -> np.ndarray:
+    return np.where(ids < 0, -1, np.searchsorted(used, ids)).astype(np.int32)
+
+
+def _under(part: Part, prefix: str) -> dict[str, np.ndarray]:
+    return {name.removeprefix(prefix): array for name, array in part.arrays.items() if name.startswith(prefix)}
