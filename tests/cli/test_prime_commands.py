@@ -86,7 +86,7 @@ def test_a_label_tree_beside_the_encoder(files, run, tmp_path):
     assert "A label tree on words and vectors comes after the encoder." in run("plan", *args)
     assert "A label tree on words and vectors ranks with it." in run("train", *args, "-o", model)
     assert json.loads(run("evaluate", model, test, "--resamples", 0, "--json"))["model"]["tree"] is True
-    assert "tree on words and 0.5 × vectors; score + 6 × the encoder's" in " ".join(run("inspect", model).split())
+    assert "tree on words and 0.5 x vectors; score + 6 x the encoder's" in " ".join(run("inspect", model).split())
     assert "is intact" in run("verify", model)
     facts = json.loads(run("explain", model, "--text", "chess poker bread", "-k", 2, "--json"))
     assert {word["word"] for word in facts["predicted"][0]["words"]} == {"chess", "poker", "bread"}
