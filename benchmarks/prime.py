@@ -52,6 +52,8 @@ KS = (1, 3, 5)
 # how much the vectors count, and which weights are dropped (the default of 0.1 drops most of those of dense features)
 WEIGHT = {"yso-titles": 2.0, "eurlex57k": 0.5}
 THRESHOLD = 0.0
+# trees whose scores are also added to PRIME's, as `Prime(tree=True)` and `fit_tree(weight=0)` do
+WITH_TREE = {"tree (overlap 2), words and PRIME": "PRIME with a tree", "tree, words": "PRIME with a tree on words"}
 LITE = {"preset": "prime-lite"}
 MAIN: dict[str, Facts] = {
     "frozen encoder": {"preset": "ngame", "lr": 1e-12, "epochs": 1},
@@ -154,6 +156,7 @@ def measured(cell: Facts, texts: Texts, args: argparse.Namespace) -> Iterator[Fa
             part = model.network_.encoder.to_part()
             kept = {"files": write_pieces(part.arrays, args.keep, f"encoder-{cell['data']}"), "params": part.params}
             (args.keep / f"encoder-{cell['data']}.json").write_text(json.dumps(kept))
+            np.save(args.keep / f"prototypes-{cell['data']}.npy", model.output_weights()[0].astype(np.float16))
         started = time.perf_counter()
         model.fit_classifier(texts.texts, texts.Y, fusion=0.5)
         yield {**cell, "model": "PRIME(W)", **scores(model, texts), "train_s": time.perf_counter() - started}
@@ -272,12 +275,13 @@ def run_trees(args: argparse.Namespace) -> None:
         X, Xt = words.fit_transform(whole), words.transform(whole_test)
         D, Dt = (unit_rows(part) for part in encoded(name, texts, args.keep))
         weight = WEIGHT[name]
-        both = hstack_rows(X, D, weight=weight), hstack_rows(Xt, Dt, weight=weight)
+        joined = hstack_rows(X, D, weight=weight), hstack_rows(Xt, Dt, weight=weight)
         trees: list[tuple[str, tuple[Any, Any], Facts]] = [
             ("tree, words", (X, Xt), {}),
-            ("tree, words and PRIME", both, {"threshold": THRESHOLD}),
-            ("tree (overlap 2), words and PRIME", both, {"threshold": THRESHOLD, "overlap": 2}),
+            ("tree, words and PRIME", joined, {"threshold": THRESHOLD}),
+            ("tree (overlap 2), words and PRIME", joined, {"threshold": THRESHOLD, "overlap": 2}),
         ]
+        prototypes = args.keep / f"prototypes-{name}.npy"
         for model, (rows, test), params in trees:
             for seed in args.seeds:
                 cell = {"part": "main", "data": name, "seed": seed, "model": model}
@@ -286,11 +290,26 @@ def run_trees(args: argparse.Namespace) -> None:
                 started = time.perf_counter()
                 tree = lt.LabelTreeClassifier(**params, random_state=seed).fit(rows, texts.Y)
                 trained = time.perf_counter() - started
-                run = {**cell, **ranked(tree.predict_topk(test, k=100), texts), "train_s": trained}
-                facts["runs"].append(run)
-                print(line(run), flush=True)
+                top = tree.predict_topk(test, k=100)
+                runs = [{**cell, **ranked(top, texts), "train_s": trained}]
+                if prototypes.exists() and model in WITH_TREE:
+                    both = with_scores(top, Dt, np.load(prototypes).astype(np.float32))
+                    runs.append({**cell, "model": WITH_TREE[model], **ranked(both, texts)})
+                for run in runs:
+                    facts["runs"].append(run)
+                    print(line(run), flush=True)
                 write(facts, args.output)
     show(facts)
+
+
+def with_scores(top: lt.TopK, queries: np.ndarray, prototypes: np.ndarray) -> lt.TopK:
+    """Return the best labels by the scores of a tree and of PRIME, as `Prime.fit_tree` adds them."""
+    from longtail.models.prime_tree import blended
+    from longtail.nn.label_search import LabelSearch
+
+    stored = {"vectors": prototypes}
+    more, _ = LabelSearch(stored).topk(queries, top.k)
+    return blended(top, queries, stored, more, top.k, len(prototypes))
 
 
 def kept_encoder(name: str, folder: Path, device: str) -> Any:

@@ -14,7 +14,7 @@ Facts = Mapping[str, Any]
 FAMILIES = {  # models in the order of the picture, and the colours of their bars
     "baselines": ("frozen encoder", "NGAME-like", "DEXA-like"),
     "PRIME": ("PRIME-lite", "PRIME", "PRIME(W)"),
-    "label trees": ("tree, words", "tree, words and PRIME", "tree (overlap 2), words and PRIME"),
+    "label trees": ("tree, words", "tree, words and PRIME", "tree (overlap 2), words and PRIME", "PRIME with a tree"),
 }
 COLOURS = {"baselines": "bar", "PRIME": "dot", "label trees": "dot2"}
 LETTERS, LEFT = 20, 128.0  # of a line of a model's name, and where bars begin

@@ -92,7 +92,7 @@ def test_a_label_tree_beside_the_encoder(files, run, tmp_path):
     assert {word["word"] for word in facts["predicted"][0]["words"]} == {"chess", "poker", "bread"}
     lines = [json.loads(line) for line in run("predict", model, test, "-k", 2).splitlines()]
     assert len(lines) == 20
-    assert "come from a label tree too" in run("audit", model, test, code=1)
+    assert "come from a label tree too" in run("audit", model, test, code=4)
     run("add-labels", model, files / "new.jsonl", "-o", tmp_path / "larger")
     assert "n1" in {tag.label for tag in load_tagger(tmp_path / "larger").tag(["glacier"], k=8)[0]}
 
