@@ -309,7 +309,7 @@ def with_scores(top: lt.TopK, queries: np.ndarray, prototypes: np.ndarray) -> lt
 
     stored = {"vectors": prototypes}
     more, _ = LabelSearch(stored).topk(queries, top.k)
-    return blended(top, queries, stored, more, top.k, len(prototypes))
+    return blended(top, queries, stored, more, top.k, np.ones(len(prototypes), dtype=bool))
 
 
 def kept_encoder(name: str, folder: Path, device: str) -> Any:

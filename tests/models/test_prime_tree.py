@@ -190,3 +190,14 @@ def test_bad_settings(data, plain, fitted):
         fitted.predict_topk(fitted.encode(texts[:2]))
     with pytest.raises(ModelError, match="come from a label tree too"):
         model_layer(fitted)
+
+
+def test_labels_without_a_row_speak_by_their_texts(data):
+    """A tree knows nothing of them and lists none; they are not put behind all others for it."""
+    texts, Y, names = data
+    rows = [row for row in range(300) if not Y[[row], :][:, [3]].nnz]
+    model = new(tree=True, epochs=8).fit([texts[i] for i in rows], Y[rows], names)
+    assert model.tree_.tree.label_counts_[3] == 0
+    place = model.predict_topk([f"{names[3]} {names[3]}"], k=40).ids[0].tolist().index(3)
+    assert place < 3
+    assert model.predict_topk(texts[:2], k=2, allow=[3]).ids.tolist() == [[3, -1], [3, -1]]

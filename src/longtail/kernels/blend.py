@@ -11,7 +11,7 @@ def blend_lists(
     rows, vectors,        # IN   of queries (n, width), and of labels; both float32
     ids, scores,          # IN   labels and their scores by the first model, -1 where none        (n, m)
     more,                 # IN   further labels, -1 where none                                    (n, e)
-    known,                # IN   how many labels the first model knows; the others come after them
+    known,                # IN   bool per label: whether the first model knows it
     share, start, slope,  # IN   what a product counts; what stands for the score of a label that is not known
     out_ids, out_scores,  # OUT  best first, equal scores by label, -1 and -inf where none        (n, k)
 ):  # fmt: skip
@@ -46,7 +46,7 @@ def blend_lists(
                 product += rows[row, j] * vectors[label, j]
             if listed:
                 base = scores[row, i]
-            elif label < known:
+            elif known[label]:
                 base = lowest
             else:
                 base = np.float32(min(0.0, start + slope * product))
@@ -72,7 +72,7 @@ def blend_lists_plain(
     ids: np.ndarray,
     scores: np.ndarray,
     more: np.ndarray,
-    known: int,
+    known: np.ndarray,
     share: float,
     start: float,
     slope: float,
@@ -87,7 +87,7 @@ def blend_lists_plain(
         products = vectors[labels] @ rows[row]
         unknown = np.minimum(0.0, start + slope * products)
         lowest = min([0.0, *listed.values()])
-        base = [listed.get(int(m), lowest if m < known else u) for m, u in zip(labels, unknown, strict=True)]
+        base = [listed.get(int(m), lowest if known[m] else u) for m, u in zip(labels, unknown, strict=True)]
         total = (np.array(base) + share * products).astype(np.float32)
         best = np.argsort(-total, kind="stable")[: out_ids.shape[1]]
         out_ids[row, : best.size], out_scores[row, : best.size] = labels[best], total[best]

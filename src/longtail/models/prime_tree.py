@@ -72,7 +72,9 @@ class TreeStage:
             ids, scores = top.ids, top.scores
         queries = self.vectors(X)
         more, _ = model.search_.topk(queries, n, allowed)
-        known, jobs = self.tree.n_labels_, resolve_jobs(model.n_jobs)
+        known = np.zeros(model.n_labels_, dtype=bool)  # labels without a row, and those that came later, are not
+        known[: self.tree.n_labels_] = self.tree.label_counts_ > 0
+        jobs = resolve_jobs(model.n_jobs)
         return blended(TopK(ids, scores), queries, model.stored_, more, k, known, self.share, self.line, jobs)
 
     def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -102,14 +104,14 @@ def blended(
     stored: dict[str, np.ndarray],
     more: np.ndarray,
     k: int,
-    known: int,
+    known: np.ndarray,
     share: float = SHARE,
     line: tuple[float, float] = (0.0, 0.0),
     n_jobs: int = 1,
 ) -> TopK:
     """Return the k best labels by the scores of a tree plus `share` × the products of vectors.
 
-    `top` holds the tree's labels and scores, `more` further labels (-1 for none); the tree knows the first `known`.
+    `top` holds the tree's labels and scores, `more` further labels (-1 for none), `known` which labels the tree knows.
     """
     from longtail.nn.label_search import widen
 
@@ -119,11 +121,11 @@ def blended(
     first, second = _renumbered(top.ids, used), _renumbered(more, used)
     ids = np.empty((queries.shape[0], k), dtype=np.int32)
     scores = np.empty((queries.shape[0], k), dtype=np.float32)
-    n_known = int(np.searchsorted(used, known))
+    among = known[used]
 
     def blend(at: slice) -> None:
         blend_lists(
-            queries[at], vectors, first[at], top.scores[at], second[at], n_known, share, *line, ids[at], scores[at]
+            queries[at], vectors, first[at], top.scores[at], second[at], among, share, *line, ids[at], scores[at]
         )
 
     run_tasks(blend, blocks(queries.shape[0], BLOCK), n_jobs)
@@ -176,7 +178,7 @@ def line_of(model: Prime, stage: TreeStage, X: sp.csr_array) -> tuple[float, flo
         scores = {int(label): score for label, score in zip(top.ids[row], top.scores[row], strict=True) if label >= 0}
         lowest = min(scores.values(), default=np.float32(0))
         for label, product in zip(ids[row], products[row], strict=True):
-            if 0 <= label < stage.tree.n_labels_:
+            if 0 <= label < stage.tree.n_labels_ and stage.tree.label_counts_[label]:
                 xs.append(float(product))
                 ys.append(float(scores.get(int(label), lowest)))
     if len(set(xs)) < 2:
