@@ -304,12 +304,12 @@ def run_trees(args: argparse.Namespace) -> None:
 
 def with_scores(top: lt.TopK, queries: np.ndarray, prototypes: np.ndarray) -> lt.TopK:
     """Return the best labels by the scores of a tree and of PRIME, as `Prime.fit_tree` adds them."""
-    from longtail.models.prime_tree import blended
+    from longtail.models.prime_tree import blended, trust_in
     from longtail.nn.label_search import LabelSearch
 
     stored = {"vectors": prototypes}
     more, _ = LabelSearch(stored).topk(queries, top.k)
-    return blended(top, queries, stored, more, top.k, np.ones(len(prototypes), dtype=bool))
+    return blended(top, trust_in(top), queries, stored, more, top.k, np.ones(len(prototypes), dtype=bool))
 
 
 def kept_encoder(name: str, folder: Path, device: str) -> Any:

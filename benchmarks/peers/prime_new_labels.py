@@ -12,6 +12,7 @@ from longtail.data import TopK
 from longtail.metrics import precision_at_k, recall_at_k
 from longtail.models.prime import Prime
 from longtail.storage import load_folder
+from longtail.validate import as_sparse
 from peers.prime_data import Texts
 
 ROWS, HELD_OUT, EPOCHS, BATCH, LR = 6000, 3000, 3, 400, 5e-4
@@ -47,13 +48,21 @@ def measure_new_labels(texts: Texts, encoder: Path, length: int, scratch: Path, 
         {"new labels": name, **scored(scratch, way, [texts.label_texts[i] for i in held], queries, truth, kept.size)}
         for name, way in WAYS.items()
     ]
+    model.fit_tree([texts.texts[train[i]] for i in rows], sp.csr_array(Y[rows]))
+    model.save(scratch.with_name("with-tree"))
+    read = as_sparse(model.rows([texts.texts[test[i]] for i in asked]))
+    for name in list(WAYS)[:2]:
+        found = scored(
+            scratch.with_name("with-tree"), WAYS[name], [texts.label_texts[i] for i in held], read, truth, kept.size
+        )
+        runs.append({"new labels": f"{name}, with a tree", **found})
     counted = f"{ROWS:,} training rows ({EPOCHS} epochs), {kept.size:,} labels and {held.size:,} held out"
     told = f"{counted}; scores on {asked.size:,} other training rows"
     return {"data": told, "text_scale": model.text_scale_, "runs": runs}
 
 
 def scored(
-    saved: Path, way: dict[str, Any] | None, names: list[str], queries: np.ndarray, truth: sp.csr_array, n_kept: int
+    saved: Path, way: dict[str, Any] | None, names: list[str], queries: Any, truth: sp.csr_array, n_kept: int
 ) -> dict[str, float]:
     """Return scores over all labels, over the new and over the trained ones, and how often new ones are suggested."""
     model = Prime.from_part(load_folder(saved).parts["model"])

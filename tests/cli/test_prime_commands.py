@@ -86,8 +86,10 @@ def test_a_label_tree_beside_the_encoder(files, run, tmp_path):
     assert "A label tree on words and vectors comes after the encoder." in run("plan", *args)
     assert "A label tree on words and vectors ranks with it." in run("train", *args, "-o", model)
     assert json.loads(run("evaluate", model, test, "--resamples", 0, "--json"))["model"]["tree"] is True
-    assert "tree on words and 0.5 x vectors; score + 6 x the encoder's" in " ".join(run("inspect", model).split())
+    shown = " ".join(run("inspect", model).split())
+    assert "tree on words and 0.5 x vectors; 6 x the encoder's score is added" in shown
     assert "is intact" in run("verify", model)
+    assert "chess" in run("inspect", model, "--label", "c2") and "6 labels" in run("inspect", model, "--tree")
     facts = json.loads(run("explain", model, "--text", "chess poker bread", "-k", 2, "--json"))
     assert {word["word"] for word in facts["predicted"][0]["words"]} == {"chess", "poker", "bread"}
     lines = [json.loads(line) for line in run("predict", model, test, "-k", 2).splitlines()]

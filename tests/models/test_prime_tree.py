@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -80,7 +82,8 @@ def test_scores_are_those_of_both(data, plain, fitted):
     np.testing.assert_allclose(products, plain.encode(texts[TEST]) @ plain.output_weights()[0].T, atol=1e-5)
     for row in range(5):
         scores = {int(i): s for i, s in zip(by_tree.ids[row], by_tree.scores[row], strict=True) if i >= 0}
-        expected = [scores.get(label, min(scores.values())) + 6 * products[row, label] for label in top.ids[row, :40]]
+        trust, lowest = np.exp(max(scores.values())), min(scores.values())
+        expected = [trust * scores.get(label, lowest) + 6 * products[row, label] for label in top.ids[row, :40]]
         np.testing.assert_allclose(top.scores[row, :40], expected, atol=1e-4)
     np.testing.assert_array_equal(fitted.predict_topk(texts[TEST], k=45).ids, top.ids)
     one = np.vstack([fitted.predict_topk([text], k=5).ids for text in texts[300:310]])
@@ -201,3 +204,61 @@ def test_labels_without_a_row_speak_by_their_texts(data):
     place = model.predict_topk([f"{names[3]} {names[3]}"], k=40).ids[0].tolist().index(3)
     assert place < 3
     assert model.predict_topk(texts[:2], k=2, allow=[3]).ids.tolist() == [[3, -1], [3, -1]]
+
+
+def test_a_tree_that_is_sure_of_nothing_leaves_the_ranking_to_the_encoder(data, plain):
+    """A training row or two per label: the tree alone is far below the encoder, both together are not."""
+    texts, Y, _ = data
+    few = slice(0, 30)
+    model = copied(plain).fit_tree(texts[few], Y[few])
+    stage = model.tree_
+    alone = stage.tree.score(stage.read(model.rows(texts[TEST])), Y[TEST])
+    by_encoder, together = plain.score(texts[TEST], Y[TEST]), model.score(texts[TEST], Y[TEST])
+    assert alone < by_encoder - 0.2
+    assert together > by_encoder - 0.05
+
+
+def test_a_label_scores_the_same_whatever_else_is_asked_for(data, fitted):
+    texts, _, _ = data
+    everything = fitted.predict_topk(texts[:5], k=40)
+    for row in range(5):
+        third = int(everything.ids[row, 2])
+        one = fitted.predict_topk(texts[row : row + 1], k=1, allow=[third])
+        assert one.scores[0, 0] == pytest.approx(float(everything.scores[row, 2]), abs=1e-4)
+    assert fitted.explain_words(texts[0], []) == []
+
+
+def test_a_training_stopped_at_the_tree_goes_on_from_its_checkpoint(data, tmp_path, monkeypatch):
+    texts, Y, names = data
+    told: list[dict] = []
+    how = {"tree": True, "epochs": 2, "checkpoint": tmp_path / "kept", "checkpoint_minutes": 0}
+
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("longtail.models.prime.fit_tree_stage", stopped)
+        new(**how).fit(texts[TRAIN], Y[TRAIN], names, on_epoch=told.append)
+    assert len(told) == 2 and any((tmp_path / "kept").iterdir())
+    model = new(**how).fit(texts[TRAIN], Y[TRAIN], names, on_epoch=told.append)
+    assert len(told) == 2  # no epoch was trained again
+    assert not (tmp_path / "kept").exists() or not any((tmp_path / "kept").iterdir())
+    whole = new(tree=True, epochs=2).fit(texts[TRAIN], Y[TRAIN], names)
+    np.testing.assert_array_equal(model.predict_topk(texts[:9], k=5).scores, whole.predict_topk(texts[:9], k=5).scores)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"share": float("nan")}, {"share": "0.5"}, {"share": -1}, {"share": 10**400}, {"weight": True}, {"weight": 1e9},
+        {"line": [0.0]}, {"line": "12"}, {"line": [float("inf"), 0.0]}, {"line": None}, {"words": {}}, {"labels": 3},
+    ],
+)  # fmt: skip
+def test_a_damaged_description_is_refused(tmp_path, fitted, change):
+    folder = fitted.save(tmp_path / "model")
+    file = folder / "manifest.json"
+    manifest = json.loads(file.read_text())
+    manifest["parts"]["model"]["params"]["fitted"]["tree"] |= change
+    file.write_text(json.dumps(manifest))
+    with pytest.raises(ModelError):
+        lt.load(folder)

@@ -153,7 +153,7 @@ def _encoder_facts(part: Part) -> dict[str, Any]:
 def _stage_facts(stage: dict[str, Any]) -> str:
     """Return in a few words what the tree beside an encoder reads, and how much the encoder's scores count."""
     reads = f"words and {stage['weight']:g} × vectors" if stage["weight"] else "words"
-    return f"on {reads}; score + {stage['share']:g} × the encoder's"
+    return f"on {reads}; {stage['share']:g} × the encoder's score is added"
 
 
 def _without_history(params: dict[str, Any]) -> dict[str, Any]:

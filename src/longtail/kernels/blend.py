@@ -12,10 +12,11 @@ def blend_lists(
     ids, scores,          # IN   labels and their scores by the first model, -1 where none        (n, m)
     more,                 # IN   further labels, -1 where none                                    (n, e)
     known,                # IN   bool per label: whether the first model knows it
+    trust,                # IN   what the first model's scores are multiplied with, in each row    (n,)
     share, start, slope,  # IN   what a product counts; what stands for the score of a label that is not known
     out_ids, out_scores,  # OUT  best first, equal scores by label, -1 and -inf where none        (n, k)
 ):  # fmt: skip
-    """Add share × product to the score of every label and keep the k best.
+    """Add share × product to trust × the score of every label and keep the k best.
 
     A further label that the first model knows but did not list has the lowest score that it did list; one that it does
     not know has min(0, start + slope × product).
@@ -50,7 +51,7 @@ def blend_lists(
                 base = lowest
             else:
                 base = np.float32(min(0.0, start + slope * product))
-            score = np.float32(base + share * product)
+            score = np.float32(trust[row] * base + share * product)
             place = k
             while place > 0 and (
                 score > out_scores[row, place - 1]
@@ -73,6 +74,7 @@ def blend_lists_plain(
     scores: np.ndarray,
     more: np.ndarray,
     known: np.ndarray,
+    trust: np.ndarray,
     share: float,
     start: float,
     slope: float,
@@ -88,6 +90,6 @@ def blend_lists_plain(
         unknown = np.minimum(0.0, start + slope * products)
         lowest = min([0.0, *listed.values()])
         base = [listed.get(int(m), lowest if known[m] else u) for m, u in zip(labels, unknown, strict=True)]
-        total = (np.array(base) + share * products).astype(np.float32)
+        total = (trust[row] * np.array(base) + share * products).astype(np.float32)
         best = np.argsort(-total, kind="stable")[: out_ids.shape[1]]
         out_ids[row, : best.size], out_scores[row, : best.size] = labels[best], total[best]

@@ -186,6 +186,8 @@ class Prime(XMCEstimator):
         self.tree_ = None
         if self.tree:
             self.fit_tree(found, Y)
+        if fitted.checkpoint is not None:
+            fitted.checkpoint.remove()
         return self
 
     def fit_classifier(self, texts: Sequence[str], Y: Any, fusion: float = 0.5, **settings: Any) -> Self:
@@ -214,9 +216,10 @@ class Prime(XMCEstimator):
     ) -> Self:
         """Train a label tree on words and vectors of texts that the encoder no longer learns from; returns self.
 
-        From then on a label's score is the tree's (the logarithm of a chance) plus `share` times PRIME's, for the best
-        labels of each; one that the tree does not list has the lowest score that it does. `weight` is that of the
-        vectors beside the words in what the tree reads; with 0 it reads words alone, is smaller and trained sooner.
+        From then on a label's score is that of the tree (the logarithm of a chance) times the chance of the tree's best
+        label, plus `share` times PRIME's, for the best labels of each; one that the tree does not list has the lowest
+        score that it does. So the tree counts as much as it is sure. `weight` is that of the vectors beside the words
+        in what the tree reads; with 0 it reads words alone, is smaller and trained sooner.
         `settings` are those of `LabelTreeClassifier`, which here begins with overlap=2 and threshold=0 where it reads
         vectors.
         """
@@ -289,7 +292,7 @@ class Prime(XMCEstimator):
 
     def label_scores(self, texts: Sequence[str], labels: Sequence[int]) -> np.ndarray:
         """Return the scores of some labels, (n_texts, n_labels asked for)."""
-        if self.tree_ is None:
+        if self.tree_ is None or not len(labels):
             return self.encode(texts) @ self.output_weights()[0][list(labels)].T
         top = self.predict_topk(texts, k=len(labels), allow=list(labels))
         return top.to_csr(self.n_labels_)[:, list(labels)].toarray()

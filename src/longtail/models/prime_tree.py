@@ -1,7 +1,13 @@
-"""A label tree beside PRIME's encoder: it reads the words and the vectors, and both say what a label scores."""
+"""A label tree beside PRIME's encoder: it reads the words and the vectors, and both say what a label scores.
+
+In each row the tree's scores count as much as the chance of its best label: a tree that has seen too few rows to be
+sure of anything leaves the ranking to the encoder.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +34,7 @@ TREE: dict[str, Any] = {"overlap": 2, "threshold": 0.0}  # weights of dense feat
 CANDIDATES = 100  # of the tree, and as many of PRIME's own
 SAMPLE, SAMPLED_LABELS = 2000, 20  # rows and labels that say what a tree's score is to be for a label it does not know
 BLOCK = 256
+LARGEST = 1e6  # share and weight
 WORDS, LABELS = "tree.words.", "tree.labels."
 
 
@@ -67,15 +74,19 @@ class TreeStage:
         allow = None if allowed is None else np.flatnonzero(allowed[: self.tree.n_labels_])
         ids = np.full((X.shape[0], 1), -1, dtype=np.int32)
         scores = np.full(ids.shape, -np.inf, dtype=np.float32)
+        trust = np.zeros(X.shape[0], dtype=np.float32)
         if allow is None or allow.size:
-            top = self.tree.predict_topk(self.read(X), k=n, allow=allow)
-            ids, scores = top.ids, top.scores
+            read = self.read(X)
+            top = best = self.tree.predict_topk(read, k=n, allow=allow)
+            if allow is not None:
+                best = self.tree.predict_topk(read, k=1)  # a label scores the same whatever else is asked for
+            ids, scores, trust = top.ids, top.scores, trust_in(best)
         queries = self.vectors(X)
         more, _ = model.search_.topk(queries, n, allowed)
         known = np.zeros(model.n_labels_, dtype=bool)  # labels without a row, and those that came later, are not
         known[: self.tree.n_labels_] = self.tree.label_counts_ > 0
         jobs = resolve_jobs(model.n_jobs)
-        return blended(TopK(ids, scores), queries, model.stored_, more, k, known, self.share, self.line, jobs)
+        return blended(TopK(ids, scores), trust, queries, model.stored_, more, k, known, self.share, self.line, jobs)
 
     def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return the parameters and arrays that make it again."""
@@ -91,15 +102,47 @@ class TreeStage:
         words = TfidfFeatures.from_part(Part("tfidf.v1", params["words"], _under(part, WORDS)))
         kind = LabelTreeClassifier.kind
         tree = LabelTreeClassifier.from_part(Part(kind, params["labels"], _under(part, LABELS)))
-        start, slope = (float(value) for value in params["line"])
+        line, numbers = params["line"], [params["weight"], params["share"]]
+        if not isinstance(line, list) or len(line) != 2 or not all(map(_is_number, [*line, *numbers])):
+            raise ModelError(f"the model's part '{part.kind}' is damaged: its tree is not described by finite numbers.")
+        if not all(0 <= value <= LARGEST for value in numbers):
+            raise ModelError(f"the model's part '{part.kind}' is damaged: weights of its tree are out of range.")
         read = words.n_features_ + (width if params["weight"] else 0)
         if tree.n_features_in_ != read or tree.n_labels_ > part.array("label_counts").size:
             raise ModelError(f"the model's part '{part.kind}' is inconsistent: its tree does not fit its encoder.")
-        return cls(words, tree, float(params["weight"]), float(params["share"]), (start, slope))
+        return cls(words, tree, float(params["weight"]), float(params["share"]), (float(line[0]), float(line[1])))
+
+
+class StageFeatures:
+    """What the tree of a model reads of texts: the features of a tagger that has the tree for its model."""
+
+    def __init__(self, model: Prime, stage: TreeStage) -> None:
+        self.model, self.stage = model, stage
+        self.n_features_ = stage.tree.n_features_in_
+
+    def transform(self, texts: Sequence[str]) -> sp.csr_array:
+        return self.stage.read(as_sparse(self.model.rows(texts)))
+
+    def feature_names(self) -> list[str]:
+        names = self.stage.words.feature_names()
+        return names + [f"meaning {number}" for number in range(self.n_features_ - len(names))]
+
+    def locate(self, text: str) -> list[tuple[int, int, int]]:
+        return self.stage.words.locate(text)
+
+
+def trust_in(top: TopK) -> np.ndarray:
+    """Return the chance of the first label of every row, 0 where there is none.
+
+    >>> trust_in(TopK([[4, 2], [-1, -1]], [[0.0, -3.0], [-np.inf, -np.inf]])).tolist()
+    [1.0, 0.0]
+    """
+    return np.where(top.ids[:, 0] >= 0, np.exp(np.minimum(top.scores[:, 0], 0.0)), 0.0).astype(np.float32)
 
 
 def blended(
     top: TopK,
+    trust: np.ndarray,
     queries: np.ndarray,
     stored: dict[str, np.ndarray],
     more: np.ndarray,
@@ -109,7 +152,7 @@ def blended(
     line: tuple[float, float] = (0.0, 0.0),
     n_jobs: int = 1,
 ) -> TopK:
-    """Return the k best labels by the scores of a tree plus `share` × the products of vectors.
+    """Return the k best labels by `trust` × the scores of a tree plus `share` × the products of vectors.
 
     `top` holds the tree's labels and scores, `more` further labels (-1 for none), `known` which labels the tree knows.
     """
@@ -125,8 +168,9 @@ def blended(
 
     def blend(at: slice) -> None:
         blend_lists(
-            queries[at], vectors, first[at], top.scores[at], second[at], among, share, *line, ids[at], scores[at]
-        )
+            queries[at], vectors, first[at], top.scores[at], second[at], among, trust[at], share, *line,
+            ids[at], scores[at],
+        )  # fmt: skip
 
     run_tasks(blend, blocks(queries.shape[0], BLOCK), n_jobs)
     found = ids >= 0
@@ -146,7 +190,7 @@ def fit_tree_stage(
     model: Prime, texts: list[str], Y: sp.csr_array, share: Any, weight: Any, settings: dict[str, Any]
 ) -> TreeStage:
     """Train a tree on the words and the vectors of texts, for a model whose encoder is trained already."""
-    share, weight = check_real("share", share, low=0), check_real("weight", weight, low=0)
+    share, weight = (check_real(n, v, low=0, high=LARGEST) for n, v in (("share", share), ("weight", weight)))
     check_tree_settings(settings)
     words = learn_words(texts)
     tree = LabelTreeClassifier(
@@ -189,6 +233,11 @@ def line_of(model: Prime, stage: TreeStage, X: sp.csr_array) -> tuple[float, flo
 
 def _renumbered(ids: np.ndarray, used: np.ndarray) -> np.ndarray:
     return np.where(ids < 0, -1, np.searchsorted(used, ids)).astype(np.int32)
+
+
+def _is_number(value: Any) -> bool:
+    plain = isinstance(value, float | int) and not isinstance(value, bool)
+    return plain and abs(value) < 1e300 and math.isfinite(value)  # an integer may be too large for a float
 
 
 def _under(part: Part, prefix: str) -> dict[str, np.ndarray]:

@@ -14,7 +14,7 @@ import torch
 from longtail.data import TopK, binary_hits
 from longtail.data.splits import split_random
 from longtail.kernels.threads import Progress
-from longtail.nn.checkpoint import check_folder
+from longtail.nn.checkpoint import Checkpoint, check_folder
 from longtail.nn.encoders import TextEncoder, load_text_encoder, new_text_encoder
 from longtail.nn.label_search import LabelSearch, shrink
 from longtail.nn.losses import ConsistencyRegulariser, DynamicMarginLoss, PrimeLoss
@@ -42,6 +42,7 @@ class Fitted(NamedTuple):
     fusion: float | None
     text_scale: float
     seconds: dict[str, float]
+    checkpoint: Checkpoint | None  # to be removed when all is done
 
 
 class Texts(NamedTuple):
@@ -94,9 +95,8 @@ def fit_prime(
             fusion = DEFAULT_FUSION if valid is None else best_fusion(network, prototypes, classes, valid, mixed)
             prototypes = (1 - fusion) * prototypes + fusion * classes
         scale = scale_of_texts(network, rows.tokens, labels, prototypes, mixed)
-    if checkpoint is not None:
-        checkpoint.remove()
-    return Fitted(network, shrink(prototypes.cpu().numpy(), model.precision), history, fusion, scale, seconds)
+    stored = shrink(prototypes.cpu().numpy(), model.precision)
+    return Fitted(network, stored, history, fusion, scale, seconds, checkpoint)
 
 
 def scale_of_texts(

@@ -14,7 +14,7 @@ from longtail.errors import ParameterError
 from longtail.models import LabelTreeClassifier
 from longtail.models.tree_places import child_weights, leaf_of, path_children, path_scores, place_child, places_of
 from longtail.pipeline.tagger import Tagger
-from longtail.pipeline.tree_facts import Look, tree_model
+from longtail.pipeline.tree_facts import Look, tree_model, tree_tagger
 from longtail.validate import check_integer
 
 NEAR_NAMES = 3
@@ -58,6 +58,7 @@ def label_facts(
     >>> len(facts["places"]), sorted(found["label"] for found in facts["places"][0]["neighbours"])
     (1, ['apple', 'pear'])
     """
+    tagger = tree_tagger(tagger)
     model, label = tree_model(tagger), label_number(tagger, name)
     limits = [check_integer(what, n, low=1) for what, n in (("labels", labels), ("words", words), ("texts", texts))]
     found: list[Facts] = []
@@ -101,6 +102,7 @@ def page_splits(tagger: Tagger, n: int = SPLITS_ON_A_PAGE) -> Facts | None:
     mean cosine, over pairs of places, of what the label's words add on the way there. It is 0 if they lead to both
     alike and 2 if every word that leads to one leads away from the other.
     """
+    tagger = tree_tagger(tagger)
     model = tagger.model_
     if not isinstance(model, LabelTreeClassifier) or model.trees_[0].n_places == model.n_labels_:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -11,6 +12,7 @@ import numpy as np
 from longtail.errors import ModelError
 from longtail.models import LabelTreeClassifier
 from longtail.models.chunked import Chunks
+from longtail.models.prime_tree import StageFeatures
 from longtail.models.tree_places import child_weights
 from longtail.partition import LabelTree
 from longtail.pipeline.tagger import Tagger
@@ -58,6 +60,7 @@ def tree_facts(
     >>> sorted((found["typical"][0]["label"], found["labels"]) for found in facts["clusters"])
     [('fruit', 3), ('vehicle', 3)]
     """
+    tagger = tree_tagger(tagger)
     model = tree_model(tagger)
     tree = check_integer("tree", tree, low=0, high=len(model.trees_) - 1)
     look = Look.at(tagger, model, tree)
@@ -117,6 +120,7 @@ def page_tree(tagger: Tagger) -> Facts | None:
     The clusters of the first level that has several also have `inside`: labels and uses of all clusters right below
     them, the most used first, unless these are too many to be drawn.
     """
+    tagger = tree_tagger(tagger)
     if not isinstance(tagger.model_, LabelTreeClassifier):
         return None
     look = Look.at(tagger, tagger.model_, 0)
@@ -135,6 +139,19 @@ def page_tree(tagger: Tagger) -> Facts | None:
                 order = below[np.lexsort((below, -n_labels[below], -uses[below]))]
                 found["inside"] = np.column_stack([n_labels[order], uses[order]]).tolist()
     return facts
+
+
+def tree_tagger(tagger: Tagger) -> Tagger:
+    """Return a tagger whose model is the label tree: the same, or one for the tree beside an encoder."""
+    tagger._check_fitted()
+    model: Any = tagger.model_
+    stage = getattr(model, "tree_", None)
+    if stage is None:
+        return tagger
+    view = copy(tagger)
+    view.model_, view.features_ = stage.tree, StageFeatures(model, stage)
+    view.labels_ = tagger.labels_[: stage.tree.n_labels_]  # it does not know those that came later
+    return view
 
 
 def tree_model(tagger: Tagger) -> LabelTreeClassifier:
