@@ -52,8 +52,8 @@ KS = (1, 3, 5)
 # how much the vectors count, and which weights are dropped (the default of 0.1 drops most of those of dense features)
 WEIGHT = {"yso-titles": 2.0, "eurlex57k": 0.5}
 THRESHOLD = 0.0
-# trees whose scores are also added to PRIME's, as `Prime(tree=True)` and `fit_tree(weight=0)` do
-WITH_TREE = {"tree (overlap 2), words and PRIME": "PRIME with a tree", "tree, words": "PRIME with a tree on words"}
+# trees whose scores are also added to PRIME's, as `Prime(tree=True)` and `fit_tree(weight=...)` do
+WITH_TREE = {name: f"PRIME with a {name}" for name in ("tree, words", "tree (overlap 2), words and PRIME")}
 LITE = {"preset": "prime-lite"}
 MAIN: dict[str, Facts] = {
     "frozen encoder": {"preset": "ngame", "lr": 1e-12, "epochs": 1},
@@ -344,6 +344,8 @@ def run_serve(args: argparse.Namespace) -> None:
     """Time one text at a time, and batches, on a CPU: the trained encoder, and the search over all labels."""
     from importlib.util import find_spec
 
+    from longtail.models.prime_tree import SHARE, TreeStage
+
     facts = opened(args)
     name = "yso-titles"
     texts = some(load(name, args.work), args.rows)
@@ -369,6 +371,12 @@ def run_serve(args: argparse.Namespace) -> None:
         found["search_only_rows_per_s"] = len(rows) / (time.perf_counter() - started)
         facts["serve"][index] = found
         print(index, json.dumps(found), flush=True)
+    words = lt.TfidfFeatures()
+    tree = lt.LabelTreeClassifier(random_state=0).fit(words.fit_transform(texts.texts), texts.Y)
+    model.set_params(index="exact").tree_ = TreeStage(words, tree, 0.0, SHARE)
+    model.__dict__.pop("_search", None)
+    facts["serve"]["exact, with a tree"] = timed_serving(lambda part: model.predict_topk(part, k=10), texts.test_texts)
+    print("with a tree", json.dumps(facts["serve"]["exact, with a tree"]), flush=True)
     write(facts, args.output)
 
 

@@ -14,9 +14,10 @@ Facts = Mapping[str, Any]
 FAMILIES = {  # models in the order of the picture, and the colours of their bars
     "baselines": ("frozen encoder", "NGAME-like", "DEXA-like"),
     "PRIME": ("PRIME-lite", "PRIME", "PRIME(W)"),
-    "label trees": ("tree, words", "tree, words and PRIME", "tree (overlap 2), words and PRIME", "PRIME with a tree"),
+    "label trees": ("tree, words", "tree, words and PRIME", "tree (overlap 2), words and PRIME"),
+    "both": ("PRIME with a tree, words",),
 }
-COLOURS = {"baselines": "bar", "PRIME": "dot", "label trees": "dot2"}
+COLOURS = {"baselines": "bar", "PRIME": "dot", "label trees": "dot2", "both": "good"}
 LETTERS, LEFT = 20, 128.0  # of a line of a model's name, and where bars begin
 ROW, BAR, HEAD, FOOT = 27.0, 13.0, 50.0, 44.0
 GAP = 9.0  # between families

@@ -83,11 +83,11 @@ def test_a_label_tree_beside_the_encoder(files, run, tmp_path):
     plan = json.loads(run("plan", *args, "--json"))
     alone = json.loads(run("plan", rows, *PRIME, "--epochs", 2, *names, "--json"))
     assert plan["tree"]["leaves"] >= 1 and plan["model_bytes"] > alone["model_bytes"]
-    assert "A label tree on words and vectors comes after the encoder." in run("plan", *args)
-    assert "A label tree on words and vectors ranks with it." in run("train", *args, "-o", model)
+    assert "A label tree on words comes after the encoder." in run("plan", *args)
+    assert "A label tree on words ranks with it." in run("train", *args, "-o", model)
     assert json.loads(run("evaluate", model, test, "--resamples", 0, "--json"))["model"]["tree"] is True
     shown = " ".join(run("inspect", model).split())
-    assert "tree on words and 0.5 x vectors; 6 x the encoder's score is added" in shown
+    assert "tree on words; 6 x the encoder's score is added" in shown
     assert "is intact" in run("verify", model)
     assert "chess" in run("inspect", model, "--label", "c2") and "6 labels" in run("inspect", model, "--tree")
     facts = json.loads(run("explain", model, "--text", "chess poker bread", "-k", 2, "--json"))

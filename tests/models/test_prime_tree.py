@@ -108,7 +108,7 @@ def test_it_is_saved_whole(tmp_path, data, fitted):
     np.testing.assert_array_equal(again.ids, top.ids)
     np.testing.assert_array_equal(again.scores, top.scores)
     part = fitted.to_part()
-    part.params["fitted"]["tree"]["weight"] = 0  # then the tree reads words alone, and this one does not
+    part.params["fitted"]["tree"]["weight"] = 0.5  # then the tree reads vectors too, and this one does not
     with pytest.raises(ModelError, match="its tree does not fit its encoder"):
         lt.Prime.from_part(part)
 
@@ -118,6 +118,7 @@ def test_words_alone_make_a_smaller_tree(data, plain):
     both, words = (copied(plain).fit_tree(texts[TRAIN], Y[TRAIN], weight=weight) for weight in (0.5, 0))
     sizes = [sum(array.nbytes for array in model.tree_.to_saved()[1].values()) for model in (both, words)]
     assert sizes[1] < sizes[0]
+    assert both.score(texts[TEST], Y[TEST]) > plain.score(texts[TEST], Y[TEST])
     assert words.score(texts[TEST], Y[TEST]) > plain.score(texts[TEST], Y[TEST])
     assert words.tree_.tree.n_features_in_ == words.tree_.words.n_features_
 

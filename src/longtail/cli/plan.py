@@ -85,7 +85,7 @@ def _textual_summary(facts: dict[str, Any]) -> str:
         + (f"; once, without {plural(held, 'row')} held out to calibrate." if held else "."),
     ]
     if facts["tree"] is not None:
-        lines.append("A label tree on words and vectors comes after the encoder.")
+        lines.append("A label tree on words comes after the encoder.")
     parts = (("weights", "weight"), ("optimiser", "optimizer"), ("vectors of texts", "query_vector"),
              ("vectors of labels", "label_vector"), ("tokens", "token"),
              (f"a batch of {plural(network['batch_size'], 'row')}", "batch"))  # fmt: skip

@@ -59,7 +59,7 @@ OPTIONS = (
     click.option("--batch-size", type=int, default=None, help="Rows in a batch of dft or prime. [default: its own]"),
     click.option("--max-length", type=int, default=None, help="Tokens of a text that prime reads. [default: 128]"),
     click.option("--classifier", is_flag=True, help="Of prime: also train a vector per label."),
-    click.option("--tree", is_flag=True, help="Of prime: also train a label tree, and score by both: most accurate."),
+    click.option("--tree", is_flag=True, help="Of prime: also train a label tree on words, and score by both."),
     click.option("--validation", type=float, default=None, help="Share of rows to judge prime's epochs. [default: 0]"),
     click.option("--index", default=None, help="Search of prime's labels: exact, hnsw or ivf. [default: exact]"),
     click.option("--precision", default=None, help="Of prime's vectors: float32, float16, int8. [default: float32]"),

@@ -124,7 +124,7 @@ def _what_was_trained(facts: dict[str, Any], what: str) -> str:
     of = f"{plural(trained['labels'], 'label')} for {plural(len(facts['epochs']), 'epoch')}"
     from_what = f"from {encoder}" if isinstance(encoder, str) else "with a new encoder"
     mix = "" if facts["fusion"] is None else f" Vectors per label make {100 * facts['fusion']:.0f}% of a score."
-    mix += " A label tree on words and vectors ranks with it." if facts["tree"] else ""
+    mix += " A label tree on words ranks with it." if facts["tree"] else ""
     how = f"{facts['method']} ({facts['params']['preset']}) on {plural(facts['trained_rows'], what)}"
     return f"Trained {how} with {of}, {from_what} of {plural(facts['features'], 'dimension')}, {seconds}{mix}"
 

@@ -62,8 +62,7 @@ class Prime(XMCEstimator):
         frequent labels have one of their own; None for about half the labels, and up to 1,000.
     warm_start : begin with prototypes that are averages of what they are made of; False as published, at random.
     classifier : train a vector per label after the encoder, and score by the mix of both (PRIME(W)).
-    tree : then train a label tree on the words and the vectors of texts, and score by both: the most accurate, for a
-        larger model (see `fit_tree`).
+    tree : then train a label tree on the words of the texts, and score by both: the most accurate (see `fit_tree`).
     validation : share of the rows held out to judge epochs by P@1; training stops after `patience` epochs without a
         better one, and the mix of `classifier` is chosen on them. 0 for none.
     accumulate : batches that make one step. mixed_precision : bfloat16 on a GPU. compile : compile the encoder.
@@ -214,14 +213,13 @@ class Prime(XMCEstimator):
     def fit_tree(
         self, texts: Sequence[str], Y: Any, *, share: float = SHARE, weight: float = WEIGHT, **settings: Any
     ) -> Self:
-        """Train a label tree on words and vectors of texts that the encoder no longer learns from; returns self.
+        """Train a label tree on the words of texts that the encoder no longer learns from, and score by both.
 
         From then on a label's score is that of the tree (the logarithm of a chance) times the chance of the tree's best
         label, plus `share` times PRIME's, for the best labels of each; one that the tree does not list has the lowest
-        score that it does. So the tree counts as much as it is sure. `weight` is that of the vectors beside the words
-        in what the tree reads; with 0 it reads words alone, is smaller and trained sooner.
-        `settings` are those of `LabelTreeClassifier`, which here begins with overlap=2 and threshold=0 where it reads
-        vectors.
+        score that it does. So the tree counts as much as it is sure. `weight` is that of the encoder's vectors beside
+        the words in what the tree reads; with 0 it reads words alone. `settings` are those of `LabelTreeClassifier`,
+        which begins with overlap=2 and threshold=0 where it reads vectors. Returns self.
         """
         self._check_fitted()
         if (width := as_labels(Y, "Y").shape[1]) != self.n_labels_:

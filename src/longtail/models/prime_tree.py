@@ -1,4 +1,4 @@
-"""A label tree beside PRIME's encoder: it reads the words and the vectors, and both say what a label scores.
+"""A label tree beside PRIME's encoder: it reads the words, and the vectors if asked; both say what a label scores.
 
 In each row the tree's scores count as much as the chance of its best label: a tree that has seen too few rows to be
 sure of anything leaves the ranking to the encoder.
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 # chosen on 4,000 rows of eurlex57k held out of the training of everything (`trials` in benchmarks/results/prime.json)
 SHARE = 6.0  # of PRIME's score, beside the tree's: the logarithm of a chance
-WEIGHT = 0.5  # of the vectors beside the words, in the rows that the tree reads
-TREE: dict[str, Any] = {"overlap": 2, "threshold": 0.0}  # weights of dense features are small, and all are kept
+WEIGHT = 0.0  # of the vectors beside the words, in what the tree reads: words alone are as good, and far less
+TREE: dict[str, Any] = {"overlap": 2, "threshold": 0.0}  # where it reads vectors, whose weights are small: all are kept
 CANDIDATES = 100  # of the tree, and as many of PRIME's own
 SAMPLE, SAMPLED_LABELS = 2000, 20  # rows and labels that say what a tree's score is to be for a label it does not know
 BLOCK = 256

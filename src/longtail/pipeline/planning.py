@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ from longtail.data import Dataset
 from longtail.errors import LongtailError
 from longtail.models import BottleneckClassifier, LabelTreeClassifier, OneVsAllClassifier
 from longtail.models.base import XMCEstimator
-from longtail.models.prime_tree import TREE
 from longtail.pipeline.calibrating import held_out_rows
 from longtail.pipeline.plan_network import estimate_network
 from longtail.pipeline.plan_ova import estimate_ova
@@ -84,7 +84,7 @@ def _textual(
     """Return the plan of a model that reads texts: it is trained once, on the rows that are not held out."""
     found = plan_prime(data, model, data.n_rows - held, probe)
     in_memory = found.network["in_memory_bytes"]
-    stage = _tree_stage(data, model, found.network["width"] or 384, probe) if model.tree else None
+    stage = _tree_stage(data, model, probe) if model.tree else None
     if stage is not None:
         in_memory = max(in_memory, stage.memory_bytes)  # the tree comes when the encoder's optimiser is gone
     facts: dict[str, Any] = {
@@ -121,19 +121,15 @@ def _textual(
     return facts
 
 
-def _tree_stage(data: Dataset, model: Any, width: int, probe: bool) -> Estimate:
-    """Return what the tree beside an encoder takes: that of a tree on words, and more for the dense columns."""
-    shape = shape_of(data, None)
-    once = estimate_tree(data, shape, LabelTreeClassifier(**TREE, n_jobs=model.n_jobs), probe)
-    dense = 4 * width * int(TREE["overlap"]) * shape.n_used  # bytes of the weights
-    times = 1 + width / max(shape.nonzeros_per_row, 1.0)
-    return Estimate(
-        seconds=times * once.seconds + shape.text_seconds,
-        predict_us=times * once.predict_us,
-        model_bytes=once.model_bytes + dense + shape.n_features * (shape.term_bytes + 12),
-        memory_bytes=once.memory_bytes + 2 * dense + 16 * (shape.nonzeros + width * shape.n_rows),
-        kept_bytes=once.kept_bytes + dense,
-        tree=once.tree,
+def _tree_stage(data: Dataset, model: Any, probe: bool) -> Estimate:
+    """Return what the tree beside an encoder takes, with the words it reads."""
+    shape = shape_of(data)
+    once = estimate_tree(data, shape, LabelTreeClassifier(n_jobs=model.n_jobs), probe)
+    return replace(
+        once,
+        seconds=once.seconds + shape.text_seconds,
+        model_bytes=once.model_bytes + shape.n_features * (shape.term_bytes + 12),
+        memory_bytes=once.memory_bytes + 16 * shape.nonzeros + TERM_BYTES * shape.n_features,
     )
 
 
