@@ -141,7 +141,9 @@ def test_new_labels_are_found_beside_the_old_ones(data):
     assert [40 - 2 + i in model.predict_topk([text], k=2).ids for i, text in enumerate(named)] == [True, True]
     both = sp.hstack([Y[TEST][:, old], Y[TEST][:, held]], format="csr")
     assert model.score(texts[TEST], both) > before - 0.05
-    assert model.predict_topk(texts[:2], k=2, allow=[38]).ids[:, 0].tolist() == [38, 38]
+    one, whole = model.predict_topk(texts[:2], k=2, allow=[38]), model.predict_topk(texts[:2], k=40)
+    assert one.ids.tolist() == [[38, -1], [38, -1]]
+    np.testing.assert_allclose(one.scores[:, 0], whole.scores[whole.ids == 38], atol=1e-5)
     assert copied(model).predict_topk(texts[:2], k=3, allow=[38]).ids[:, 0].tolist() == [38, 38]
 
 

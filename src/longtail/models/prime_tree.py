@@ -69,24 +69,19 @@ class TreeStage:
     def topk(self, model: Prime, X: sp.csr_array, k: int, allowed: np.ndarray | None) -> TopK:
         """Return the best labels of rows by both scores, from the best of each."""
         if X.shape[0] == 0:
-            return TopK(np.empty((0, k), dtype=np.int32), np.empty((0, k), dtype=np.float32))
+            return nothing(0, k)
         n = max(k, CANDIDATES)
         allow = None if allowed is None else np.flatnonzero(allowed[: self.tree.n_labels_])
-        ids = np.full((X.shape[0], 1), -1, dtype=np.int32)
-        scores = np.full(ids.shape, -np.inf, dtype=np.float32)
-        trust = np.zeros(X.shape[0], dtype=np.float32)
-        if allow is None or allow.size:
-            read = self.read(X)
-            top = best = self.tree.predict_topk(read, k=n, allow=allow)
-            if allow is not None:
-                best = self.tree.predict_topk(read, k=1)  # a label scores the same whatever else is asked for
-            ids, scores, trust = top.ids, top.scores, trust_in(best)
-        queries = self.vectors(X)
+        queries, read = self.vectors(X), self.read(X)
+        top = self.tree.predict_topk(read, k=n if allow is None else 1)
+        trust = trust_in(top)  # whatever else is asked for, so that a label scores the same
+        if allow is not None:
+            top = self.tree.predict_topk(read, k=n, allow=allow) if allow.size else nothing(X.shape[0])
         more, _ = model.search_.topk(queries, n, allowed)
         known = np.zeros(model.n_labels_, dtype=bool)  # labels without a row, and those that came later, are not
         known[: self.tree.n_labels_] = self.tree.label_counts_ > 0
         jobs = resolve_jobs(model.n_jobs)
-        return blended(TopK(ids, scores), trust, queries, model.stored_, more, k, known, self.share, self.line, jobs)
+        return blended(top, trust, queries, model.stored_, more, k, known, self.share, self.line, jobs)
 
     def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return the parameters and arrays that make it again."""
@@ -129,6 +124,11 @@ class StageFeatures:
 
     def locate(self, text: str) -> list[tuple[int, int, int]]:
         return self.stage.words.locate(text)
+
+
+def nothing(n_rows: int, k: int = 1) -> TopK:
+    """Return predictions without any label."""
+    return TopK(np.full((n_rows, k), -1, dtype=np.int32), np.full((n_rows, k), -np.inf, dtype=np.float32))
 
 
 def trust_in(top: TopK) -> np.ndarray:
