@@ -34,11 +34,9 @@ import numpy as np
 import scipy.sparse as sp
 
 import longtail as lt
-from longtail.data import read
 from longtail.metrics import precision_at_k, propensities, psp_at_k, recall_at_k
 from longtail.models.prime import Prime
-from longtail.storage import Part
-from peers.prime_data import LENGTH, Texts, load, prepare, prepare_encoder, read_pieces, write_pieces
+from peers.prime_data import LENGTH, Texts, held_out, load, prepare, prepare_encoder, write_pieces
 from peers.prime_figure import draw
 
 Facts = dict[str, Any]
@@ -95,6 +93,8 @@ def options() -> argparse.Namespace:
     parser.add_argument("--lr", type=float, default=LR)
     parser.add_argument("--rows", type=int, help="train on so many rows, drawn at random")
     parser.add_argument("--held-out", type=int, default=0, help="score so many training rows in place of the test rows")
+    parser.add_argument("--weight", type=float, help="in `trees`: of the vectors beside the words")
+    parser.add_argument("--share", type=float, default=6.0, help="of PRIME's scores, added to those of a tree")
     parser.add_argument("--models", nargs="+", choices=tuple(MAIN), help="only these of the part \"main\"")
     parser.add_argument("--ours", action="store_true", help="in `speed`: do not time sentence-transformers again")
     parser.add_argument("--minutes", type=float, help="begin nothing new after so long")
@@ -266,15 +266,17 @@ def run_speed(args: argparse.Namespace) -> None:
 def run_trees(args: argparse.Namespace) -> None:
     """Train trees on words (of the whole texts, where --data is given), and on words and PRIME's vectors."""
     from longtail.features import hstack_rows, unit_rows
+    from peers.prime_trees import encoded, whole_texts, with_scores
 
     facts = opened(args)
     known = {key(run) for run in facts["runs"]}
     for name in args.only:
-        texts = some(load(name, args.work), args.rows)
-        words, (whole, whole_test) = lt.TfidfFeatures(min_df=2), whole_texts(name, texts, args)
+        texts = some(held_out(load(name, args.work), args.held_out), args.rows)
+        words = lt.TfidfFeatures(min_df=2)
+        whole, whole_test = whole_texts(name, texts, None if args.rows else args.data, args.held_out)
         X, Xt = words.fit_transform(whole), words.transform(whole_test)
         D, Dt = (unit_rows(part) for part in encoded(name, texts, args.keep))
-        weight = WEIGHT[name]
+        weight = WEIGHT[name] if args.weight is None else args.weight
         joined = hstack_rows(X, D, weight=weight), hstack_rows(Xt, Dt, weight=weight)
         trees: list[tuple[str, tuple[Any, Any], Facts]] = [
             ("tree, words", (X, Xt), {}),
@@ -293,7 +295,7 @@ def run_trees(args: argparse.Namespace) -> None:
                 top = tree.predict_topk(test, k=100)
                 runs = [{**cell, **ranked(top, texts), "train_s": trained}]
                 if prototypes.exists() and model in WITH_TREE:
-                    both = with_scores(top, Dt, np.load(prototypes).astype(np.float32))
+                    both = with_scores(top, Dt, np.load(prototypes).astype(np.float32), args.share)
                     runs.append({**cell, "model": WITH_TREE[model], **ranked(both, texts)})
                 for run in runs:
                     facts["runs"].append(run)
@@ -302,49 +304,12 @@ def run_trees(args: argparse.Namespace) -> None:
     show(facts)
 
 
-def with_scores(top: lt.TopK, queries: np.ndarray, prototypes: np.ndarray) -> lt.TopK:
-    """Return the best labels by the scores of a tree and of PRIME, as `Prime.fit_tree` adds them."""
-    from longtail.models.prime_tree import blended, trust_in
-    from longtail.nn.label_search import LabelSearch
-
-    stored = {"vectors": prototypes}
-    more, _ = LabelSearch(stored).topk(queries, top.k)
-    return blended(top, trust_in(top), queries, stored, more, top.k, np.ones(len(prototypes), dtype=bool))
-
-
-def kept_encoder(name: str, folder: Path, device: str) -> Any:
-    """Return PRIME's encoder as `train` kept it."""
-    from longtail.nn.encoders import TextEncoder
-
-    kept = json.loads((folder / f"encoder-{name}.json").read_text())
-    part = Part("text-encoder.v1", kept["params"], read_pieces(folder, kept["files"]))
-    return TextEncoder.from_part(part).eval().to(device)
-
-
-def encoded(name: str, texts: Texts, folder: Path) -> Iterator[np.ndarray]:
-    """Yield the vectors of train and test by the encoder that was kept; they are kept as well."""
-    encoder = kept_encoder(name, folder, device())
-    for title, rows in (("train", texts.texts), ("test", texts.test_texts)):
-        file = folder / f"vectors-{name}-{title}-{len(rows)}.npy"
-        if not file.exists():
-            np.save(file, encoder.embed_all(encoder.tokens(rows), mixed=True).cpu().numpy())  # bfloat16, as trained
-        yield np.load(file)
-
-
-def whole_texts(name: str, texts: Texts, args: argparse.Namespace) -> tuple[list[str], list[str]]:
-    """Return the texts of train and test in full, where the data is here; else as far as they were carried."""
-    if not args.data:
-        return texts.texts, texts.test_texts
-    parts = (list(read(args.data / name / f"{part}.jsonl.xz").texts or ()) for part in ("train", "test"))
-    train, test = (part[: args.rows] for part in parts)
-    return train, test
-
-
 def run_serve(args: argparse.Namespace) -> None:
     """Time one text at a time, and batches, on a CPU: the trained encoder, and the search over all labels."""
     from importlib.util import find_spec
 
-    from longtail.models.prime_tree import SHARE, TreeStage
+    from longtail.models.prime_tree import TreeStage
+    from peers.prime_trees import kept_encoder
 
     facts = opened(args)
     name = "yso-titles"
@@ -373,7 +338,7 @@ def run_serve(args: argparse.Namespace) -> None:
         print(index, json.dumps(found), flush=True)
     words = lt.TfidfFeatures()
     tree = lt.LabelTreeClassifier(random_state=0).fit(words.fit_transform(texts.texts), texts.Y)
-    model.set_params(index="exact").tree_ = TreeStage(words, tree, 0.0, SHARE)
+    model.set_params(index="exact").tree_ = TreeStage(words, tree, 0.0, args.share)
     model.__dict__.pop("_search", None)
     facts["serve"]["exact, with a tree"] = timed_serving(lambda part: model.predict_topk(part, k=10), texts.test_texts)
     print("with a tree", json.dumps(facts["serve"]["exact, with a tree"]), flush=True)
@@ -410,16 +375,6 @@ def some(texts: Texts, rows: int | None) -> Texts:
     return Texts([texts.texts[i] for i in chosen], sp.csr_array(Y[:, used]), texts.test_texts, Y_test, names)
 
 
-def held_out(texts: Texts, n: int) -> Texts:
-    """Return the data with n training rows in place of the test rows."""
-    if not n:
-        return texts
-    order = np.random.default_rng(5).permutation(len(texts.texts))
-    test, train = np.sort(order[:n]), np.sort(order[n:])
-    both = [[texts.texts[i] for i in rows] for rows in (train, test)]
-    return Texts(both[0], sp.csr_array(texts.Y[train]), both[1], sp.csr_array(texts.Y[test]), texts.label_texts)
-
-
 def device() -> str:
     import torch
 
@@ -433,6 +388,7 @@ def opened(args: argparse.Namespace) -> Facts:
         facts = json.loads(args.output.read_text())
     words = f"python benchmarks/prime.py {args.stage} --only {' '.join(args.only)}"
     words += f" --parts {' '.join(args.parts)} --seeds {' '.join(map(str, args.seeds))}" * (args.stage == "train")
+    words += f" --held-out {args.held_out}" * bool(args.held_out)
     facts["command"].append(words + (f" --rows {args.rows}" if args.rows else ""))
     if device() == "cuda":
         import torch

@@ -101,3 +101,18 @@ def _matrix(found: dict[str, list[int]], n_labels: int) -> sp.csr_array:
     indices = np.array(found["indices"], dtype=np.int32)
     return sp.csr_array((np.ones(indices.size, dtype=np.float32), indices, np.array(found["indptr"])),
                         shape=(len(found["indptr"]) - 1, n_labels))  # fmt: skip
+
+
+def held_out(texts: Texts, n: int) -> Texts:
+    """Return the data with n training rows in place of the test rows."""
+    if not n:
+        return texts
+    train, test = held_rows(len(texts.texts), n)
+    both = [[texts.texts[i] for i in rows] for rows in (train, test)]
+    return Texts(both[0], sp.csr_array(texts.Y[train]), both[1], sp.csr_array(texts.Y[test]), texts.label_texts)
+
+
+def held_rows(n_rows: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows to train on and those to score, drawn at random, in order."""
+    order = np.random.default_rng(5).permutation(n_rows)
+    return np.sort(order[n:]), np.sort(order[:n])
