@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from longtail.data import TopK, read
-from longtail.models.prime_tree import blended, trust_in
+from longtail.models.prime_tree import blended
 from longtail.nn.encoders import TextEncoder
 from longtail.nn.label_search import LabelSearch
 from longtail.storage import Part
@@ -23,7 +23,7 @@ def with_scores(top: TopK, queries: np.ndarray, prototypes: np.ndarray, share: f
     stored = {"vectors": prototypes}
     more, _ = LabelSearch(stored).topk(queries, top.k)
     known = np.ones(len(prototypes), dtype=bool)
-    return blended(top, trust_in(top), queries, stored, more, top.k, known, share)
+    return blended(top, queries, stored, more, top.k, known, share=share)
 
 
 def kept_encoder(name: str, folder: Path, device: str) -> Any:

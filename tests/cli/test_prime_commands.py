@@ -96,6 +96,8 @@ def test_a_label_tree_beside_the_encoder(files, run, tmp_path):
     assert len(lines) == 20
     assert "come from a label tree too" in run("audit", model, test, code=4)
     run("add-labels", model, files / "new.jsonl", "-o", tmp_path / "larger")
+    said = run("inspect", tmp_path / "larger", "--label", "n1", code=2)
+    assert "label 'n1' was added by its text, and the tree does not know it." in said
     assert "n1" in {tag.label for tag in load_tagger(tmp_path / "larger").tag(["glacier"], k=8)[0]}
 
 

@@ -185,6 +185,8 @@ def test_bad_settings(data, plain, fitted):
         model.fit_tree(texts[TRAIN], Y[TRAIN], overlaps=2)
     with pytest.raises(ParameterError, match="share must be"):
         model.fit_tree(texts[TRAIN], Y[TRAIN], share=-1)
+    with pytest.raises(ParameterError, match="share must be"):
+        model.fit_tree(texts[TRAIN], Y[TRAIN], share=10**400)
     with pytest.raises(ParameterError, match="weight must be"):
         model.fit_tree(texts[TRAIN], Y[TRAIN], weight=float("nan"))
     with pytest.raises(DataError, match="one column per label of the model"):
@@ -231,6 +233,21 @@ def test_a_label_scores_the_same_whatever_else_is_asked_for(data, fitted):
     assert fitted.explain_words(texts[0], []) == []
 
 
+def test_among_many_labels_too():
+    """More labels than either part lists: neither k nor the labels asked for change a score or the order."""
+    texts, Y, names = world(n_rows=900, n_labels=300, seed=5)
+    model = new(tree=True, epochs=2).fit(texts, Y, names)
+    model.add_labels(["brand new"])
+    some = texts[:40]
+    whole = model.predict_topk(some, k=301)
+    assert (model.predict_topk(some, k=5).ids == whole.ids[:, :5]).all()
+    asked = sorted({int(label) for label in whole.ids[:, :3].ravel()} | {300})
+    few = model.predict_topk(some, k=len(asked), allow=asked)
+    for row in range(40):
+        scores = dict(zip(whole.ids[row].tolist(), whole.scores[row].tolist(), strict=True))
+        assert few.scores[row].tolist() == pytest.approx([scores[label] for label in few.ids[row].tolist()], abs=1e-5)
+
+
 def test_a_training_stopped_at_the_tree_goes_on_from_its_checkpoint(data, tmp_path, monkeypatch):
     texts, Y, names = data
     told: list[dict] = []
@@ -254,7 +271,8 @@ def test_a_training_stopped_at_the_tree_goes_on_from_its_checkpoint(data, tmp_pa
     "change",
     [
         {"share": float("nan")}, {"share": "0.5"}, {"share": -1}, {"share": 10**400}, {"weight": True}, {"weight": 1e9},
-        {"line": [0.0]}, {"line": "12"}, {"line": [float("inf"), 0.0]}, {"line": None}, {"words": {}}, {"labels": 3},
+        {"line": [0.0]}, {"line": "12"}, {"line": [float("inf"), 0.0]}, {"line": [1e299, 0.0]}, {"line": None},
+        {"words": {}}, {"labels": 3},
     ],
 )  # fmt: skip
 def test_a_damaged_description_is_refused(tmp_path, fitted, change):

@@ -12,24 +12,20 @@ def blend_lists(
     ids, scores,          # IN   labels and their scores by the first model, -1 where none        (n, m)
     more,                 # IN   further labels, -1 where none                                    (n, e)
     known,                # IN   bool per label: whether the first model knows it
-    trust,                # IN   what the first model's scores are multiplied with, in each row    (n,)
+    lowest,               # IN   what stands for the score of a label that is known, but not listed (n,)
+    trust,                # IN   what the first model's scores are multiplied with                  (n,)
     share, start, slope,  # IN   what a product counts; what stands for the score of a label that is not known
     out_ids, out_scores,  # OUT  best first, equal scores by label, -1 and -inf where none        (n, k)
 ):  # fmt: skip
     """Add share × product to trust × the score of every label and keep the k best.
 
-    A further label that the first model knows but did not list has the lowest score that it did list; one that it does
-    not know has min(0, start + slope × product).
+    A further label has the row's lowest score if the first model knows it, else min(0, start + slope × product).
     """
     n, k = out_ids.shape
     width = rows.shape[1]
     out_ids[:] = -1
     out_scores[:] = -np.inf
     for row in range(n):
-        lowest = np.float32(0.0)
-        for i in range(ids.shape[1]):
-            if ids[row, i] >= 0:
-                lowest = min(lowest, scores[row, i])
         for i in range(ids.shape[1] + more.shape[1]):
             listed = i < ids.shape[1]
             label = ids[row, i] if listed else more[row, i - ids.shape[1]]
@@ -48,7 +44,7 @@ def blend_lists(
             if listed:
                 base = scores[row, i]
             elif known[label]:
-                base = lowest
+                base = lowest[row]
             else:
                 base = np.float32(min(0.0, start + slope * product))
             score = np.float32(trust[row] * base + share * product)
@@ -74,6 +70,7 @@ def blend_lists_plain(
     scores: np.ndarray,
     more: np.ndarray,
     known: np.ndarray,
+    lowest: np.ndarray,
     trust: np.ndarray,
     share: float,
     start: float,
@@ -88,8 +85,7 @@ def blend_lists_plain(
         labels = np.array(sorted({*listed, *(int(label) for label in more[row] if label >= 0)}), dtype=np.int64)
         products = vectors[labels] @ rows[row]
         unknown = np.minimum(0.0, start + slope * products)
-        lowest = min([0.0, *listed.values()])
-        base = [listed.get(int(m), lowest if known[m] else u) for m, u in zip(labels, unknown, strict=True)]
+        base = [listed.get(int(m), lowest[row] if known[m] else u) for m, u in zip(labels, unknown, strict=True)]
         total = (trust[row] * np.array(base) + share * products).astype(np.float32)
         best = np.argsort(-total, kind="stable")[: out_ids.shape[1]]
         out_ids[row, : best.size], out_scores[row, : best.size] = labels[best], total[best]

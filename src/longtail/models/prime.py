@@ -216,10 +216,10 @@ class Prime(XMCEstimator):
         """Train a label tree on the words of texts that the encoder no longer learns from, and score by both.
 
         From then on a label's score is that of the tree (the logarithm of a chance) times the chance of the tree's best
-        label, plus `share` times PRIME's, for the best labels of each; one that the tree does not list has the lowest
-        score that it does. So the tree counts as much as it is sure. `weight` is that of the encoder's vectors beside
-        the words in what the tree reads; with 0 it reads words alone. `settings` are those of `LabelTreeClassifier`,
-        which begins with overlap=2 and threshold=0 where it reads vectors. Returns self.
+        label, plus `share` times PRIME's, for the best labels of each; one that is not among the tree's best hundred
+        has the lowest score of these. So the tree counts as much as it is sure. `weight` is that of the encoder's
+        vectors beside the words in what the tree reads; with 0 it reads words alone. `settings` are those of
+        `LabelTreeClassifier`, which begins with overlap=2 and threshold=0 where it reads vectors. Returns self.
         """
         self._check_fitted()
         if (width := as_labels(Y, "Y").shape[1]) != self.n_labels_:

@@ -6,7 +6,6 @@ sure of anything leaves the ranking to the encoder.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -34,7 +33,7 @@ TREE: dict[str, Any] = {"overlap": 2, "threshold": 0.0}  # where it reads vector
 CANDIDATES = 100  # of the tree, and as many of PRIME's own
 SAMPLE, SAMPLED_LABELS = 2000, 20  # rows and labels that say what a tree's score is to be for a label it does not know
 BLOCK = 256
-LARGEST = 1e6  # share and weight
+LARGEST = 1e6  # share, weight, and what describes the line
 WORDS, LABELS = "tree.words.", "tree.labels."
 
 
@@ -69,19 +68,13 @@ class TreeStage:
     def topk(self, model: Prime, X: sp.csr_array, k: int, allowed: np.ndarray | None) -> TopK:
         """Return the best labels of rows by both scores, from the best of each."""
         if X.shape[0] == 0:
-            return nothing(0, k)
-        n = max(k, CANDIDATES)
-        allow = None if allowed is None else np.flatnonzero(allowed[: self.tree.n_labels_])
-        queries, read = self.vectors(X), self.read(X)
-        top = self.tree.predict_topk(read, k=n if allow is None else 1)
-        trust = trust_in(top)  # whatever else is asked for, so that a label scores the same
-        if allow is not None:
-            top = self.tree.predict_topk(read, k=n, allow=allow) if allow.size else nothing(X.shape[0])
-        more, _ = model.search_.topk(queries, n, allowed)
+            return TopK(np.empty((0, k), dtype=np.int32), np.empty((0, k), dtype=np.float32))
+        top, queries = self.tree.predict_topk(self.read(X), k=CANDIDATES), self.vectors(X)
+        more, _ = model.search_.topk(queries, max(k, CANDIDATES), allowed)
         known = np.zeros(model.n_labels_, dtype=bool)  # labels without a row, and those that came later, are not
         known[: self.tree.n_labels_] = self.tree.label_counts_ > 0
         jobs = resolve_jobs(model.n_jobs)
-        return blended(top, trust, queries, model.stored_, more, k, known, self.share, self.line, jobs)
+        return blended(top, queries, model.stored_, more, k, known, allowed, self.share, self.line, jobs)
 
     def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return the parameters and arrays that make it again."""
@@ -100,8 +93,8 @@ class TreeStage:
         line, numbers = params["line"], [params["weight"], params["share"]]
         if not isinstance(line, list) or len(line) != 2 or not all(map(_is_number, [*line, *numbers])):
             raise ModelError(f"the model's part '{part.kind}' is damaged: its tree is not described by finite numbers.")
-        if not all(0 <= value <= LARGEST for value in numbers):
-            raise ModelError(f"the model's part '{part.kind}' is damaged: weights of its tree are out of range.")
+        if min(numbers) < 0:
+            raise ModelError(f"the model's part '{part.kind}' is damaged: a weight of its tree is negative.")
         read = words.n_features_ + (width if params["weight"] else 0)
         if tree.n_features_in_ != read or tree.n_labels_ > part.array("label_counts").size:
             raise ModelError(f"the model's part '{part.kind}' is inconsistent: its tree does not fit its encoder.")
@@ -126,11 +119,6 @@ class StageFeatures:
         return self.stage.words.locate(text)
 
 
-def nothing(n_rows: int, k: int = 1) -> TopK:
-    """Return predictions without any label."""
-    return TopK(np.full((n_rows, k), -1, dtype=np.int32), np.full((n_rows, k), -np.inf, dtype=np.float32))
-
-
 def trust_in(top: TopK) -> np.ndarray:
     """Return the chance of the first label of every row, 0 where there is none.
 
@@ -142,34 +130,37 @@ def trust_in(top: TopK) -> np.ndarray:
 
 def blended(
     top: TopK,
-    trust: np.ndarray,
     queries: np.ndarray,
     stored: dict[str, np.ndarray],
     more: np.ndarray,
     k: int,
     known: np.ndarray,
+    allowed: np.ndarray | None = None,
     share: float = SHARE,
     line: tuple[float, float] = (0.0, 0.0),
     n_jobs: int = 1,
 ) -> TopK:
-    """Return the k best labels by `trust` × the scores of a tree plus `share` × the products of vectors.
+    """Return the k best labels by the scores of a tree, as far as it is sure, plus `share` × the products of vectors.
 
-    `top` holds the tree's labels and scores, `more` further labels (-1 for none), `known` which labels the tree knows.
+    `top` holds the tree's labels and scores, `more` further labels (-1 for none), `known` which labels the tree knows,
+    `allowed` which may come out. What a label scores depends on neither k nor `allowed`.
     """
     from longtail.nn.label_search import widen
 
-    used = np.unique(np.concatenate([top.ids.ravel(), more.ravel()]))  # only labels that occur are made float32
+    lowest = np.where(top.ids >= 0, top.scores, 0).min(axis=1).astype(np.float32)
+    listed = top.ids if allowed is None else np.where((top.ids >= 0) & allowed[top.ids], top.ids, -1)
+    used = np.unique(np.concatenate([listed.ravel(), more.ravel()]))  # only labels that occur are made float32
     used = used[used >= 0]
     vectors = widen({name: array[used] for name, array in stored.items()})
-    first, second = _renumbered(top.ids, used), _renumbered(more, used)
+    first, second = _renumbered(listed, used), _renumbered(more, used)
     ids = np.empty((queries.shape[0], k), dtype=np.int32)
     scores = np.empty((queries.shape[0], k), dtype=np.float32)
-    among = known[used]
+    among, trust = known[used], trust_in(top)
 
     def blend(at: slice) -> None:
         blend_lists(
-            queries[at], vectors, first[at], top.scores[at], second[at], among, trust[at], share, *line,
-            ids[at], scores[at],
+            queries[at], vectors, first[at], top.scores[at], second[at], among, lowest[at], trust[at], share,
+            *line, ids[at], scores[at],
         )  # fmt: skip
 
     run_tasks(blend, blocks(queries.shape[0], BLOCK), n_jobs)
@@ -237,7 +228,7 @@ def _renumbered(ids: np.ndarray, used: np.ndarray) -> np.ndarray:
 
 def _is_number(value: Any) -> bool:
     plain = isinstance(value, float | int) and not isinstance(value, bool)
-    return plain and abs(value) < 1e300 and math.isfinite(value)  # an integer may be too large for a float
+    return plain and abs(value) <= LARGEST  # neither NaN nor infinite
 
 
 def _under(part: Part, prefix: str) -> dict[str, np.ndarray]:

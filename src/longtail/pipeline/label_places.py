@@ -58,7 +58,9 @@ def label_facts(
     >>> len(facts["places"]), sorted(found["label"] for found in facts["places"][0]["neighbours"])
     (1, ['apple', 'pear'])
     """
-    tagger = tree_tagger(tagger)
+    whole, tagger = tagger, tree_tagger(tagger)
+    if name in whole.labels_[len(tagger.labels_) :]:
+        raise ParameterError(f"label {name!r} was added by its text, and the tree does not know it.")
     model, label = tree_model(tagger), label_number(tagger, name)
     limits = [check_integer(what, n, low=1) for what, n in (("labels", labels), ("words", words), ("texts", texts))]
     found: list[Facts] = []

@@ -159,7 +159,10 @@ def tree_model(tagger: Tagger) -> LabelTreeClassifier:
     tagger._check_fitted()
     model = tagger.model_
     if not isinstance(model, LabelTreeClassifier):
-        raise ModelError(f"the model is a {type(model).__name__} and has no label tree; train with the method 'tree'.")
+        raise ModelError(
+            f"the model is a {type(model).__name__} and has no label tree; train with the method 'tree', or 'prime' "
+            "with a tree beside it."
+        )
     return model
 
 

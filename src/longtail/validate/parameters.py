@@ -36,7 +36,7 @@ def check_real(
     open_low: bool = False,
 ) -> float:
     """Return `value` as a finite float within [low, high]; `open_low` leaves `low` itself out."""
-    ok = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_) and math.isfinite(value)
+    ok = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_) and _finite(value)
     if ok and low is not None:
         ok = value > low if open_low else value >= low
     if ok and high is not None:
@@ -44,6 +44,13 @@ def check_real(
     if not ok:
         raise ParameterError(f"{name} must be a number{_range(low, high, open_low)}; got {value!r}.")
     return float(value)
+
+
+def _finite(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer that is too large for a float
+        return False
 
 
 def check_choice(name: str, value: Any, allowed: Sequence[str]) -> str:
