@@ -70,6 +70,14 @@ def test_evaluate_and_compare_take_them_too(files, run, name):
     assert same["comparison"]["metrics"]["p@1"]["difference"] == 0
 
 
+def test_predictions_are_not_written_under_the_name_of_another_format(files, run, tmp_path):
+    err = run("predict", files / "rows-model", files / "rows.xmc", "-o", tmp_path / "tags.parquet", code=2)
+    assert "--output must not end in .parquet" in err and "jsonl, csv or tsv" in err
+    assert not (tmp_path / "tags.parquet").exists()
+    run("predict", files / "rows-model", files / "rows.xmc", "-o", tmp_path / "tags.parquet", "--to", "csv")
+    assert (tmp_path / "tags.parquet").read_text().startswith("id,place,label")
+
+
 @pytest.mark.parametrize("command", ["predict", "evaluate"])
 def test_a_model_says_what_it_was_trained_on(files, run, command):
     for name in ("rows.svm", "rows.xmc", "rows.npz"):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from longtail.pipeline import Tag, Tagger
 
 FORMATS = ("jsonl", "csv", "tsv")
+OTHERS = ("npz", "npy", "parquet", "arrow", "feather", "xlsx", "xls", "safetensors", "svm", "libsvm")  # are not written
 
 
 @click.command()
@@ -155,6 +156,9 @@ def _format_of(output: Path | None) -> str:
         return "jsonl"
     name = output.name.removesuffix(".gz").removesuffix(".xz").removesuffix(".bz2")
     suffix = Path(name).suffix.lstrip(".")
+    if suffix in OTHERS:
+        told = "predictions are written as jsonl, csv or tsv; choose such a name, or give --to"
+        raise ParameterError(f"--output must not end in .{suffix}; got {output}: {told}.")
     return suffix if suffix in FORMATS else "jsonl"
 
 
