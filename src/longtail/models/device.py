@@ -26,6 +26,15 @@ def import_torch(needed_by: str = "BottleneckClassifier") -> Any:
     return torch
 
 
+def import_nn() -> None:
+    """Say in one sentence how to install torch and transformers, where they are missing."""
+    for package in ("torch", "transformers"):
+        try:
+            __import__(package)
+        except ImportError as error:
+            raise MissingExtraError("Prime", package, "torch") from error
+
+
 def pick_device(device: Any) -> Any:
     """Return the torch device of a name; None for a GPU if there is one, else the CPU."""
     torch = import_torch()

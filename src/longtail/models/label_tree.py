@@ -484,7 +484,7 @@ class LabelTreeClassifier(XMCEstimator):
         model.trees_, model.chunks_ = [], []
         for i, n_levels in enumerate(levels):
             prefix = f"{i}.tree."
-            arrays = {n.removeprefix(prefix): a for n, a in part.arrays.items() if n.startswith(prefix)}
+            arrays = part.under(prefix)
             tree = LabelTree.from_part(Part(part.kind, {"n_labels": model.n_labels_, "n_levels": n_levels}, arrays))
             model.trees_.append(tree)
             model.chunks_.append(Chunks.from_part(part, f"{i}.", tree, model.n_features_in_))

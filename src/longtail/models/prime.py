@@ -10,19 +10,19 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import TopK
-from longtail.errors import DataError, MissingExtraError, ModelError, ParameterError
+from longtail.errors import DataError, ModelError, ParameterError
 from longtail.features.dense import DEFAULT_ENCODER
-from longtail.features.texts import as_texts, check_unicode
+from longtail.features.texts import as_texts
 from longtail.kernels.threads import Progress
 from longtail.models.base import MOST_PLACES, XMCEstimator, allowed_labels
-from longtail.models.device import pick_device
+from longtail.models.device import import_nn, pick_device
+from longtail.models.prime_checks import check_label_texts, check_more, check_training
 from longtail.models.prime_tree import SHARE, WEIGHT, TreeStage, fit_tree_stage, learn_words, line_of
 from longtail.nn.new_encoder import check_new_encoder
 from longtail.nn.prime_settings import INDEXES, PRECISIONS, resolve_settings
 from longtail.storage import Part, pack_strings, unpack_strings
 from longtail.validate import (
     as_dense,
-    as_labels,
     as_sparse,
     check_choice,
     check_flag,
@@ -171,8 +171,7 @@ class Prime(XMCEstimator):
 
         if self.index != "exact":
             import_faiss(self.index)  # before hours of training, not after
-        if self.tree:
-            learn_words(found)  # for the same reason: texts may have none
+        words = learn_words(found) if self.tree else None  # for the same reason: texts may have none
         fitted = fit_prime(self, settings, found, Y, names, progress, on_epoch)
         for name in ("calibration_", "_search", "_saved", "_text_vectors"):
             self.__dict__.pop(name, None)
@@ -184,7 +183,7 @@ class Prime(XMCEstimator):
         self.n_features_in_ = int(self._network.encoder.width)
         self.tree_ = None
         if self.tree:
-            self.fit_tree(found, Y)
+            self.tree_ = fit_tree_stage(self, found, Y, SHARE, WEIGHT, {}, words)
         if fitted.checkpoint is not None:
             fitted.checkpoint.remove()
         return self
@@ -196,9 +195,7 @@ class Prime(XMCEstimator):
         `longtail.nn.prime_classifier.ClassifierTraining`. Returns self.
         """
         self._check_fitted()
-        if (width := as_labels(Y, "Y").shape[1]) != self.n_labels_:
-            raise DataError(f"Y must have one column per label of the model ({self.n_labels_}); got {width}.")
-        found, Y, _ = check_training(texts, Y, self.label_texts_)
+        found, Y = check_more(texts, Y, self.label_texts_)
         fusion = check_real("fusion", fusion, low=0, high=1)
         import_nn()
         from longtail.nn.prime_fitting import classifier_stage
@@ -222,9 +219,7 @@ class Prime(XMCEstimator):
         `LabelTreeClassifier`, which begins with overlap=2 and threshold=0 where it reads vectors. Returns self.
         """
         self._check_fitted()
-        if (width := as_labels(Y, "Y").shape[1]) != self.n_labels_:
-            raise DataError(f"Y must have one column per label of the model ({self.n_labels_}); got {width}.")
-        found, Y, _ = check_training(texts, Y, self.label_texts_)
+        found, Y = check_more(texts, Y, self.label_texts_)
         self.tree_ = fit_tree_stage(self, found, Y, share, weight, settings)
         return self
 
@@ -372,8 +367,7 @@ class Prime(XMCEstimator):
         params = dict(part.params)
         facts = params.pop("fitted")
         model = cls(**params)
-        prefix = "labels."
-        model.stored_ = {n.removeprefix(prefix): a for n, a in part.arrays.items() if n.startswith(prefix)}
+        model.stored_ = part.under("labels.")
         model.label_counts_ = part.array("label_counts")
         model.label_texts_ = tuple(unpack_strings("label_texts", part))
         model.n_rows_, model.n_labels_ = int(facts["n_rows"]), len(model.label_texts_)
@@ -406,42 +400,3 @@ class Prime(XMCEstimator):
         if self.encoder is None or isinstance(self.encoder, dict):
             check_new_encoder(self.encoder or {}, self.max_length)
         resolve_seed(self.random_state)
-
-
-def check_training(texts: Any, Y: Any, label_texts: Any) -> tuple[list[str], sp.csr_array, list[str]]:
-    """Return texts, labels and label texts that fit together; one sentence for those that do not."""
-    found, Y = as_texts(texts), as_labels(Y, "Y")
-    if not found:
-        raise DataError("texts must hold at least one text; got 0.")
-    check_unicode(found)
-    if len(found) != Y.shape[0]:
-        raise DataError(f"texts and Y must have as many rows; got {len(found)} and {Y.shape[0]}.")
-    for row, text in enumerate(found):
-        if not text.strip():
-            raise DataError(f"texts must not be empty; the one of row {row} is.")
-    if Y.nnz == 0:
-        raise DataError("Y must hold at least one label; every row is empty.")
-    return found, Y, check_label_texts(label_texts, Y.shape[1])
-
-
-def check_label_texts(label_texts: Any, n_labels: int) -> list[str]:
-    """Return the texts of all labels; a label without one is named."""
-    if label_texts is None:
-        raise DataError("label_texts must hold one text per label; got None.")
-    found = list(label_texts) if not isinstance(label_texts, str) else as_texts(label_texts, "label_texts")
-    if len(found) != n_labels:
-        raise DataError(f"label_texts must hold one text per label ({n_labels}); got {len(found)}.")
-    for label, text in enumerate(found):
-        if not isinstance(text, str) or not text.strip():
-            raise DataError(f"label_texts must hold a text for every label; label {label} has {text!r}.")
-    check_unicode(found, "label_texts")
-    return found
-
-
-def import_nn() -> None:
-    """Say in one sentence how to install torch and transformers, where they are missing."""
-    for package in ("torch", "transformers"):
-        try:
-            __import__(package)
-        except ImportError as error:
-            raise MissingExtraError("Prime", package, "torch") from error

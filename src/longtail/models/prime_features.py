@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from longtail.errors import ModelError, ParameterError
 from longtail.features import TfidfFeatures, hstack_rows, unit_rows
 from longtail.features.texts import as_texts
-from longtail.models.prime import Prime, import_nn
+from longtail.models.device import import_nn
+from longtail.models.prime import Prime
 from longtail.storage import Part
 from longtail.validate import Estimator, check_real, clone, not_fitted
 
@@ -119,4 +120,4 @@ class PrimeFeatures(Estimator):
 
 def _inner(part: Part, name: str, prefix: str) -> Part:
     kind, params = part.params[name]
-    return Part(kind, params, {n.removeprefix(prefix): a for n, a in part.arrays.items() if n.startswith(prefix)})
+    return Part(kind, params, part.under(prefix))

@@ -87,9 +87,9 @@ class TreeStage:
     @classmethod
     def from_saved(cls, params: dict[str, Any], part: Part, width: int) -> TreeStage:
         """Make it from what was saved of it, for an encoder of this width."""
-        words = TfidfFeatures.from_part(Part("tfidf.v1", params["words"], _under(part, WORDS)))
+        words = TfidfFeatures.from_part(Part("tfidf.v1", params["words"], part.under(WORDS)))
         kind = LabelTreeClassifier.kind
-        tree = LabelTreeClassifier.from_part(Part(kind, params["labels"], _under(part, LABELS)))
+        tree = LabelTreeClassifier.from_part(Part(kind, params["labels"], part.under(LABELS)))
         line, numbers = params["line"], [params["weight"], params["share"]]
         if not isinstance(line, list) or len(line) != 2 or not all(map(_is_number, [*line, *numbers])):
             raise ModelError(f"the model's part '{part.kind}' is damaged: its tree is not described by finite numbers.")
@@ -178,12 +178,18 @@ def check_tree_settings(settings: dict[str, Any]) -> None:
 
 
 def fit_tree_stage(
-    model: Prime, texts: list[str], Y: sp.csr_array, share: Any, weight: Any, settings: dict[str, Any]
+    model: Prime,
+    texts: list[str],
+    Y: sp.csr_array,
+    share: Any,
+    weight: Any,
+    settings: dict[str, Any],
+    words: TfidfFeatures | None = None,
 ) -> TreeStage:
-    """Train a tree on the words and the vectors of texts, for a model whose encoder is trained already."""
+    """Train a tree on the words (learned before, or now) of texts, for a model whose encoder is trained already."""
     share, weight = (check_real(n, v, low=0, high=LARGEST) for n, v in (("share", share), ("weight", weight)))
     check_tree_settings(settings)
-    words = learn_words(texts)
+    words = learn_words(texts) if words is None else words
     tree = LabelTreeClassifier(
         **{**(TREE if weight else {}), **settings}, random_state=resolve_seed(model.random_state), n_jobs=model.n_jobs
     )
@@ -229,7 +235,3 @@ def _renumbered(ids: np.ndarray, used: np.ndarray) -> np.ndarray:
 def _is_number(value: Any) -> bool:
     plain = isinstance(value, float | int) and not isinstance(value, bool)
     return plain and abs(value) <= LARGEST  # neither NaN nor infinite
-
-
-def _under(part: Part, prefix: str) -> dict[str, np.ndarray]:
-    return {name.removeprefix(prefix): array for name, array in part.arrays.items() if name.startswith(prefix)}

@@ -143,11 +143,7 @@ def _tensor(array: np.ndarray) -> torch.Tensor:
 
 
 def _under(part: Part, prefix: str, device: torch.device) -> Weights:
-    return {
-        name.removeprefix(prefix): _tensor(array).to(device)
-        for name, array in part.arrays.items()
-        if name.startswith(prefix)
-    }
+    return {name: _tensor(array).to(device) for name, array in part.under(prefix).items()}
 
 
 def _optimizer_state(part: Part, which: int, optimizer: torch.optim.Optimizer) -> dict[str, Any]:

@@ -153,11 +153,7 @@ class TextEncoder(nn.Module):
             pooling, max_length = str(part.params["pooling"]), int(part.params["max_length"])
             backbone = new_backbone(dict(part.params["config"]))
             tokenizer = Tokenizer.from_str(unpack_strings("tokenizer", part)[0])
-            weights = {
-                name.removeprefix(PREFIX): torch.from_numpy(np.array(array))
-                for name, array in part.arrays.items()
-                if name.startswith(PREFIX)
-            }
+            weights = {name: torch.from_numpy(np.array(array)) for name, array in part.under(PREFIX).items()}
             backbone.load_state_dict(weights)
         except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
             raise ModelError(f"the model's part '{KIND}' is damaged or its transformer unknown.") from error

@@ -36,8 +36,8 @@ def restore_network(part: Part) -> PrimeNetwork:
     """Return the network that a model's part describes."""
     try:
         params = part.params["fitted"]["network"]
-        encoder = TextEncoder.from_part(Part(KIND, params["encoder"], _under(part, ENCODER)))
-        arrays = _under(part, NETWORK)
+        encoder = TextEncoder.from_part(Part(KIND, params["encoder"], part.under(ENCODER)))
+        arrays = part.under(NETWORK)
         if params["prototype"] not in PROTOTYPES:
             raise ValueError(f"prototype is {params['prototype']!r}")
         _check_sizes(arrays, encoder.width, part.arrays["labels.vectors"].shape)
@@ -92,7 +92,3 @@ def _load(network: PrimeNetwork, weights: dict[str, torch.Tensor]) -> list[str]:
     except RuntimeError as error:
         raise ValueError("the shapes of its weights do not fit its parameters") from error
     return list(found.missing_keys)
-
-
-def _under(part: Part, prefix: str) -> dict[str, np.ndarray]:
-    return {name.removeprefix(prefix): a for name, a in part.arrays.items() if name.startswith(prefix)}

@@ -14,7 +14,8 @@ import numpy as np
 
 from longtail.data import Dataset
 from longtail.features.dense import find_encoder
-from longtail.models.prime import Prime, import_nn
+from longtail.models.device import import_nn
+from longtail.models.prime import Prime
 from longtail.nn.new_encoder import NEW_ENCODER, check_new_encoder
 from longtail.nn.prime_settings import PrimeSettings, resolve_settings
 from longtail.pipeline.textual import label_texts_of, texts_of

@@ -10,7 +10,7 @@ import numpy as np
 from longtail.data import Dataset
 from longtail.errors import DataError, ModelError, ParameterError
 from longtail.features.texts import as_texts, check_unicode, is_unicode
-from longtail.models.prime import check_training
+from longtail.models.prime_checks import check_training
 from longtail.pipeline.calibrating import Stage, judge, of_stage
 
 if TYPE_CHECKING:

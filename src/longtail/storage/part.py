@@ -31,6 +31,14 @@ class Part:
         except KeyError:
             raise ModelError(f"the model's part '{self.kind}' lacks the array '{name}'.") from None
 
+    def under(self, prefix: str) -> dict[str, np.ndarray]:
+        """Return the arrays whose names begin with a prefix, without it: what a part inside this one saved.
+
+        >>> Part("a.v1", arrays={"b.x": np.arange(2), "c": np.arange(3)}).under("b.")
+        {'x': array([0, 1])}
+        """
+        return {name.removeprefix(prefix): array for name, array in self.arrays.items() if name.startswith(prefix)}
+
 
 def pack_csr(name: str, M: sp.csr_array) -> dict[str, np.ndarray]:
     """Return the arrays of a sparse matrix under `name.indptr`, `.indices`, `.data` and `.shape`."""
