@@ -209,6 +209,15 @@ def test_labels_without_a_row_speak_by_their_texts(data):
     place = model.predict_topk([f"{names[3]} {names[3]}"], k=40).ids[0].tolist().index(3)
     assert place < 3
     assert model.predict_topk(texts[:2], k=2, allow=[3]).ids.tolist() == [[3, -1], [3, -1]]
+    model.add_labels(["brand new"])
+    asked, stage = texts[:20], model.tree_
+    best = stage.tree.predict_topk(stage.read(model.rows(asked)), k=1).scores[:, 0]
+    start, slope = stage.line
+    assert slope > 0
+    for label in (3, 40):  # without a row, and added later
+        product = model.encode(asked) @ model.output_weights()[0][label]
+        expected = np.exp(best) * np.minimum(0, start + slope * product) + 6 * product
+        np.testing.assert_allclose(model.label_scores(asked, [label])[:, 0], expected, atol=1e-4)
 
 
 def test_a_tree_that_is_sure_of_nothing_leaves_the_ranking_to_the_encoder(data, plain):
