@@ -62,7 +62,7 @@ class Prime(XMCEstimator):
         frequent labels have one of their own; None for about half the labels, and up to 1,000.
     warm_start : begin with prototypes that are averages of what they are made of; False as published, at random.
     classifier : train a vector per label after the encoder, and score by the mix of both (PRIME(W)).
-    tree : then train a label tree on the words of the texts, and score by both: the most accurate (see `fit_tree`).
+    tree : then train a label tree on the words of the texts, and score by both (see `fit_tree`).
     validation : share of the rows held out to judge epochs by P@1; training stops after `patience` epochs without a
         better one, and the mix of `classifier` is chosen on them. 0 for none.
     accumulate : batches that make one step. mixed_precision : bfloat16 on a GPU. compile : compile the encoder.
