@@ -13,11 +13,13 @@ demo: .venv/installed
 
 test: .venv/installed-dev $(if $(findstring torch,$(EXTRAS)),.venv/installed-torch)
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 .venv/bin/python:

@@ -31,7 +31,7 @@ from sklearn.decomposition import TruncatedSVD
 
 import longtail as lt
 from longtail import audit
-from longtail.data.formats import read
+from longtail.data import read
 
 BOX, EPS = 1e4, 1e-8
 SIZES = [(n, d) for n in (1_000, 5_000, 10_000, 20_000) for d in (25, 50, 100, 200)]
@@ -203,13 +203,20 @@ def whole_test_set(data: tuple[Any, ...], d: int, epochs: int, jobs: int) -> dic
         wrong += proof.reachable is not (None if found.verdicts[i] == "undecided" else bool(found.reachable[i]))
     facts = found.facts(most=5)
     return {
-        "data": "pubmed-mesh, test", "n_labels": Y.shape[1], "width": d, "epochs": epochs, "threads": jobs,
-        "train_seconds": trained - started, "audit_seconds": audited - trained, "bound_seconds": bound - audited,
-        "within_5_minutes": audited - trained < 300, "certificates_wrong": wrong,
+        "data": "pubmed-mesh, test",
+        "n_labels": Y.shape[1],
+        "width": d,
+        "epochs": epochs,
+        "threads": jobs,
+        "train_seconds": trained - started,
+        "audit_seconds": audited - trained,
+        "bound_seconds": bound - audited,
+        "within_5_minutes": audited - trained < 300,
+        "certificates_wrong": wrong,
         "bound_agrees": bool((quick.verdicts == found.verdicts).all()),
         "robust_at_eps_1": int((found.radius >= 1).sum()),
         **{name: facts[name] for name in ("n_rows", "n_sets", "sets", "rows", "radius_quantiles", "decided_by")},
-    }  # fmt: skip
+    }
 
 
 def table(facts: dict[str, Any]) -> str:
@@ -251,8 +258,11 @@ def main() -> None:
     if args.output.exists():
         facts = json.loads(args.output.read_text())
     facts["command"] = f"python benchmarks/audit.py --seconds {args.seconds:g} --epochs {args.epochs}"
-    facts["versions"] = {"longtail": lt.__version__, "highspy": highspy.Highs().version(),
-                         "python": platform.python_version()}  # fmt: skip
+    facts["versions"] = {
+        "longtail": lt.__version__,
+        "highspy": highspy.Highs().version(),
+        "python": platform.python_version(),
+    }
     facts["cores"] = os.cpu_count()
     loaded: dict[str, Any] = {}
 

@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.extmath import randomized_svd
 
-from longtail.data.formats import read
-from longtail.features.rows import unit_rows
+from longtail.data import read
+from longtail.text.row_vectors import unit_rows
 from peers.prepare import prepare, read_labels
 
 DATA_SETS = ("pubmed-mesh", "eurlex57k", "delicious")

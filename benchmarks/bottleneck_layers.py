@@ -41,21 +41,30 @@ import scipy.sparse as sp
 
 from bottleneck_data import DATA_SETS, Prepared, read_features, write_features
 from longtail.audit import argmaxable
+from longtail.bottleneck import BottleneckClassifier
+from longtail.bottleneck.dft import dft_matrix
+from longtail.bottleneck.label_order import circle_order
 from longtail.data.splits import split_random
-from longtail.kernels.dft import dft_matrix
 from longtail.metrics import precision_at_k, recall_at_k
-from longtail.models import BottleneckClassifier
-from longtail.partition.ordering import circle_order
 
 Facts = dict[str, Any]
 WIDTHS = (25, 50, 100, 200, 400)
 LAYERS = ("bottleneck", "dft", "dft, same width")
 SETTINGS: Facts = {
-    "hidden": 512, "dropout": 0.5, "lr": 2e-3, "weight_decay": 0.0, "batch_size": 512, "epochs": 100, "patience": 6
-}  # fmt: skip
+    "hidden": 512,
+    "dropout": 0.5,
+    "lr": 2e-3,
+    "weight_decay": 0.0,
+    "batch_size": 512,
+    "epochs": 100,
+    "patience": 6,
+}
 TUNED: dict[str, list[Any]] = {
-    "lr": [5e-4, 1e-3, 2e-3, 4e-3], "dropout": [0.2, 0.5], "weight_decay": [0.0, 0.1], "order": [None],
-}  # fmt: skip
+    "lr": [5e-4, 1e-3, 2e-3, 4e-3],
+    "dropout": [0.2, 0.5],
+    "weight_decay": [0.0, 0.1],
+    "order": [None],
+}
 STARTED = time.monotonic()
 KEPT_OF_OTHER_SEEDS = 100  # widest layers whose weights are kept for every seed; wider ones for the first only
 KEPT_OF_MANY_LABELS = 200  # widest layers that are kept where there are more than 5,000 labels
@@ -215,8 +224,12 @@ def classifier(cell: Facts, data: Prepared, device: str | None) -> BottleneckCla
     settings = {"order": _orders.get(about), **SETTINGS, **cell.get("changed", {})}
     return BottleneckClassifier(
         head="bottleneck" if cell["layer"] == "bottleneck" else "dft",
-        k=k, width=width, random_state=cell["seed"], device=device, **settings,
-    )  # fmt: skip
+        k=k,
+        width=width,
+        random_state=cell["seed"],
+        device=device,
+        **settings,
+    )
 
 
 def rounded_weights(model: BottleneckClassifier, cell: Facts) -> dict[str, np.ndarray]:

@@ -32,10 +32,10 @@ import scipy.sparse as sp
 
 import longtail as lt
 from longtail.data import entangle_labels, fused_labels
-from longtail.features import pifa
 from longtail.metrics import disentanglement, precision_at_k, share_apart
-from longtail.models.tree_places import matched_leaves
-from longtail.partition import LabelTree, build_tree, recalled
+from longtail.text import pifa
+from longtail.tree import LabelTree, build_tree, recalled
+from longtail.tree.look import matched_leaves
 from peers.prepare import prepare, read_labels
 
 Facts = dict[str, Any]
@@ -232,9 +232,10 @@ def costs(X: sp.csr_array, Y: sp.csr_array, Xt: sp.csr_array, seed: int, repeats
         },
         "ratios": {
             name: {"train": t / medians["plain"][0], "predict": p / medians["plain"][1]}
-            for name, (t, p) in medians.items() if name != "plain"
+            for name, (t, p) in medians.items()
+            if name != "plain"
         },
-    }  # fmt: skip
+    }
 
 
 def summarise(runs: list[Facts]) -> Facts:
@@ -301,8 +302,9 @@ def show(facts: Facts) -> None:
         for name, models in sorted(groups.items()):
             gains = ", ".join(
                 f"{model} {m['p@5 gain']:+.2f} ± {m['p@5 gain sd'] or 0:.2f}"
-                for model, m in models.items() if model != "plain" and "p@5 gain" in m
-            )  # fmt: skip
+                for model, m in models.items()
+                if model != "plain" and "p@5 gain" in m
+            )
             print(f"  {name:<9} plain {models['plain']['p@5']:.2f}; {gains}")
     for data, models in found["real"].items():
         print(f"\n{data}, labels as they are: P@1/3/5, and gains")

@@ -25,8 +25,8 @@ import numpy as np
 import scipy.sparse as sp
 
 import longtail as lt
-from longtail.aggregate import Eagle, group_likeness, propagate
 from longtail.data import Dataset, group_by_clusters, group_randomly, read, split_random
+from longtail.groups import Eagle, group_likeness, propagate
 from longtail.metrics import precision_at_k
 
 KS = (1, 3, 5)

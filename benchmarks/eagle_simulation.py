@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from longtail.aggregate import Eagle
-from longtail.report.canvas import WIDTH, dot, drawing, line, linear, standalone, text, ticks
+from longtail.groups import Eagle
+from longtail.report.plots.canvas import WIDTH, dot, drawing, line, linear, standalone, text, ticks
 
 N, D, L, G = 1000, 10, 5, 10
 SIGMAS = (0.0, 0.1, 1.0, 5.0, 10.0)

@@ -27,8 +27,8 @@ from typing import Any
 
 import torch
 
-from longtail.kernels.dft import dft_matrix
-from longtail.nn.circle import circle_scores, stretch_tables
+from longtail.bottleneck.dft import dft_matrix
+from longtail.bottleneck.dft_scores import circle_scores, stretch_tables
 
 Facts = dict[str, Any]
 K = 50

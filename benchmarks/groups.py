@@ -24,20 +24,10 @@ import scipy.sparse as sp
 
 import longtail as lt
 from longtail.data import Dataset, GroupedDataset, count_labels, group_randomly, load_bundled
-from longtail.data.groups import Grouped
+from longtail.data.synthetic.group_rows import Grouped
 from longtail.metrics import precision_at_k
 from longtail.pipeline import Imputed, impute_dataset
-from longtail.report.canvas import (
-    WIDTH,
-    dot,
-    drawing,
-    line,
-    linear,
-    logarithmic,
-    shorten,
-    standalone,
-    text,
-)
+from longtail.report.plots.canvas import WIDTH, dot, drawing, line, linear, logarithmic, shorten, standalone, text
 from longtail.validate import make_csr
 
 HERE = Path(__file__).parent

@@ -2,7 +2,7 @@
 
     python benchmarks/growth.py
 
-The data is generated in the shape of Amazon-670K (`longtail.data.generate.make_extreme`): 135,909 features, 76 of them
+The data is generated in the shape of Amazon-670K (`make_extreme` in longtail.data): 135,909 features, 76 of them
 and 5.45 labels in a row, labels with a long tail. Every cell runs in a process of its own: training with the default
 settings, then prediction for 5,000 rows that were held out. CPU seconds are summed over all threads and depend less on
 what else the machine does than wall seconds. The peak of memory is that of the whole process while it trains, with the
@@ -29,10 +29,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from longtail.data.generate import make_extreme
+from longtail.data.synthetic.generate import make_extreme
 from longtail.metrics import precision_at_k
-from longtail.models import LabelTreeClassifier
-from longtail.report.canvas import (
+from longtail.report.plots.canvas import (
     WIDTH,
     dot,
     drawing,
@@ -45,6 +44,7 @@ from longtail.report.canvas import (
     text,
     width_of,
 )
+from longtail.tree import LabelTreeClassifier
 
 ROWS = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 LABELS = (1_000, 10_000, 100_000, 500_000)
@@ -186,8 +186,11 @@ def plot(facts: Facts, target: Path) -> None:
         if len(cells) > 1:
             body += panel(cells, by, heading, height)
             height += 282.0
-    told = [f"{cell['rows']:,} rows, {cell['labels']:,} labels: {cell['train_cpu_seconds']:.0f} CPU seconds to train, "
-            f"{cell['predict_cpu_us_per_row']:.0f} µs to predict a row" for cell in by_rows + by_labels]  # fmt: skip
+    told = [
+        f"{cell['rows']:,} rows, {cell['labels']:,} labels: {cell['train_cpu_seconds']:.0f} CPU seconds to train, "
+        f"{cell['predict_cpu_us_per_row']:.0f} µs to predict a row"
+        for cell in by_rows + by_labels
+    ]
     svg = drawing(height, "Time and memory of the label tree against rows and labels", "; ".join(told), body)
     target.write_text(standalone(svg) + "\n", encoding="utf-8")
 
@@ -222,7 +225,7 @@ def main() -> None:
         cells[key] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
         facts = {
             "command": "python benchmarks/growth.py",
-            "data": "longtail.data.generate.make_extreme: generated, in the shape of Amazon-670K",
+            "data": "longtail.data.synthetic.generate.make_extreme: generated, in the shape of Amazon-670K",
             "held_out_rows": HELD_OUT,
             "model": {"class": "LabelTreeClassifier", "params": LabelTreeClassifier().get_params()},
             "machine": {"cores": os.cpu_count(), "system": platform.system(), "processor": platform.machine()},

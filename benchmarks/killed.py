@@ -22,8 +22,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from longtail.data import write
 from longtail.data.bundled import load_bundled
-from longtail.data.formats import write
 from longtail.errors import ModelError
 from longtail.pipeline import load
 from longtail.storage import read_manifest

@@ -36,7 +36,7 @@ from sklearn.metrics import coverage_error, hamming_loss, label_ranking_average_
 
 from longtail.data import group_randomly
 from longtail.data.topk import TopK
-from longtail.models.miml import MIMLClassifier
+from longtail.groups.miml import MIMLClassifier
 
 Facts = dict[str, Any]
 HELD_OUT = 10_000  # images of train
@@ -53,9 +53,17 @@ METHODS: dict[str, Facts] = {
 SETTINGS: dict[str, Facts] = {
     "fashion 4": {"loss": "presence", "hidden": 256, "concepts": 5, "dropout": 0.3, "batch_size": 64, "epochs": 40},
     "fashion 50": {"loss": "counts", "hidden": 256, "concepts": 5, "dropout": 0.3, "batch_size": 16, "epochs": 60},
-    "scene": {"loss": "presence", "hidden": 128, "concepts": 10, "dropout": 0.3, "batch_size": 32, "epochs": 60,
-              "lr": 3e-3, "scaling": "standard"},
-}  # fmt: skip
+    "scene": {
+        "loss": "presence",
+        "hidden": 128,
+        "concepts": 10,
+        "dropout": 0.3,
+        "batch_size": 32,
+        "epochs": 60,
+        "lr": 3e-3,
+        "scaling": "standard",
+    },
+}
 TAUS: dict[str, dict[str, float]] = {
     "fashion 4": {"eagle-0": 0.5, "eagle": 0.5, "ours": 0.5},
     "fashion 50": {"eagle-0": 2.0, "eagle": 1.0, "ours": 2.0, "eagle, sets": 1.0},

@@ -29,7 +29,7 @@ from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
 
 import longtail as lt
-from longtail.data.formats import read
+from longtail.data import read
 from longtail.data.splits import split_random
 from longtail.metrics import precision_at_k
 

@@ -35,7 +35,7 @@ import scipy.sparse as sp
 
 import longtail as lt
 from longtail.metrics import precision_at_k, propensities, psp_at_k, recall_at_k
-from longtail.models.prime import Prime
+from longtail.prime.estimator import Prime
 from peers.prime_data import LENGTH, Texts, held_out, load, prepare, prepare_encoder, write_pieces
 from peers.prime_figure import draw
 
@@ -95,7 +95,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--held-out", type=int, default=0, help="score so many training rows in place of the test rows")
     parser.add_argument("--weight", type=float, help="in `trees`: of the vectors beside the words")
     parser.add_argument("--share", type=float, default=6.0, help="of PRIME's scores, added to those of a tree")
-    parser.add_argument("--models", nargs="+", choices=tuple(MAIN), help="only these of the part \"main\"")
+    parser.add_argument("--models", nargs="+", choices=tuple(MAIN), help='only these of the part "main"')
     parser.add_argument("--ours", action="store_true", help="in `speed`: do not time sentence-transformers again")
     parser.add_argument("--minutes", type=float, help="begin nothing new after so long")
     parser.add_argument("--resume", action="store_true")
@@ -206,7 +206,7 @@ def ranked(top: lt.TopK, texts: Texts) -> Facts:
 
 def shrunk(model: Prime, precision: str) -> Prime:
     """Return a copy whose label vectors take less room."""
-    from longtail.nn.label_search import shrink
+    from longtail.prime.search import shrink
 
     copy = Prime.from_part(model.to_part()).set_params(precision=precision)
     copy.stored_ = shrink(model.output_weights()[0], precision)
@@ -265,7 +265,7 @@ def run_speed(args: argparse.Namespace) -> None:
 
 def run_trees(args: argparse.Namespace) -> None:
     """Train trees on words (of the whole texts, where --data is given), and on words and PRIME's vectors."""
-    from longtail.features import hstack_rows, unit_rows
+    from longtail.text import hstack_rows, unit_rows
     from peers.prime_trees import encoded, whole_texts, with_scores
 
     facts = opened(args)
@@ -308,7 +308,7 @@ def run_serve(args: argparse.Namespace) -> None:
     """Time one text at a time, and batches, on a CPU: the trained encoder, and the search over all labels."""
     from importlib.util import find_spec
 
-    from longtail.models.prime_tree import TreeStage
+    from longtail.prime.hybrid import TreeStage
     from peers.prime_trees import kept_encoder
 
     facts = opened(args)

@@ -62,9 +62,16 @@ def train(rows: int, folder: Path) -> None:
         (folder / "step").write_text(str(done))
 
     model = lt.Prime(
-        encoder={"width": 64, "layers": 2, "heads": 2}, preset="prime-lite", epochs=EPOCHS, max_length=32, device="cpu",
-        checkpoint=folder / "checkpoint", checkpoint_minutes=0.01, random_state=0, validation=0.1,
-    )  # fmt: skip
+        encoder={"width": 64, "layers": 2, "heads": 2},
+        preset="prime-lite",
+        epochs=EPOCHS,
+        max_length=32,
+        device="cpu",
+        checkpoint=folder / "checkpoint",
+        checkpoint_minutes=0.01,
+        random_state=0,
+        validation=0.1,
+    )
     texts = list(data.texts or ())[:rows]
     model.fit(texts, data.Y[:rows], data.names(), progress=told)
     found = hashlib.sha256()

@@ -29,10 +29,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail import audit
-from longtail.data.formats import read
-from longtail.kernels.dft import dft_matrix
-from longtail.partition.ordering import circle_order, count_runs
-from longtail.report.canvas import (
+from longtail.bottleneck.dft import dft_matrix
+from longtail.bottleneck.label_order import circle_order, count_runs
+from longtail.data import read
+from longtail.report.plots.canvas import (
     WIDTH,
     dot,
     drawing,
@@ -196,8 +196,11 @@ def draw(facts: Facts, target: Path) -> None:
     if real:
         body += by_data(real, top)
         top += 62 + 46 * len({cell["data"] for cell in real}) + 40
-    told = [f"{key}: 1% {cell['radius']['1%']:.2g}, 50% {cell['radius']['50%']:.2g}"
-            for part in ("random", "real") for key, cell in facts[part].items()]  # fmt: skip
+    told = [
+        f"{key}: 1% {cell['radius']['1%']:.2g}, 50% {cell['radius']['50%']:.2g}"
+        for part in ("random", "real")
+        for key, cell in facts[part].items()
+    ]
     svg = drawing(top, "Radii of the regions of label sets in a DFT layer", "; ".join(told), body)
     target.write_text(standalone(svg) + "\n", encoding="utf-8")
 

@@ -32,8 +32,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
+from longtail.data import read
 from longtail.data.dataset import Dataset
-from longtail.data.formats import read
 from longtail.data.splits import split_random, split_stratified
 
 
@@ -149,10 +149,12 @@ def bench_xmc(data: Path, scratch: Path, repeats: int) -> dict[str, Any]:
     seconds = medians({**tasks, "longtail .xz": lambda: read(packed)}, repeats)
     warm, warm_bare = head(plain, scratch / "warm.txt", 20, b"20 5000 3993\n"), head(bare, scratch / "warm.svm", 20)
     return {
-        "file": "eurlex-4k/train.txt", "rows": ours.n_rows, "megabytes": round(plain.stat().st_size / 1e6, 1),
+        "file": "eurlex-4k/train.txt",
+        "rows": ours.n_rows,
+        "megabytes": round(plain.stat().st_size / 1e6, 1),
         "seconds": seconds,
         "memory": {"longtail": memory("longtail", plain, warm), "sklearn": memory("sklearn", bare, warm_bare)},
-    }  # fmt: skip
+    }
 
 
 def bench_jsonl(data: Path, scratch: Path, repeats: int) -> tuple[dict[str, Any], Dataset]:
@@ -166,9 +168,12 @@ def bench_jsonl(data: Path, scratch: Path, repeats: int) -> tuple[dict[str, Any]
     seconds = medians({**tasks, "longtail .xz": lambda: read(packed)}, repeats)
     warm = head(plain, scratch / "warm.jsonl", 20)
     facts = {
-        "file": "yso-titles/train.jsonl", "rows": ours.n_rows, "megabytes": round(plain.stat().st_size / 1e6, 1),
-        "seconds": seconds, "memory": {name: memory(name, plain, warm) for name in ("longtail", "loop")},
-    }  # fmt: skip
+        "file": "yso-titles/train.jsonl",
+        "rows": ours.n_rows,
+        "megabytes": round(plain.stat().st_size / 1e6, 1),
+        "seconds": seconds,
+        "memory": {name: memory(name, plain, warm) for name in ("longtail", "loop")},
+    }
     return facts, ours
 
 
@@ -185,9 +190,13 @@ def bench_split(data: Dataset, repeats: int) -> dict[str, Any]:
             "rows_off_the_share": round(float(np.abs(in_test - 0.2 * total)[total >= 5].mean()), 3),
         }
     return {
-        "file": "yso-titles/train.jsonl", "rows": data.n_rows, "labels": data.n_labels, "pairs": int(data.Y.nnz),
-        "seconds": seconds, "quality": quality,
-    }  # fmt: skip
+        "file": "yso-titles/train.jsonl",
+        "rows": data.n_rows,
+        "labels": data.n_labels,
+        "pairs": int(data.Y.nnz),
+        "seconds": seconds,
+        "quality": quality,
+    }
 
 
 def main() -> None:

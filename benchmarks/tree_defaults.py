@@ -19,7 +19,7 @@ from typing import Any
 import longtail as lt
 from longtail.data import Dataset, read, split_random
 from longtail.metrics import precision_at_k
-from longtail.models import LabelTreeClassifier
+from longtail.tree import LabelTreeClassifier
 
 KS = (1, 3, 5)
 VARIANTS: dict[str, dict[str, Any]] = {

@@ -20,7 +20,9 @@ from typing import Any
 import numpy as np
 
 import longtail as lt
-from longtail.models import chunked, label_tree, tree_training
+from longtail.tree import chunks as chunked
+from longtail.tree import estimator as label_tree
+from longtail.tree import train as tree_training
 from tree_updates import load
 
 KERNELS: list[tuple[Any, str]] = [

@@ -59,13 +59,22 @@ def options() -> argparse.Namespace:
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2], help="repeat i uses seed i, in turn")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--once-above", type=float, default=ONCE_ABOVE, metavar="SECONDS",
-                        help="a method whose training took longer than this is not repeated")  # fmt: skip
+    parser.add_argument(
+        "--once-above",
+        type=float,
+        default=ONCE_ABOVE,
+        metavar="SECONDS",
+        help="a method whose training took longer than this is not repeated",
+    )
     parser.add_argument("--timeout", type=float, default=1800, metavar="SECONDS", help="per measurement")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "tree_vs_peers.json")
-    parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "longtail-tree-vs-peers",
-                        help="folder for prepared data, environments and models")  # fmt: skip
+    parser.add_argument(
+        "--work",
+        type=Path,
+        default=Path(tempfile.gettempdir()) / "longtail-tree-vs-peers",
+        help="folder for prepared data, environments and models",
+    )
     parser.add_argument("--resume", action="store_true", help="keep the measurements of the output file")
     parser.add_argument("--redo", nargs="+", choices=list(METHODS), default=[], help="with --resume: not of these")
     args = parser.parse_args()
@@ -151,9 +160,14 @@ def install(args: argparse.Namespace, facts: Facts) -> dict[str, Path | str]:
 
 
 def one_cell(
-    method: str, python: Path | str | None, data: Path, repeat: int, rehearsed: set[str], facts: Facts,
+    method: str,
+    python: Path | str | None,
+    data: Path,
+    repeat: int,
+    rehearsed: set[str],
+    facts: Facts,
     args: argparse.Namespace,
-) -> Facts:  # fmt: skip
+) -> Facts:
     seed = args.seeds[repeat % len(args.seeds)]
     if not isinstance(python, Path):
         return {"seed": seed, "status": "not installed", "message": str(python)}

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from longtail.features import TfidfFeatures
+from longtail.text import TfidfFeatures
 
 # name, folder, training texts used (None: all), n-grams
 CASES: list[tuple[str, str, int | None, tuple[int, int]]] = [
@@ -82,8 +82,11 @@ def bench(train: list[str], test: list[str], ngrams: tuple[int, int], repeats: i
     difference = max(float(abs(ours.transform(texts) - theirs.transform(texts)).max()) for texts in (train, test))
     single = {name: model.transform for name, model in models.items() if name != "longtail, 1 thread"}
     return {
-        "train_texts": len(train), "test_texts": len(test), "train_megabytes": round(sum(map(len, train)) / 1e6, 1),
-        "terms": len(ours.vocabulary_), "largest_difference": difference,
+        "train_texts": len(train),
+        "test_texts": len(test),
+        "train_megabytes": round(sum(map(len, train)) / 1e6, 1),
+        "terms": len(ours.vocabulary_),
+        "largest_difference": difference,
         "fit_transform_s": {k: round(v, 4) for k, v in fit.items()},
         "transform_s": {k: round(v, 4) for k, v in transform.items()},
         "one_text_us": latencies(single, test[:LATENCY_TEXTS]),
@@ -93,7 +96,7 @@ def bench(train: list[str], test: list[str], ngrams: tuple[int, int], repeats: i
             "transform": round(transform["scikit-learn"] / transform["longtail"], 1),
             "transform_1_thread": round(transform["scikit-learn"] / transform["longtail, 1 thread"], 1),
         },
-    }  # fmt: skip
+    }
 
 
 def main() -> None:

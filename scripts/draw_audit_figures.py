@@ -1,6 +1,6 @@
 """Draw the pictures of docs/audit.md: the regions of three labels in two dimensions, and the radii of real label sets.
 
-    python scripts/draw_audit_figures.py [--folder docs]
+python scripts/draw_audit_figures.py [--folder docs]
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import scipy.sparse as sp
 import longtail as lt
 from longtail.audit import argmaxable
 from longtail.pipeline.auditing import radius_bins
-from longtail.report.canvas import drawing, line, path, standalone, text
-from longtail.report.radii import radius_plot
+from longtail.report.plots.audit_plots import radius_plot
+from longtail.report.plots.canvas import drawing, line, path, standalone, text
 
 LABELS = ("a", "b", "c")
 W = np.array([[0.17, 0.98], [-0.94, -0.34], [0.77, -0.64]])

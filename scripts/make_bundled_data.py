@@ -145,7 +145,7 @@ def providers(packages: Mapping[str, Paragraph]) -> dict[str, list[str]]:
     """Return, for every virtual package, the sorted real packages that provide it."""
     found: dict[str, set[str]] = {}
     for name, package in packages.items():
-        for (virtual, *_) in parse_relations(package.get("Provides", "")):
+        for virtual, *_ in parse_relations(package.get("Provides", "")):
             found.setdefault(virtual, set()).add(name)
     return {virtual: sorted(names) for virtual, names in found.items() if virtual not in packages}
 

@@ -80,7 +80,7 @@ class Adapter:
 class Longtail(Adapter):
     def start(self) -> None:
         self.longtail = importlib.import_module("longtail")
-        self.kind: Any = importlib.import_module("longtail.models.label_tree").LabelTreeClassifier
+        self.kind: Any = importlib.import_module("longtail.tree.estimator").LabelTreeClassifier
 
     def _model(self) -> Any:
         params = dict(self.params)

@@ -21,8 +21,12 @@ from peers.prepare import read_labels
 
 BENCHMARKS = Path(__file__).resolve().parent.parent
 THREAD_VARIABLES = (
-    "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS", "NUMBA_NUM_THREADS"
-)  # fmt: skip
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "RAYON_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
 KS = (1, 3, 5)
 
 
@@ -123,9 +127,14 @@ def _work(task: str, spec_file: Path, python: Path, threads: int, timeout: float
     with log.open("w") as out:
         try:
             done = subprocess.run(
-                command, cwd=BENCHMARKS, env=variables, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                command,
+                cwd=BENCHMARKS,
+                env=variables,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
                 timeout=max(end - time.monotonic(), 1.0),
-            )  # fmt: skip
+            )
         except subprocess.TimeoutExpired:
             raise CellError("timeout", f"not finished after {timeout:g} s, in {task}") from None
     if done.returncode:

@@ -15,9 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
-from longtail.data import Dataset
-from longtail.data.formats import read, write_xmc
-from longtail.features import TfidfFeatures
+from longtail.data import Dataset, read, write_xmc
+from longtail.text import TfidfFeatures
 
 DATA_SETS: dict[str, str] = {
     "eurlex-4k": "EURLex-4K of the XMC repository, features as given",

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.data.formats import read
-from longtail.features.dense import DEFAULT_ENCODER, find_encoder
+from longtail.data import read
+from longtail.encoder.features import DEFAULT_ENCODER, find_encoder
 from longtail.storage.arrays import arrays_to_bytes, map_arrays
 
 LENGTH = {"yso-titles": 32, "eurlex57k": 128}  # tokens of a text that count
@@ -57,8 +57,15 @@ def prepare_encoder(work: Path) -> Path:
     source, target = find_encoder(DEFAULT_ENCODER), work / "encoder"
     if source is None:
         raise FileNotFoundError(f"{DEFAULT_ENCODER} is not installed")
-    for name in ("modules.json", "config.json", "sentence_bert_config.json", "tokenizer.json", "tokenizer_config.json",
-                 "special_tokens_map.json", "1_Pooling/config.json"):  # fmt: skip
+    for name in (
+        "modules.json",
+        "config.json",
+        "sentence_bert_config.json",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "special_tokens_map.json",
+        "1_Pooling/config.json",
+    ):
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source / name, target / name)
     (target / "2_Normalize").mkdir(exist_ok=True)
@@ -99,8 +106,10 @@ def read_pieces(folder: Path, names: list[str]) -> dict[str, np.ndarray]:
 
 def _matrix(found: dict[str, list[int]], n_labels: int) -> sp.csr_array:
     indices = np.array(found["indices"], dtype=np.int32)
-    return sp.csr_array((np.ones(indices.size, dtype=np.float32), indices, np.array(found["indptr"])),
-                        shape=(len(found["indptr"]) - 1, n_labels))  # fmt: skip
+    return sp.csr_array(
+        (np.ones(indices.size, dtype=np.float32), indices, np.array(found["indptr"])),
+        shape=(len(found["indptr"]) - 1, n_labels),
+    )
 
 
 def held_out(texts: Texts, n: int) -> Texts:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from longtail.report.canvas import WIDTH, box, drawing, finite, line, linear, standalone, text, ticks
+from longtail.report.plots.canvas import WIDTH, box, drawing, finite, line, linear, standalone, text, ticks
 
 Facts = Mapping[str, Any]
 FAMILIES = {  # models in the order of the picture, and the colours of their bars

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from longtail.data import TopK
 from longtail.metrics import precision_at_k, recall_at_k
-from longtail.models.prime import Prime
+from longtail.prime.estimator import Prime
 from longtail.storage import load_folder
 from longtail.validate import as_sparse
 from peers.prime_data import Texts
@@ -36,9 +36,7 @@ def measure_new_labels(texts: Texts, encoder: Path, length: int, scratch: Path, 
     kept = np.setdiff1d(used, held)
     Y = sp.csr_array(Y[:, kept])
     rows = np.flatnonzero(np.diff(Y.indptr))
-    model = Prime(
-        str(encoder), "prime-lite", epochs=EPOCHS, batch_size=BATCH, lr=LR, max_length=length, random_state=0
-    )
+    model = Prime(str(encoder), "prime-lite", epochs=EPOCHS, batch_size=BATCH, lr=LR, max_length=length, random_state=0)
     model.fit([texts.texts[train[i]] for i in rows], sp.csr_array(Y[rows]), [texts.label_texts[i] for i in kept])
     model.save(scratch)
     truth = sp.csr_array(texts.Y[test][:, np.concatenate([kept, held])])

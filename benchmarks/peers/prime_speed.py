@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from longtail.models.prime import Prime
-from longtail.nn.batching import PositiveSampler, label_weights
-from longtail.nn.encoders import load_text_encoder
-from longtail.nn.prime_fitting import prime_loss, training
-from longtail.nn.prime_network import start_network
-from longtail.nn.prime_settings import resolve_settings
-from longtail.nn.prime_training import Progress, batch_loss, make_optimizer, train_prime
+from longtail.encoder.text_encoder import load_text_encoder
+from longtail.prime.estimator import Prime
+from longtail.prime.fit import prime_loss, training
+from longtail.prime.network import start_network
+from longtail.prime.sampling import PositiveSampler, label_weights
+from longtail.prime.settings import resolve_settings
+from longtail.prime.train import Progress, batch_loss, make_optimizer, train_prime
 from peers.prime_data import Texts
 
 STEPS, WARM = 60, 10
@@ -71,17 +71,26 @@ def their_trainer(texts: Texts, encoder: Path, batch: int, length: int, workers:
 
     model = _their_model(encoder, length)
     rows = np.flatnonzero(np.diff(texts.Y.indptr))
-    pairs = Dataset.from_dict({
-        "anchor": [texts.texts[i] for i in rows],
-        "positive": [texts.label_texts[i] for i in texts.Y.indices[texts.Y.indptr[rows]]],
-    })  # fmt: skip
+    pairs = Dataset.from_dict(
+        {
+            "anchor": [texts.texts[i] for i in rows],
+            "positive": [texts.label_texts[i] for i in texts.Y.indices[texts.Y.indptr[rows]]],
+        }
+    )
     clock = Clock()
     with tempfile.TemporaryDirectory() as scratch:
         how = peer.SentenceTransformerTrainingArguments(
-            output_dir=scratch, per_device_train_batch_size=batch, max_steps=WARM + STEPS, learning_rate=2e-4,
-            bf16=True, dataloader_num_workers=workers, save_strategy="no", report_to="none", disable_tqdm=True,
+            output_dir=scratch,
+            per_device_train_batch_size=batch,
+            max_steps=WARM + STEPS,
+            learning_rate=2e-4,
+            bf16=True,
+            dataloader_num_workers=workers,
+            save_strategy="no",
+            report_to="none",
+            disable_tqdm=True,
             use_cpu=device().type == "cpu",
-        )  # fmt: skip
+        )
         loss = _losses().MultipleNegativesRankingLoss(model)
         peer.SentenceTransformerTrainer(model, how, train_dataset=pairs, loss=loss, callbacks=[clock]).train()
     return _rates(clock.seconds, batch)
@@ -162,9 +171,14 @@ def _begin(texts: Texts, encoder: Path, batch: int, length: int, epochs: int) ->
     made = load_text_encoder(encoder, length).to(device())
     tokens, labels = made.tokens(texts.texts), made.tokens(texts.label_texts)
     network, bank = start_network(
-        made, tokens, labels, texts.Y, n_free=settings.n_free, n_private=settings.n_private,
+        made,
+        tokens,
+        labels,
+        texts.Y,
+        n_free=settings.n_free,
+        n_private=settings.n_private,
         mixed=device().type == "cuda",
-    )  # fmt: skip
+    )
     return network, bank, tokens, labels, settings, training(model, settings, 0)
 
 

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from longtail.data import TopK, read
-from longtail.models.prime_tree import blended
-from longtail.nn.encoders import TextEncoder
-from longtail.nn.label_search import LabelSearch
+from longtail.encoder.text_encoder import TextEncoder
+from longtail.prime.hybrid import blended
+from longtail.prime.search import LabelSearch
 from longtail.storage import Part
 from peers.prime_data import Texts, held_rows, read_pieces
 

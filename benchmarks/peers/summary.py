@@ -18,9 +18,16 @@ COSTS: dict[str, str] = {  # ratio -> what it is a ratio of
     "memory added": "added_bytes",
 }
 MEDIANS = (
-    *COSTS.values(), "single_p99_us", "peak_in_training_bytes", "before_training_bytes",
-    "load_seconds", "save_seconds", "import_seconds", "warm_seconds", "others_cores",
-)  # fmt: skip
+    *COSTS.values(),
+    "single_p99_us",
+    "peak_in_training_bytes",
+    "before_training_bytes",
+    "load_seconds",
+    "save_seconds",
+    "import_seconds",
+    "warm_seconds",
+    "others_cores",
+)
 PRECISIONS = ("p@1", "p@3", "p@5")
 EURLEX_GOAL = {"p@1": 82.7, "p@3": 69.4, "p@5": 58.1}
 # method -> (cost, how many times better than the best single-tree peer)

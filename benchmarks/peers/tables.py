@@ -82,9 +82,7 @@ def _costs(methods: dict[str, Facts], out: Console) -> None:
     best = [min(value(f) for f in methods.values()) for _, value, _ in COSTS] if methods else []
     for method, facts in methods.items():
         values = [value(facts) for _, value, _ in COSTS]
-        cells = [
-            _cell(format(v, how), v == least) for v, least, (_, _, how) in zip(values, best, COSTS, strict=True)
-        ]
+        cells = [_cell(format(v, how), v == least) for v, least, (_, _, how) in zip(values, best, COSTS, strict=True)]
         table.add_row(METHODS[method].title, *cells)
     out.print(table, highlight=False)
 

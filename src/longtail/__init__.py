@@ -11,30 +11,33 @@ from typing import TYPE_CHECKING, Any
 from longtail._version import __version__
 
 if TYPE_CHECKING:
-    from longtail import audit, checks, data, features, metrics, nn
-    from longtail.aggregate import Eagle
+    from longtail import audit, checks, data, metrics, nn, text
+    from longtail.bottleneck import BottleneckClassifier
     from longtail.data import Dataset, TopK
-    from longtail.features import EncoderFeatures, TfidfFeatures
-    from longtail.models import BottleneckClassifier, LabelTreeClassifier, MIMLClassifier, OneVsAllClassifier, Prime
-    from longtail.partition import LabelTree
+    from longtail.encoder import EncoderFeatures
+    from longtail.groups import Eagle, MIMLClassifier
+    from longtail.one_vs_all import OneVsAllClassifier
     from longtail.pipeline import Tagger, load
+    from longtail.prime import Prime
+    from longtail.text import TfidfFeatures
+    from longtail.tree import LabelTree, LabelTreeClassifier
 
 _HOMES = {
-    "BottleneckClassifier": "longtail.models",
-    "Dataset": "longtail.data",
-    "Eagle": "longtail.aggregate",
-    "EncoderFeatures": "longtail.features",
-    "LabelTree": "longtail.partition",
-    "LabelTreeClassifier": "longtail.models",
-    "MIMLClassifier": "longtail.models",
-    "OneVsAllClassifier": "longtail.models",
-    "Prime": "longtail.models",
-    "Tagger": "longtail.pipeline",
-    "TfidfFeatures": "longtail.features",
-    "TopK": "longtail.data",
-    "load": "longtail.pipeline",
+    "BottleneckClassifier": "bottleneck",
+    "Dataset": "data",
+    "Eagle": "groups",
+    "EncoderFeatures": "encoder",
+    "LabelTree": "tree",
+    "LabelTreeClassifier": "tree",
+    "MIMLClassifier": "groups",
+    "OneVsAllClassifier": "one_vs_all",
+    "Prime": "prime",
+    "Tagger": "pipeline",
+    "TfidfFeatures": "text",
+    "TopK": "data",
+    "load": "pipeline",
 }
-_ROOMS = ("audit", "checks", "data", "features", "metrics", "nn")
+_ROOMS = ("audit", "checks", "data", "metrics", "nn", "text")
 
 __all__ = [
     "BottleneckClassifier",
@@ -53,10 +56,10 @@ __all__ = [
     "audit",
     "checks",
     "data",
-    "features",
     "load",
     "metrics",
     "nn",
+    "text",
 ]
 
 
@@ -64,7 +67,7 @@ def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return importlib.import_module(f"longtail.{name}")
     if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
+        return getattr(importlib.import_module(f"longtail.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'longtail' has no attribute {name!r}")
 
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longtail import audit
+from longtail.audit.constraints import Problem
 from longtail.audit.exact import balanced, dot_sign
-from longtail.audit.problem import Problem
 from longtail.audit.proof import prove
 from longtail.errors import DataError
 

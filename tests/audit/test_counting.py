@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from longtail import audit
-from longtail.audit import counting
+from longtail.audit import count_regions as counting
 from longtail.errors import ParameterError
 
 

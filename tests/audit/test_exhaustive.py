@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from longtail import audit
-from longtail.kernels.dft import dft_matrix
+from longtail.bottleneck.dft import dft_matrix
 
 
 def all_sets(n):

@@ -6,9 +6,9 @@ import scipy.sparse as sp
 from safetensors.numpy import save_file
 
 from longtail import audit
-from longtail.audit.fourier import dft_order, dft_witness, find_circle
+from longtail.audit.dft_witness import dft_order, dft_witness, find_circle
+from longtail.bottleneck.dft import cyclic_runs, dft_matrix
 from longtail.errors import DataError, ParameterError
-from longtail.kernels.dft import cyclic_runs, dft_matrix
 
 W = np.random.default_rng(0).standard_normal((6, 2)).astype(np.float32)
 bias = np.random.default_rng(1).standard_normal(6).astype(np.float32)
@@ -189,7 +189,7 @@ def test_output_weights_come_first():
 
 
 def test_files_with_several_arrays_names_or_a_sparse_matrix(tmp_path):
-    from longtail.audit.weights import layer_from_file, names_in_file
+    from longtail.audit.read_weights import layer_from_file, names_in_file
 
     save_file({"a.weight": W, "b.weight": 2 * W, "b.bias": bias}, tmp_path / "two.safetensors")
     found = layer_from_file(tmp_path / "two.safetensors", "b.weight")

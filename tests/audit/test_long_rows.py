@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from longtail import audit
 from longtail.audit import projection
 from longtail.errors import DataError
-from longtail.models import OneVsAllClassifier
+from longtail.one_vs_all import OneVsAllClassifier
 
 N, D = 40, 2500
 

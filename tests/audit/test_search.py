@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from longtail import audit
-from longtail.audit import highs
+from longtail.audit import reference_lp as highs
 from longtail.audit.certificate import Certificate
-from longtail.audit.problem import Problem
+from longtail.audit.constraints import Problem
 from longtail.audit.proof import prove
 from longtail.audit.search import audit_set
-from longtail.audit.sets import KnownProofs
+from longtail.audit.set_lists import KnownProofs
 
 
 def layer(n, d, seed, kind="random"):

@@ -8,10 +8,10 @@ import scipy.sparse as sp
 from safetensors.numpy import save_file
 
 from longtail import audit
+from longtail.bottleneck.dft import dft_matrix
 from longtail.cli import main
-from longtail.data.formats import write
-from longtail.data.generate import make_topics
-from longtail.kernels.dft import dft_matrix
+from longtail.data import write
+from longtail.data.synthetic.generate import make_topics
 
 W = np.array([[1.0, 0], [0, 1], [-1, -1], [-1, 1]])
 SETS = '{"labels": ["a", "b"]}\n{"labels": ["a", "b", "c"]}\n{"labels": []}\n{"labels": ["a"]}\n'
@@ -45,9 +45,17 @@ def test_a_model_on_data(files, run):
 
 def test_a_layer_in_a_file(files, run):
     out = run("audit", "--weights", files / "w.npz", files / "sets.jsonl")
-    for words in ("2 of 4 label sets (50.0%) can never come out", "a, b, c", "(no label)", "Never, whatever the input",
-                  "never on together: a, b, c", "Possible, but hardest", "radius", "By number of labels",
-                  "At most 8 of the 16 sets of 4 labels"):  # fmt: skip
+    for words in (
+        "2 of 4 label sets (50.0%) can never come out",
+        "a, b, c",
+        "(no label)",
+        "Never, whatever the input",
+        "never on together: a, b, c",
+        "Possible, but hardest",
+        "radius",
+        "By number of labels",
+        "At most 8 of the 16 sets of 4 labels",
+    ):
         assert words in out, (words, out)
     first = run("audit", "--weights", files / "w.npz", files / "sets.jsonl", "--limit", 1)
     assert "1 more; --limit lists them." in first
@@ -78,8 +86,16 @@ def test_rankings(files, run):
 
 
 def test_certificates_and_the_report(files, run):
-    out = run("audit", "--weights", files / "w.npz", files / "sets.jsonl", "--certificates", files / "c.npz",
-              "--report", files / "r.html")  # fmt: skip
+    out = run(
+        "audit",
+        "--weights",
+        files / "w.npz",
+        files / "sets.jsonl",
+        "--certificates",
+        files / "c.npz",
+        "--report",
+        files / "r.html",
+    )
     assert out
     kept = audit.load_certificates(files / "c.npz")
     assert [p.reachable for p in kept.check()] == [v != "not argmaxable" for v in kept.verdicts]

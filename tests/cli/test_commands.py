@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from longtail.cli import main
-from longtail.data.formats import write
-from longtail.data.generate import make_topics
+from longtail.data import write
+from longtail.data.synthetic.generate import make_topics
 
 
 @pytest.fixture(scope="module")

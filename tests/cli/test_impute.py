@@ -42,9 +42,12 @@ def files(tmp_path_factory):
     groups.eliminate_zeros()
     ids = [f"r{row}" for row in range(400)]
     rows = Dataset(
-        Y=sp.csr_array((400, 0), dtype=np.float32), texts=train.texts, ids=ids, groups=groups,
+        Y=sp.csr_array((400, 0), dtype=np.float32),
+        texts=train.texts,
+        ids=ids,
+        groups=groups,
         group_names=[f"page {i}" for i in range(groups.shape[1])],
-    )  # fmt: skip
+    )
     write(rows, folder / "rows.jsonl")
     write(rows, folder / "rows.csv")
     write(train, folder / "true.jsonl")
@@ -114,10 +117,23 @@ def test_columns_can_be_named_and_texts_joined(run, tmp_path):
     (tmp_path / "rows.csv").write_text("title,body,page\napple,red,1\ncar,old,1\napple,green,2\ncar,new,3\n")
     (tmp_path / "pages.csv").write_text("page,tags\n1,fruit|vehicle\n2,fruit\n3,vehicle\n")
     run(
-        "impute", tmp_path / "rows.csv", "--groups", tmp_path / "pages.csv", "-o", tmp_path / "out.csv",
-        "--text-column", "title", "--text-column", "body", "--group-column", "page", "--labels-column", "tags",
-        "--label-separator", "|",
-    )  # fmt: skip
+        "impute",
+        tmp_path / "rows.csv",
+        "--groups",
+        tmp_path / "pages.csv",
+        "-o",
+        tmp_path / "out.csv",
+        "--text-column",
+        "title",
+        "--text-column",
+        "body",
+        "--group-column",
+        "page",
+        "--labels-column",
+        "tags",
+        "--label-separator",
+        "|",
+    )
     assert [row["labels"] for row in table(tmp_path / "out.csv")] == ["fruit", "vehicle", "fruit", "vehicle"]
 
 

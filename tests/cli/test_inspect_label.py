@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 import longtail as lt
-from longtail.data import Dataset
-from longtail.data.formats import write
-from longtail.models import LabelTreeClassifier
-from longtail.partition import LabelTree
+from longtail.data import Dataset, write
 from longtail.pipeline import label_facts
+from longtail.tree import LabelTree, LabelTreeClassifier
 
 KINDS = {"sport": ("karate judo kick", ["judo", "karate", "belt"]), "space": ("orbit comet star", ["comet", "belt"])}
 
@@ -58,9 +56,20 @@ def test_json_holds_the_same_facts(files, run, data):
     tagger = lt.load(files / "model")
     assert json.loads(run("inspect", files / "model", "--label", "belt", "--json")) == label_facts(tagger, "belt")
     found = json.loads(
-        run("inspect", files / "model", "--label", "belt", "--json", "--data", files / "rows.jsonl",
-            "--texts", 1, "--labels", 1)
-    )  # fmt: skip
+        run(
+            "inspect",
+            files / "model",
+            "--label",
+            "belt",
+            "--json",
+            "--data",
+            files / "rows.jsonl",
+            "--texts",
+            1,
+            "--labels",
+            1,
+        )
+    )
     assert found["data"]["rows"] == data.n_rows
     assert all(len(place["texts"]) == 1 and len(place["neighbours"]) == 1 for place in found["places"])
 

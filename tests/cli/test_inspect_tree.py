@@ -5,10 +5,10 @@ import json
 import pytest
 
 import longtail as lt
-from longtail.data.formats import write
-from longtail.data.generate import make_topics
-from longtail.models import LabelTreeClassifier
+from longtail.data import write
+from longtail.data.synthetic.generate import make_topics
 from longtail.pipeline import tree_facts
+from longtail.tree import LabelTreeClassifier
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +35,7 @@ def test_the_tree_is_printed_plain_and_within_80_columns(files, run):
 
 def test_json_holds_the_same_facts(files, run):
     assert json.loads(run("inspect", files / "model", "--tree", "--json")) == tree_facts(lt.load(files / "model"))
-    some = json.loads(
-        run("inspect", files / "model", "--tree", "--json", "--depth", 1, "--clusters", 2, "--labels", 1)
-    )
+    some = json.loads(run("inspect", files / "model", "--tree", "--json", "--depth", 1, "--clusters", 2, "--labels", 1))
     assert len(some["clusters"]) == 2 and {found["level"] for found in some["clusters"]} == {0}
     assert all(len(found["typical"]) == 1 for found in some["clusters"]) and some["rest"]["clusters"] >= 1
     assert f"... and {some['rest']['clusters']} more" in run("inspect", files / "model", "--tree", "--clusters", 2)

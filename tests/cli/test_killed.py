@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from longtail.data.formats import write
-from longtail.data.generate import make_topics
+from longtail.data import write
+from longtail.data.synthetic.generate import make_topics
 from longtail.pipeline import load
 from longtail.storage import read_manifest
 

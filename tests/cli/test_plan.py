@@ -5,8 +5,8 @@ import json
 import pytest
 
 from longtail.cli import main
-from longtail.data.formats import write
-from longtail.data.generate import make_topics
+from longtail.data import write
+from longtail.data.synthetic.generate import make_topics
 
 
 @pytest.fixture(scope="module")
@@ -17,8 +17,8 @@ def rows(tmp_path_factory):
 
 
 def too_little(monkeypatch):
-    monkeypatch.setattr("longtail.pipeline.planning.available_memory", lambda: 1)
-    monkeypatch.setattr("longtail.pipeline.planning.used_memory", lambda: 10_000_000)
+    monkeypatch.setattr("longtail.pipeline.plan.available_memory", lambda: 1)
+    monkeypatch.setattr("longtail.pipeline.plan.used_memory", lambda: 10_000_000)
 
 
 def test_plan_says_what_training_will_take(rows, run):
@@ -55,7 +55,7 @@ def test_train_stops_where_memory_is_clearly_too_little(rows, run, monkeypatch, 
 
 
 def test_train_goes_on_where_it_may_be_enough(rows, run, monkeypatch, tmp_path, capfd):
-    monkeypatch.setattr("longtail.pipeline.planning.CLEARLY", 1e9)
+    monkeypatch.setattr("longtail.pipeline.plan.CLEARLY", 1e9)
     too_little(monkeypatch)
     with pytest.raises(SystemExit) as end:
         main(["train", str(rows), "-o", str(tmp_path / "model")])

@@ -13,10 +13,11 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("default")]
 
-from longtail.cli import main  # noqa: E402
-from longtail.nn import prime_fitting, prime_training  # noqa: E402
-from longtail.pipeline import load_tagger  # noqa: E402
-from longtail.storage import Part  # noqa: E402
+from longtail.cli import main
+from longtail.pipeline import load_tagger
+from longtail.prime import fit as prime_fitting
+from longtail.prime import train as prime_training
+from longtail.storage import Part
 
 WORDS = ["apple", "pear", "train", "wheel", "chess", "poker", "river", "ocean", "piano", "violin", "bread", "cheese"]
 PRIME = ("--method", "prime", "--encoder", "none", "--device", "cpu", "--jobs", "1", "--max-length", "16")
@@ -185,8 +186,8 @@ def test_plan_tells_memory_by_part(files, run):
 
 
 def test_too_little_memory_names_what_would_help(files, run, tmp_path, monkeypatch):
-    monkeypatch.setattr("longtail.pipeline.planning.available_memory", lambda: 1)
-    monkeypatch.setattr("longtail.pipeline.planning.used_memory", lambda: 10_000_000)
+    monkeypatch.setattr("longtail.pipeline.plan.available_memory", lambda: 1)
+    monkeypatch.setattr("longtail.pipeline.plan.used_memory", lambda: 10_000_000)
     err = run("train", files / "rows.jsonl", "-o", tmp_path / "model", *PRIME, code=1)
     assert "use a smaller --batch-size, --max-length or --encoder, or use --force" in err
     assert "That is too little: use a smaller --batch-size" in run("plan", files / "rows.jsonl", *PRIME)

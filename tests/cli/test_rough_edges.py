@@ -12,9 +12,8 @@ import pytest
 import scipy.sparse as sp
 
 from longtail.cli import main
-from longtail.data import Dataset
-from longtail.data.formats import write
-from longtail.data.generate import make_linear, make_topics
+from longtail.data import Dataset, write
+from longtail.data.synthetic.generate import make_linear, make_topics
 from longtail.errors import ModelError
 from longtail.storage import Part, load_folder, save_folder
 

@@ -44,9 +44,7 @@ def test_facts_describe_the_data(data: Splits, name: str) -> None:
     assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in facts["inputs_sha256"].values())
 
 
-@pytest.mark.parametrize(
-    ("name", "rows", "labels"), [("debtags", 29_297, 566), ("debian-relations", 56_463, 38_449)]
-)
+@pytest.mark.parametrize(("name", "rows", "labels"), [("debtags", 29_297, 566), ("debian-relations", 56_463, 38_449)])
 def test_sizes(data: Splits, name: str, rows: int, labels: int) -> None:
     train, test = data[name]
     assert train.n_rows + test.n_rows == rows
@@ -107,12 +105,27 @@ def test_spot_checks(data: Splits) -> None:
     vim = tags.ids.index("vim")
     assert tags.texts[vim].startswith("Vi IMproved - enhanced vi editor\nVim is an almost compatible version of")
     assert tags.labels_of(vim) == (
-        "devel::editor", "implemented-in::c", "interface::commandline", "interface::text-mode", "role::program",
-        "scope::application", "uitoolkit::ncurses", "use::editing", "works-with::text", "works-with::unicode",
-    )  # fmt: skip
+        "devel::editor",
+        "implemented-in::c",
+        "interface::commandline",
+        "interface::text-mode",
+        "role::program",
+        "scope::application",
+        "uitoolkit::ncurses",
+        "use::editing",
+        "works-with::text",
+        "works-with::unicode",
+    )
     assert relations.labels_of(relations.ids.index("vim")) == (
-        "libacl1", "libc6", "libgpm2", "libselinux1", "libsodium23", "libtinfo6", "vim-common", "vim-runtime",
-    )  # fmt: skip
+        "libacl1",
+        "libc6",
+        "libgpm2",
+        "libselinux1",
+        "libsodium23",
+        "libtinfo6",
+        "vim-common",
+        "vim-runtime",
+    )
     texts = dict(zip(tags.names(), tags.label_texts or (), strict=True))
     assert texts["uitoolkit::gtk"] == "Interface Toolkit: GTK."
     texts = dict(zip(relations.names(), relations.label_texts or (), strict=True))

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from longtail.data import iter_texts, read, read_labels, write, write_labels
 from longtail.data.dataset import Dataset
-from longtail.data.formats import iter_texts, read, read_labels, write, write_labels
 from longtail.errors import DataError, MissingExtraError, ParameterError
 
 TEXT_FORMATS = ["jsonl", "csv", "tsv", "parquet"]
@@ -51,8 +51,13 @@ def test_round_trip_keeps_texts_ids_labels_and_groups(tmp_path, name):
     data, file, format = grouped(), tmp_path / name, name.split(".")[1]
     facts = write(data, file)
     assert facts == {
-        "file": str(file), "format": format, "rows": 3, "labels": 3, "bytes": file.stat().st_size, "left_out": [],
-    }  # fmt: skip
+        "file": str(file),
+        "format": format,
+        "rows": 3,
+        "labels": 3,
+        "bytes": file.stat().st_size,
+        "left_out": [],
+    }
     again = read(file)
     assert again.digest() == data.digest()
     assert again.ids == data.ids
@@ -207,7 +212,7 @@ def test_csv_bad_files(tmp_path, text, sentence):
 def test_csv_open_quote(tmp_path):
     path = put(tmp_path, 'text,labels\na,x\n"b,y\nc,z\n', "data.csv")
     assert refused(path) == "data.csv line 3: a quoted cell is not closed, or text follows its closing quote."
-    path = put(tmp_path, 'text,labels\na,x\nb\rc,y\n', "data.csv")
+    path = put(tmp_path, "text,labels\na,x\nb\rc,y\n", "data.csv")
     assert refused(path) == "data.csv line 3: a carriage return stands in a cell without quotes."
 
 
@@ -266,8 +271,11 @@ def test_fasttext(tmp_path):
     path = put(tmp_path, text, "rows.ft")
     data = read(path)
     assert rows_of(data) == [
-        ("some words", {"x", "y"}), ("", {"z"}), ("no label  here", set()), ("late word", {"x"}),
-    ]  # fmt: skip
+        ("some words", {"x", "y"}),
+        ("", {"z"}),
+        ("no label  here", set()),
+        ("late word", {"x"}),
+    ]
     write(data, tmp_path / "again.ft")
     assert rows_of(read(tmp_path / "again.ft")) == rows_of(data)
     assert refused(put(tmp_path, "__label__ a\n", "x.ft")) == "x.ft line 1 has a '__label__' without a name."

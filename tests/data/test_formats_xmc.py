@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from longtail.data.dataset import Dataset
-from longtail.data.formats import (
+from longtail.data import (
     read,
     read_filter,
     read_libsvm,
@@ -22,6 +21,7 @@ from longtail.data.formats import (
     write_libsvm,
     write_xmc,
 )
+from longtail.data.dataset import Dataset
 from longtail.data.formats.xmc import iter_xmc
 from longtail.errors import DataError, ParameterError
 

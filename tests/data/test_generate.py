@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from longtail.data.generate import fuse_labels, make_extreme, make_groups, make_linear, make_topics
+from longtail.data.synthetic.generate import fuse_labels, make_extreme, make_groups, make_linear, make_topics
 from longtail.errors import ParameterError
 
 
@@ -123,7 +123,7 @@ def test_extreme_rows_tell_their_labels_and_labels_of_a_row_belong_together():
 
 def test_extreme_blocks_leave_no_seams(monkeypatch):
     """Rows of later blocks look like those of the first, and data of one seed is the same again."""
-    monkeypatch.setattr("longtail.data.extreme.BLOCK_ROWS", 700)
+    monkeypatch.setattr("longtail.data.synthetic.extreme.BLOCK_ROWS", 700)
     data = make_extreme(2000, 200, 5000, random_state=2)
     sizes = np.diff(data.X.indptr)
     assert sizes[:700].mean() == pytest.approx(sizes[1400:].mean(), rel=0.05)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from longtail.aggregate import group_likeness
 from longtail.data import count_labels, group_by_clusters, group_randomly, make_linear
 from longtail.errors import DataError, ParameterError
+from longtail.groups import group_likeness
 
 
 @pytest.fixture(scope="module")

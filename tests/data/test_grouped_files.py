@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from longtail.data import Dataset, GroupedDataset, read_grouped, write
-from longtail.data.formats.groupfile import read_groups
+from longtail.data.formats.group_file import read_groups
 from longtail.errors import DataError
 
 ROWS = [
@@ -253,7 +253,9 @@ def test_weights_of_labels_have_a_column_where_it_is_asked_for(tmp_path, suffix)
     assert read(path).Y.toarray().tolist() == [[1, 1], [0, 0]]
     if suffix == "jsonl":
         assert json.loads(path.read_text().splitlines()[0]) == {
-            "text": "x", "labels": ["a", "b"], "confidence": [0.25, 1.0]
-        }  # fmt: skip
+            "text": "x",
+            "labels": ["a", "b"],
+            "confidence": [0.25, 1.0],
+        }
     if suffix == "csv":
         assert path.read_text() == "text,labels,confidence\nx,a;b,0.25;1\ny,,\n"

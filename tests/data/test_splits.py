@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longtail.data.dataset import Dataset
-from longtail.data.generate import make_linear
 from longtail.data.splits import split_random, split_stratified
+from longtail.data.synthetic.generate import make_linear
 from longtail.errors import DataError, ParameterError
 
 

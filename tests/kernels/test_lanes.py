@@ -20,9 +20,7 @@ def axpy(W, ids, values, start, stop, base, bias, delta):
 
 @njit
 def step(dot, alpha, row, positive, active, norm, diagonal, d_row, old_max, high, low, delta):
-    return lanes.hinge_step_lanes(
-        dot, alpha, row, positive, active, norm, diagonal, d_row, old_max, high, low, delta
-    )
+    return lanes.hinge_step_lanes(dot, alpha, row, positive, active, norm, diagonal, d_row, old_max, high, low, delta)
 
 
 def random_row(rng, n_features, nnz):

@@ -12,7 +12,7 @@ import longtail as lt
 from longtail.data import TopK, entangle_labels
 from longtail.errors import DataError, ParameterError
 from longtail.metrics import disentanglement, share_apart, variation_of_information
-from longtail.models.tree_places import matched_leaves
+from longtail.tree.look import matched_leaves
 
 divisions = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=40)
 

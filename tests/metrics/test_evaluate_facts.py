@@ -83,8 +83,14 @@ def test_extreme_inputs_give_facts():
     topk = TopK(np.full((3, 2), -1), np.full((3, 2), -np.inf))
     for remove_empty in (False, True):
         facts = metrics.evaluate(
-            nothing, topk, ks=(1, 2), propensity=[0.5] * 4, train_counts=[0, 1, 2, 3], probabilities=True,
-            n_bootstrap=20, remove_empty=remove_empty,
+            nothing,
+            topk,
+            ks=(1, 2),
+            propensity=[0.5] * 4,
+            train_counts=[0, 1, 2, 3],
+            probabilities=True,
+            n_bootstrap=20,
+            remove_empty=remove_empty,
         )
         json.dumps(facts, allow_nan=False)
         assert all(row["value"] == 0 for row in facts["metrics"].values())

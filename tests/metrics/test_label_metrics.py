@@ -73,7 +73,10 @@ def test_bands_agree_with_loops(case):
         members = [of_label(label, true, predicted) for label in range(n_labels) if bands.of_label[label] == number]
         is_true, said, right = (sum(m[i] for m in members) for i in range(3))
         assert (found["labels"], found["true"], found["predicted"], found["right"]) == (
-            len(members), is_true, said, right,
+            len(members),
+            is_true,
+            said,
+            right,
         )
         assert found["precision"] == (pytest.approx(right / said) if said else None)
         assert found["recall"] == (pytest.approx(right / is_true) if is_true else None)

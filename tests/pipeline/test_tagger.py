@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 import longtail as lt
 from longtail.data import Dataset
-from longtail.data.generate import make_topics
+from longtail.data.synthetic.generate import make_topics
 from longtail.errors import DataError, ModelError, ParameterError
 from longtail.pipeline import compare_taggers, evaluate_tagger
 

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 import longtail as lt
-from longtail.data.generate import make_topics
+from longtail.data.synthetic.generate import make_topics
 from longtail.errors import ModelError, ParameterError
-from longtail.models import LabelTreeClassifier
-from longtail.partition import LabelTree
 from longtail.pipeline import page_tree, tree_facts
+from longtail.tree import LabelTree, LabelTreeClassifier
 
 EVERYTHING = {"clusters": 1000, "labels": 1000, "words": 1000}
 

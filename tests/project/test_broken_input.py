@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import longtail as lt
 from longtail.cli import main
-from longtail.data.formats import read
+from longtail.data import read
 from longtail.errors import DataError, LongtailError, ModelError, ParameterError
 from longtail.storage import Part, pack_strings, save_folder, unpack_strings
 
@@ -34,7 +34,7 @@ def test_ids_outside_the_matrix_are_refused_and_do_not_crash(kind, id):
         lambda: kind().fit(broken((60, 10), id), Y),
         lambda: kind().fit(X, broken((60, 3), id)),
         lambda: lt.Dataset(X=X, Y=broken((60, 3), id)),
-        lambda: lt.features.pifa(X, broken((60, 3), id)),
+        lambda: lt.text.pifa(X, broken((60, 3), id)),
         lambda: lt.data.split_stratified(broken((60, 3), id)),
     ):
         with pytest.raises(DataError, match=sentence):

@@ -23,10 +23,10 @@ def test_public_names():
         "audit",
         "checks",
         "data",
-        "features",
         "load",
         "metrics",
         "nn",
+        "text",
     ]
     assert all(getattr(lt, name) is not None for name in lt.__all__)
     assert dir(lt) == lt.__all__

@@ -35,8 +35,12 @@ def facts(truth: np.ndarray, counts: np.ndarray) -> dict[str, Any]:
     data = Dataset(Y=truth, texts=[f"text {i}" for i in range(120)], label_names=names, name="toy").summary()
     data["tail"] = tail_points(label_counts(truth).tolist())
     found = evaluate(
-        truth, _predictions(truth, 1), propensity=propensities(counts, 5000), train_counts=counts,
-        probabilities=True, n_bootstrap=50,
+        truth,
+        _predictions(truth, 1),
+        propensity=propensities(counts, 5000),
+        train_counts=counts,
+        probabilities=True,
+        n_bootstrap=50,
     )
     words = [{"word": "wine", "weight": 0.71}, {"word": "car", "weight": -0.33}]
     out = {

@@ -9,10 +9,10 @@ import pytest
 from rich.console import Console
 
 from longtail.audit import argmaxable
-from longtail.report.audit_page import audit_page
-from longtail.report.audit_words import capacity_sentence, headline, radii_sentence, reason, unknown_sentence
-from longtail.report.radii import plain, radius_plot, size_plot
-from longtail.report.verdicts import show_audit
+from longtail.report.audit_sentences import capacity_sentence, headline, radii_sentence, reason, unknown_sentence
+from longtail.report.html.audit_page import audit_page
+from longtail.report.plots.audit_plots import plain, radius_plot, size_plot
+from longtail.report.terminal.audit_terminal import show_audit
 
 NAMES = ["<script>alert(1)</script>", "b", "c", "\x1b[31md"]
 
@@ -24,13 +24,17 @@ def audit_facts():
     found = argmaxable(W, Y)
     facts = found.facts(NAMES)
     return {
-        "title": "a & b", "audit": facts, "layer": {"source": "x.npz", "n_labels": 4, "width": 2, "bias": False},
+        "title": "a & b",
+        "audit": facts,
+        "layer": {"source": "x.npz", "n_labels": 4, "width": 2, "bias": False},
         "radii": {"edges": [1.0, 10.0, 100.0], "counts": [3, 5], "zero": 1},
-        "sizes": [{"smallest": 0, "largest": 0, "sets": 1, "impossible": 1, "undecided": 0, "median_radius": None},
-                  {"smallest": 2, "largest": 4, "sets": 9, "impossible": 1, "undecided": 2, "median_radius": 3.5}],
+        "sizes": [
+            {"smallest": 0, "largest": 0, "sets": 1, "impossible": 1, "undecided": 0, "median_radius": None},
+            {"smallest": 2, "largest": 4, "sets": 9, "impossible": 1, "undecided": 2, "median_radius": 3.5},
+        ],
         "unknown": {"labels": 5, "rows": 7, "sets": 6, "listed": [{"label": "z", "rows": 3}]},
         "command": "longtail audit x",
-    }  # fmt: skip
+    }
 
 
 def shown(facts):

@@ -7,11 +7,11 @@ import io
 import re
 
 import pytest
+from longtail.report.terminal.evaluation import show_label
 from rich.console import Console
 
 from longtail.report import evaluation_page
-from longtail.report.splits import places_sentence
-from longtail.report.terminal import show_label
+from longtail.report.html.overlap_section import places_sentence
 
 HOSTILE = "</bdi><script>alert(1)</script><img src=x onerror=alert(2)>\"'\x00\ud800\u202e"
 TERMINAL_HOSTILE = "\x1b]0;title\x07\x1b[2J[red]x[/red]\n\ud800"
@@ -43,9 +43,14 @@ def splits() -> dict:
 def label() -> dict:
     places = [{**place(i), "rows": 30 + i, "texts": [text(i, j) for j in range(2)]} for i in range(2)]
     return {
-        "label": "belt", "rows": 1061, "trees": 1, "overlap": 2, "split_positives": False, "places": places,
+        "label": "belt",
+        "rows": 1061,
+        "trees": 1,
+        "overlap": 2,
+        "split_positives": False,
+        "places": places,
         "data": {"name": "senses", "rows": 4000, "rows_with_label": 61},
-    }  # fmt: skip
+    }
 
 
 def text(i: int, j: int) -> dict:

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from longtail.report.progress import Progress, as_callback, progress
+from longtail.report.terminal.progress import Progress, as_callback, progress
 
 
 class Terminal(io.StringIO):
@@ -78,7 +78,7 @@ def test_the_callback_takes_done_and_total_in_any_order():
 
 def test_pages_and_quiet_progress_do_not_import_rich():
     code = (
-        "import sys; from longtail.report import evaluation_page; from longtail.report.progress import progress\n"
+        "import sys; from longtail.report import evaluation_page, progress\n"
         "with progress(1, 'x') as a: a(1)\n"
         "evaluation_page({}); print('rich' in sys.modules)"
     )

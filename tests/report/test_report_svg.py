@@ -7,8 +7,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from longtail.report import svg
-from longtail.report.canvas import standalone, ticks
+from longtail.report.plots import charts as svg
+from longtail.report.plots.canvas import standalone, ticks
 
 NS = "{http://www.w3.org/2000/svg}"
 HOSTILE = "<script>alert(1)</script> \"&'\x00\x1b\ud800\u202e ]]>"

@@ -5,15 +5,14 @@ from __future__ import annotations
 import io
 
 import pytest
-from rich.console import Console
-
-from longtail.report.terminal import (
+from longtail.report.terminal.evaluation import (
     show_comparison,
     show_dataset,
     show_evaluation,
     show_explanation,
     show_inspection,
 )
+from rich.console import Console
 
 HOSTILE = "\x1b]0;title\x07\x1b[2J[red]x[/red]\n\ud800"
 
@@ -66,8 +65,10 @@ def test_a_comparison_shows_both_sides(comparison_facts):
 
 
 def test_a_difference_stands_on_its_side_of_zero():
-    rows = {"p@1": {"a": 0.5, "b": 0.6, "difference": 0.1, "low": 0.05, "high": 0.15},
-            "r@1": {"a": 0.5, "b": 0.4, "difference": -0.1, "low": -0.15, "high": -0.05}}
+    rows = {
+        "p@1": {"a": 0.5, "b": 0.6, "difference": 0.1, "low": 0.05, "high": 0.15},
+        "r@1": {"a": 0.5, "b": 0.4, "difference": -0.1, "low": -0.15, "high": -0.05},
+    }
     lines = printed(show_comparison, {"comparison": {"ks": [1], "metrics": rows}}).splitlines()
     head = next(line for line in lines if line.startswith("percent"))
     zero = head.rindex("0  ")

@@ -10,13 +10,13 @@ import xml.etree.ElementTree as ET
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from longtail.report.terminal.evaluation import show_explanation, show_tree
 from rich.cells import cell_len
 from rich.console import Console
 
 from longtail.report import evaluation_page
-from longtail.report.terminal import show_explanation, show_tree
-from longtail.report.treemap import Area, Box, cut, filled, letters, squarified, treemap, wrapped
-from longtail.report.trees import tree
+from longtail.report.html.tree_section import tree
+from longtail.report.plots.treemap import Area, Box, cut, filled, letters, squarified, treemap, wrapped
 
 HOSTILE = "</svg></title><script>alert(1)</script><img src=x onerror=alert(2)>\"'\x00\ud800\u202e"
 TERMINAL_HOSTILE = "\x1b]0;title\x07\x1b[2J[red]x[/red]\n\ud800"
@@ -49,10 +49,16 @@ def facts() -> dict:
     listed[-1]["typical"] = []
     level = {"fewest_labels": 3, "most_labels": 50}
     return {
-        "tree": 0, "trees": 1, "labels": 113, "uses": 1000, "rows": 600, "depth": 2,
+        "tree": 0,
+        "trees": 1,
+        "labels": 113,
+        "uses": 1000,
+        "rows": 600,
+        "depth": 2,
         "levels": [{"clusters": 5, "listed": 3, **level}, {"clusters": 9, "listed": 2, **level}],
-        "clusters": listed, "rest": {"clusters": 2, "labels": 20, "uses": 100},
-    }  # fmt: skip
+        "clusters": listed,
+        "rest": {"clusters": 2, "labels": 20, "uses": 100},
+    }
 
 
 # --- the drawing ------------------------------------------------------------------------------------------------------
@@ -94,8 +100,13 @@ def test_long_names_are_cut_and_wrapped():
 
 
 def test_a_drawing_is_xml_with_one_box_per_cluster():
-    svg = treemap([Box(3, ["a"], 1, "note & more"), Box(2, ["b"], None), Box(0, ["gone"], 0)],
-                  width=300, height=200, title="t", description="d")  # fmt: skip
+    svg = treemap(
+        [Box(3, ["a"], 1, "note & more"), Box(2, ["b"], None), Box(0, ["gone"], 0)],
+        width=300,
+        height=200,
+        title="t",
+        description="d",
+    )
     root = ET.fromstring(svg)
     assert [box.get("class") for box in root.iter(f"{SVG}rect")] == ["s1", "rest"]
     assert root.find(f"{SVG}svg/{SVG}title").text == "note & more" and "gone" not in svg
@@ -244,8 +255,10 @@ def test_hostile_names_cannot_command_the_terminal(facts):
 
 
 def test_an_explanation_names_the_clusters_below_the_words():
-    path = [{"level": 0, "node": 0, "margin": 1.0, "typical": ["games"]},
-            {"level": 1, "node": 4, "margin": -0.25, "typical": ["chess", "go" * 100]}]  # fmt: skip
+    path = [
+        {"level": 0, "node": 0, "margin": 1.0, "typical": ["games"]},
+        {"level": 1, "node": 4, "margin": -0.25, "typical": ["chess", "go" * 100]},
+    ]
     said = {"label": "chess", "score": -0.5, "words": [{"word": "king", "weight": 0.4}], "path": path}
     lines = printed(show_explanation, {"text": "a king", "predicted": [said]}).rstrip().splitlines()
     assert lines[-2].rstrip() == "  in +1.00  games" and lines[-1].startswith("     -0.25  chess, gogo")

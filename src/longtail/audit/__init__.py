@@ -1,25 +1,5 @@
-"""What a model can never say: label sets, classes and top-k sets that no input can bring out, with proofs."""
+"""Which label sets, classes and top-k sets a linear output layer can never produce, with proofs."""
 
-from longtail.audit.certificate import Certificate
-from longtail.audit.classes import retrievable, winnable
-from longtail.audit.counting import Capacity, capacity, general_position
-from longtail.audit.labels import argmaxable
-from longtail.audit.proof import Proof, check_certificate
-from longtail.audit.result import Audit
-from longtail.audit.storing import Certificates, load_certificates, save_certificates
+from longtail._front_door import front_door
 
-__all__ = [
-    "Audit",
-    "Capacity",
-    "Certificate",
-    "Certificates",
-    "Proof",
-    "argmaxable",
-    "capacity",
-    "check_certificate",
-    "general_position",
-    "load_certificates",
-    "retrievable",
-    "save_certificates",
-    "winnable",
-]
+__getattr__, __dir__, __all__ = front_door(__name__, __file__)

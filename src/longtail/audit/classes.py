@@ -11,21 +11,28 @@ from typing import Any
 
 import numpy as np
 
-from longtail.audit.problem import Problem
+from longtail.audit.constraints import Problem
 from longtail.audit.result import Audit
 from longtail.audit.search import Witness, audit_sets, deadline
-from longtail.audit.sets import LabelSets, listed_sets
+from longtail.audit.set_lists import LabelSets, listed_sets
 from longtail.errors import DataError
-from longtail.kernels.threads import Progress
+from longtail.kernels import Progress
 from longtail.validate import check_choice, check_real, resolve_jobs
 
 RADII = ("bound", "exact")
 
 
 def winnable(
-    W: Any, bias: Any = None, box: float = 1e4, eps: float = 1e-8,
-    *, radius: str = "bound", seconds: float | None = None, n_jobs: int | None = None, progress: Progress | None = None,
-) -> Audit:  # fmt: skip
+    W: Any,
+    bias: Any = None,
+    box: float = 1e4,
+    eps: float = 1e-8,
+    *,
+    radius: str = "bound",
+    seconds: float | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Audit:
     """Audit the classes of a softmax or argmax layer: which can have the highest score for some input?
 
     Set number i of the result is class i. "argmaxable" reads: can win.
@@ -44,9 +51,17 @@ def winnable(
 
 
 def retrievable(
-    W: Any, sets: Any, bias: Any = None, box: float = 1e4, eps: float = 1e-8,
-    *, radius: str = "bound", seconds: float | None = None, n_jobs: int | None = None, progress: Progress | None = None,
-) -> Audit:  # fmt: skip
+    W: Any,
+    sets: Any,
+    bias: Any = None,
+    box: float = 1e4,
+    eps: float = 1e-8,
+    *,
+    radius: str = "bound",
+    seconds: float | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Audit:
     """Audit sets of rows of W (label or document vectors): which can be exactly the top k by inner product?
 
     `sets` is a list of lists of row numbers, or a matrix, sparse or dense, with one row per set.
@@ -67,18 +82,29 @@ def retrievable(
 
 
 def _audit(
-    problem: Problem, sets: LabelSets, kind: str, eps: float, radius: str, until: float,
-    n_jobs: int | None, progress: Progress | None,
-) -> Audit:  # fmt: skip
+    problem: Problem,
+    sets: LabelSets,
+    kind: str,
+    eps: float,
+    radius: str,
+    until: float,
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> Audit:
     eps = check_real("eps", eps, low=0, open_low=True)
     check_choice("radius", radius, RADII)
     witnesses: dict[str, Witness] = {"own direction": lambda members: own_direction(problem, members)}
     outcomes = audit_sets(problem, sets, eps, radius == "exact", witnesses, resolve_jobs(n_jobs), progress, until)
     return Audit.make(
-        sets, outcomes,
-        kind=kind, n_labels=problem.n_labels, width=problem.W.shape[1] - 1,
-        has_bias=problem.bias is not None, box=problem.box, eps=eps,
-    )  # fmt: skip
+        sets,
+        outcomes,
+        kind=kind,
+        n_labels=problem.n_labels,
+        width=problem.W.shape[1] - 1,
+        has_bias=problem.bias is not None,
+        box=problem.box,
+        eps=eps,
+    )
 
 
 def own_direction(problem: Problem, members: np.ndarray) -> np.ndarray | None:

@@ -32,10 +32,10 @@ def _integers(values: np.ndarray) -> tuple[list[int], list[int]]:
 
 
 def balanced(
-    A: np.ndarray,        # rows                       (m, d)
+    A: np.ndarray,  # rows                       (m, d)
     weights: np.ndarray,  # nearly balancing, > 0      (m,)
     b: np.ndarray | None = None,
-) -> bool:  # fmt: skip
+) -> bool:
     """Say whether weights >= 0, not all 0, exist near the given ones with A' weights = 0 (and b . weights <= 0).
 
     The system is reduced exactly; the free weights are kept as given and the others follow from them.

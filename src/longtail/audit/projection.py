@@ -18,11 +18,11 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from longtail.audit.certificate import Certificate
-from longtail.audit.problem import Problem
+from longtail.audit.constraints import Problem
 from longtail.audit.search import IMPOSSIBLE, Outcome, Witness, audit_certificates, not_reached
-from longtail.audit.sets import KnownProofs, LabelSets
+from longtail.audit.set_lists import KnownProofs, LabelSets
 from longtail.errors import DataError
-from longtail.kernels.threads import Progress
+from longtail.kernels import Progress
 
 MOST_LABELS = 12_000  # a square matrix of so many is 1.2 GB
 MOST_DEPENDENT = 5_000  # eigenvectors of a larger one take too long
@@ -128,9 +128,13 @@ def _dependent(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def audit_by_projection(
-    problem: Problem, sets: LabelSets, eps: float, witnesses: dict[str, Witness],
-    until: float, progress: Progress | None,
-) -> list[Outcome]:  # fmt: skip
+    problem: Problem,
+    sets: LabelSets,
+    eps: float,
+    witnesses: dict[str, Witness],
+    until: float,
+    progress: Progress | None,
+) -> list[Outcome]:
     """Return an outcome for every set of a layer with long sparse rows; radii are lower bounds."""
     space, known = Subspace(problem), KnownProofs()
     out: list[Outcome] = []
@@ -148,9 +152,13 @@ def audit_by_projection(
 
 
 def _audit_set(
-    problem: Problem, members: np.ndarray, eps: float, witnesses: dict[str, Witness],
-    space: Subspace, known: KnownProofs,
-) -> Outcome:  # fmt: skip
+    problem: Problem,
+    members: np.ndarray,
+    eps: float,
+    witnesses: dict[str, Witness],
+    space: Subspace,
+    known: KnownProofs,
+) -> Outcome:
     tries: list[tuple[str, Certificate]] = []
     seen = known.find(members)
     if seen is not None:

@@ -17,8 +17,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, qr
 
 from longtail.audit.certificate import Certificate
+from longtail.audit.constraints import UNIT, Problem, gamma, lengths_of
 from longtail.audit.exact import balanced, dot_sign
-from longtail.audit.problem import UNIT, Problem, gamma, lengths_of
 from longtail.errors import DataError
 
 UP, DOWN = 1 + 1e-12, 1 - 1e-12  # for the few operations on bounds themselves
@@ -40,9 +40,7 @@ class Proof:
         return self.reachable is not None
 
 
-def check_certificate(
-    W: Any, labels: Any, certificate: Certificate, bias: Any = None, box: float = 1e4
-) -> Proof:
+def check_certificate(W: Any, labels: Any, certificate: Certificate, bias: Any = None, box: float = 1e4) -> Proof:
     """Check a certificate for the set of `labels`, from the weights alone.
 
     >>> import numpy as np

@@ -10,7 +10,7 @@ import numpy as np
 
 from longtail.audit.certificate import Certificate
 from longtail.audit.search import IMPOSSIBLE, REACHABLE, ROBUST, UNDECIDED, VERDICTS, Outcome
-from longtail.audit.sets import LabelSets
+from longtail.audit.set_lists import LabelSets
 
 FORMAT = "audit.v1"
 

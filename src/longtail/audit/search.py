@@ -10,12 +10,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from longtail.audit.certificate import Certificate
-from longtail.audit.highs import generated_lp
-from longtail.audit.problem import Problem
+from longtail.audit.chebyshev_centre import largest_ball
+from longtail.audit.constraints import Problem
 from longtail.audit.proof import Proof, prove
-from longtail.audit.sets import KnownProofs, LabelSets
-from longtail.kernels.ball import largest_ball
-from longtail.kernels.threads import Progress, blocks, run_tasks
+from longtail.audit.reference_lp import generated_lp
+from longtail.audit.set_lists import KnownProofs, LabelSets
+from longtail.kernels import Progress, blocks, run_tasks
 from longtail.validate import check_real
 
 ROBUST, REACHABLE, IMPOSSIBLE, UNDECIDED = "eps-argmaxable", "argmaxable", "not argmaxable", "undecided"
@@ -69,9 +69,15 @@ Witness = Callable[[np.ndarray], np.ndarray | None]
 
 
 def audit_sets(
-    problem: Problem, sets: LabelSets, eps: float, exact: bool,
-    witnesses: dict[str, Witness], n_jobs: int, progress: Progress | None, until: float = np.inf,
-) -> list[Outcome]:  # fmt: skip
+    problem: Problem,
+    sets: LabelSets,
+    eps: float,
+    exact: bool,
+    witnesses: dict[str, Witness],
+    n_jobs: int,
+    progress: Progress | None,
+    until: float = np.inf,
+) -> list[Outcome]:
     """Return an outcome for every set; `witnesses` name ways to guess an input, tried in their order."""
     problem.columns, problem.offsets  # noqa: B018  made once, before the threads start
     with threadpool_limits(1, user_api="blas"):  # threads of ours and of the matrix library would fight for the cores
@@ -79,9 +85,15 @@ def audit_sets(
 
 
 def _waves(
-    problem: Problem, sets: LabelSets, eps: float, exact: bool,
-    witnesses: dict[str, Witness], n_jobs: int, progress: Progress | None, until: float,
-) -> list[Outcome]:  # fmt: skip
+    problem: Problem,
+    sets: LabelSets,
+    eps: float,
+    exact: bool,
+    witnesses: dict[str, Witness],
+    n_jobs: int,
+    progress: Progress | None,
+    until: float,
+) -> list[Outcome]:
     known = KnownProofs()
     out: list[Outcome] = []
     for wave in blocks(len(sets), WAVE):
@@ -104,9 +116,7 @@ def _waves(
     return out
 
 
-def audit_set(
-    problem: Problem, members: np.ndarray, eps: float, exact: bool, witnesses: dict[str, Witness]
-) -> Outcome:
+def audit_set(problem: Problem, members: np.ndarray, eps: float, exact: bool, witnesses: dict[str, Witness]) -> Outcome:
     """Return what can be proved about one set."""
     best = Outcome(UNDECIDED, 0.0, np.inf, "nothing", Certificate(threshold=problem.threshold))
     if not exact:
@@ -126,9 +136,12 @@ def audit_set(
 
 
 def audit_certificates(
-    problem: Problem, members: np.ndarray, eps: float, witnesses: dict[str, Witness],
+    problem: Problem,
+    members: np.ndarray,
+    eps: float,
+    witnesses: dict[str, Witness],
     tries: Iterable[tuple[str, Certificate]],
-) -> Outcome:  # fmt: skip
+) -> Outcome:
     """Return what the given certificates prove about one set, without any search."""
     best = Outcome(UNDECIDED, 0.0, np.inf, "nothing", Certificate(threshold=problem.threshold))
     for how, certificate in tries:
@@ -161,16 +174,22 @@ def _by_witnesses(
     return best, False
 
 
-def _by_kernel(
-    problem: Problem, members: np.ndarray, eps: float, exact: bool, best: Outcome
-) -> tuple[Outcome, bool]:
+def _by_kernel(problem: Problem, members: np.ndarray, eps: float, exact: bool, best: Outcome) -> tuple[Outcome, bool]:
     d = problem.W.shape[1]
     x, basis, weights = np.zeros(d), np.full(d + 1, -1), np.zeros(d + 1)
     enough = np.inf if exact else eps / problem.box * (1 + 1e-6) + 1e-13
     largest_ball(
-        problem.rows, problem.columns, problem.offsets, problem.signs(members),
-        TOLERANCE, enough, 200 * (d + 1), x, basis, weights,
-    )  # fmt: skip
+        problem.rows,
+        problem.columns,
+        problem.offsets,
+        problem.signs(members),
+        TOLERANCE,
+        enough,
+        200 * (d + 1),
+        x,
+        basis,
+        weights,
+    )
     rows, weights = basis[basis >= 0], weights[basis >= 0]
     lengths = np.where(problem.lengths[rows] > 0, problem.lengths[rows], 1.0)
     x = np.clip(x, -1, 1) * problem.limits

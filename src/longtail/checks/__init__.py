@@ -1,10 +1,9 @@
 """Conformance checks: what every estimator must do, whoever wrote it.
 
->>> from longtail.models import OneVsAllClassifier
->>> for check in CHECKS:
-...     check(OneVsAllClassifier(max_iter=5))
+>>> from longtail import OneVsAllClassifier, checks
+>>> checks.check_estimator(OneVsAllClassifier(max_iter=5))
 """
 
-from longtail.checks.estimators import CHECKS, CheckFailed, all_estimators, check_estimator
+from longtail._front_door import front_door
 
-__all__ = ["CHECKS", "CheckFailed", "all_estimators", "check_estimator"]
+__getattr__, __dir__, __all__ = front_door(__name__, __file__)

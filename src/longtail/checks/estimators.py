@@ -13,12 +13,10 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from longtail.data import Dataset, TopK
-from longtail.data.generate import make_linear
+from longtail.data import Dataset, TopK, make_linear
 from longtail.errors import DataError, LongtailError, ParameterError
-from longtail.models import MODELS
-from longtail.models.base import XMCEstimator
-from longtail.pipeline import load
+from longtail.model import XMCEstimator
+from longtail.pipeline import MODELS, load
 
 Check = Callable[[XMCEstimator], None]
 

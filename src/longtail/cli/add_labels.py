@@ -25,7 +25,7 @@ def add_labels(model: Path, labels: Path, output: Path, jobs: int | None, as_jso
     MODEL is a folder of the method prime. LABELS is JSONL with "id" (or "name") and "text" of each new label, or a file
     with one name per line, which is then its text too.
     """
-    from longtail.data.formats import read_labels
+    from longtail.data import read_labels
     from longtail.pipeline import load_tagger
     from longtail.storage import check_target
 

@@ -13,7 +13,7 @@ from longtail.errors import ParameterError
 
 if TYPE_CHECKING:
     from longtail.data import Dataset
-    from longtail.pipeline.layers import Layer
+    from longtail.pipeline import Layer
 
 UNREACHABLE = 7
 
@@ -27,7 +27,9 @@ UNREACHABLE = 7
 @click.option("--box", type=float, default=1e4, show_default=True, help="Inputs are between -box and box.")
 @click.option("--eps", type=float, default=1e-8, show_default=True, help="Radius of the ball that makes a set robust.")
 @click.option(
-    "--radius", type=click.Choice(["exact", "bound"]), default=None,
+    "--radius",
+    type=click.Choice(["exact", "bound"]),
+    default=None,
     help="Find the largest ball, or stop at one of radius --eps, which is faster. [default: exact]",
 )
 @click.option("--rows", type=int, default=None, help="Audit a random sample of so many rows.")
@@ -48,11 +50,8 @@ def audit(context: click.Context, given: tuple[str, ...], report: Path | None, a
     --weights audits any other linear layer. Without DATA: how many of all label sets the layer can give. DATA may have
     labels only (JSONL with "labels", or a matrix as npz).
     """
-    from longtail.pipeline.auditing import audit_model
-    from longtail.report.audit_page import audit_page
-    from longtail.report.page import write_page
-    from longtail.report.progress import as_callback, progress
-    from longtail.report.verdicts import show_audit
+    from longtail.pipeline import audit_model
+    from longtail.report import as_callback, audit_page, progress, show_audit, write_page
 
     weights, certificates, fail = options["weights"], options["certificates"], options["fail_if_any"]
     model, data = _places(weights, given)
@@ -122,8 +121,7 @@ def _keep_inputs(inputs: tuple[Any, ...], outputs: dict[str, Path | None]) -> No
 
 
 def _layer(model: str | None, options: dict[str, Any]) -> Layer:
-    from longtail.pipeline import load
-    from longtail.pipeline.layers import file_layer, model_layer
+    from longtail.pipeline import file_layer, load, model_layer
 
     if options["weights"] is not None:
         return file_layer(options["weights"], options["array"], options["labels_file"])
@@ -131,7 +129,7 @@ def _layer(model: str | None, options: dict[str, Any]) -> Layer:
 
 
 def _rows(data: str, options: dict[str, Any]) -> Dataset:
-    from longtail.pipeline.auditing import read_label_sets
+    from longtail.pipeline import read_label_sets
 
     found = read_label_sets(data, options["labels_column"]) if options["format_name"] is None else None
     if found is not None:

@@ -32,8 +32,7 @@ def convert(
     **options: Any,
 ) -> None:
     """Convert DATA to another format."""
-    from longtail.data.formats import FORMATS, write
-    from longtail.data.formats.registry import REGISTRY
+    from longtail.data import FORMATS, REGISTRY, write
     from longtail.validate import check_choice
 
     if list_formats:

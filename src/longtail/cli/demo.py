@@ -30,13 +30,18 @@ EXAMPLE = (
 @json_option
 def demo(name: str, output: Path, jobs: int | None, as_json: bool) -> None:
     """Train, evaluate, audit and explain a tagger on bundled real data, and write the model and a report."""
-    from longtail.data.bundled import bundled_info, load_bundled
+    from longtail.data import bundled_info, load_bundled
     from longtail.pipeline import Tagger, evaluate_tagger, page_splits, page_tree
-    from longtail.report.html import evaluation_page
-    from longtail.report.page import write_page
-    from longtail.report.progress import as_callback, progress
-    from longtail.report.terminal import show_dataset, show_evaluation, show_explanation
-    from longtail.report.verdicts import show_narrow
+    from longtail.report import (
+        as_callback,
+        evaluation_page,
+        progress,
+        show_dataset,
+        show_evaluation,
+        show_explanation,
+        show_narrow,
+        write_page,
+    )
     from longtail.storage import check_target
 
     model, page = output / "model", output / "report.html"
@@ -82,15 +87,14 @@ def demo(name: str, output: Path, jobs: int | None, as_json: bool) -> None:
         f'longtail explain {model} --text "a fast text editor for the terminal"',
         f"longtail evaluate {model} bundled:{name} --report report.html",
         "longtail audit --weights YOUR-LAYER.npz must-work.jsonl",
-        "longtail train YOUR.jsonl -o my-model      # {\"text\": \"...\", \"labels\": [\"...\"]} per line",
+        'longtail train YOUR.jsonl -o my-model      # {"text": "...", "labels": ["..."]} per line',
     ):
         screen.print(f"  {line}", soft_wrap=True, markup=False)
 
 
 def narrow_audits(tagger: Tagger, train: Dataset, test: Dataset, jobs: int | None) -> list[dict[str, Any]]:
     """Audit classifiers on the same texts squeezed into a few numbers each."""
-    from longtail.pipeline.auditing import audit_model
-    from longtail.pipeline.layers import narrow_layers
+    from longtail.pipeline import audit_model, narrow_layers
 
     layers = narrow_layers(tagger.dataset_rows(train), train.Y, train.names(), WIDTHS)
     settings: dict[str, Any] = {"rows": ROWS_AUDITED, "radius": "bound", "limit": 3, "n_jobs": jobs}

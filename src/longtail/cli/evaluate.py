@@ -50,10 +50,7 @@ report_option = click.option("--report", type=click.Path(path_type=Path), help="
 def evaluate(model: Path, data: str, report: Path | None, as_json: bool, **options: Any) -> None:
     """Evaluate MODEL on DATA: every metric with its confidence interval, by label frequency, with calibration."""
     from longtail.pipeline import evaluate_tagger, load_tagger, page_splits, page_tree
-    from longtail.report.html import evaluation_page
-    from longtail.report.page import write_page
-    from longtail.report.progress import as_callback, progress
-    from longtail.report.terminal import show_evaluation
+    from longtail.report import as_callback, evaluation_page, progress, show_evaluation, write_page
 
     tagger = load_tagger(model)
     tagger.model_.n_jobs = options["jobs"]
@@ -101,10 +98,7 @@ def compare(
 ) -> None:
     """Compare model B with model A on DATA: differences with confidence intervals and p-values."""
     from longtail.pipeline import compare_taggers, load_tagger
-    from longtail.report.html import comparison_page
-    from longtail.report.page import write_page
-    from longtail.report.progress import as_callback, progress
-    from longtail.report.terminal import show_comparison
+    from longtail.report import as_callback, comparison_page, progress, show_comparison, write_page
     from longtail.validate import check_choice
 
     first, second = load_tagger(a), load_tagger(b)
@@ -143,6 +137,6 @@ def compare(
 
 
 def _pairs(file: Path | None) -> Any:
-    from longtail.data.formats import read_filter
+    from longtail.data import read_filter
 
     return None if file is None else read_filter(file)

@@ -22,7 +22,7 @@ from longtail.errors import DataError, ParameterError
 def explain(model: Path, text: str | None, file: Path | None, k: int, labels: tuple[str, ...], as_json: bool) -> None:
     """Explain which words of a text speak for and against each label."""
     from longtail.pipeline import load_tagger
-    from longtail.report.terminal import show_explanation
+    from longtail.report import show_explanation
 
     if (text is None) == (file is None):
         raise ParameterError("give one of --text and --file.")

@@ -47,7 +47,7 @@ def impute(data: str, output: Path, confidence: bool, to: str | None, as_json: b
     a list of groups, and need no labels. The file of --groups has one record per group: its name (group, id or name)
     and its labels; a label that stands twice there belongs to two of the group's rows.
     """
-    from longtail.data.formats import write
+    from longtail.data import write
     from longtail.pipeline import impute_dataset
 
     if options["groups_file"] is None:
@@ -80,10 +80,7 @@ def impute(data: str, output: Path, confidence: bool, to: str | None, as_json: b
 
 def _check_target(output: Path, to: str | None, confidence: bool, inputs: tuple[Path, Path]) -> str:
     """Refuse, before any work, what could not be written after it; return the format."""
-    from longtail.data.formats.front import WEIGHED
-    from longtail.data.formats.guess import guess_target
-    from longtail.data.formats.open import check_writable
-    from longtail.data.formats.registry import REGISTRY
+    from longtail.data import REGISTRY, WEIGHED, check_writable, guess_target
     from longtail.validate import check_choice
 
     to = guess_target(output) if to is None else to
@@ -98,7 +95,7 @@ def _check_target(output: Path, to: str | None, confidence: bool, inputs: tuple[
 
 def _check_content(data: str, rows: Dataset, to: str) -> None:
     """Refuse a format that cannot hold what the rows consist of."""
-    from longtail.data.formats.registry import REGISTRY
+    from longtail.data import REGISTRY
 
     has, lacks, field = ("features", "texts", "X") if rows.texts is None else ("texts", "features", "texts")
     *some, last = sorted((name for name, found in REGISTRY.items() if found.write and field in found.keeps), key=_usual)

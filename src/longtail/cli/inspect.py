@@ -37,7 +37,7 @@ def inspect(model: Path, tree: bool, label: str | None, data: str | None, as_jso
     With --label: the clusters the label stands in, the labels beside it and the words that lead to each. --data (read
     as in `train`) adds the texts that come there.
     """
-    from longtail.report.terminal import show_inspection, show_label, show_tree
+    from longtail.report import show_inspection, show_label, show_tree
 
     _refuse_beside(tree, label, data, options)
     names = ("labels", "texts") if label is not None else ("depth", "clusters", "labels")
@@ -69,12 +69,9 @@ def _refuse_beside(tree: bool, label: str | None, data: str | None, options: dic
             raise ParameterError(f"--{name} can only be used with {needed}.")
 
 
-def _label(
-    model: Path, label: str, data: str | None, given: dict[str, Any], options: dict[str, Any]
-) -> dict[str, Any]:
+def _label(model: Path, label: str, data: str | None, given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     """Return the facts about one label; the model and the name are looked at before data is read."""
-    from longtail.pipeline import label_facts, load_tagger
-    from longtail.pipeline.label_places import label_number
+    from longtail.pipeline import label_facts, label_number, load_tagger
 
     tagger = load_tagger(model)
     label_number(tagger, label)
@@ -181,8 +178,7 @@ def _arrays(part: Part) -> dict[str, Any]:
 @json_option
 def verify(model: Path, as_json: bool) -> None:
     """Check every file of MODEL against its digest, and that the model loads."""
-    from longtail.pipeline import load
-    from longtail.pipeline.loading import build_network
+    from longtail.pipeline import build_network, load
     from longtail.storage import verify_folder
 
     records = verify_folder(model)

@@ -70,8 +70,7 @@ def read_data(
 
     `n_features` is the width a model expects, for files that do not tell theirs.
     """
-    from longtail.data.bundled import bundled_names, load_bundled
-    from longtail.data.formats import read
+    from longtail.data import bundled_names, load_bundled, read
 
     part = options["part"] or part
     if path.startswith(BUNDLED):
@@ -101,23 +100,27 @@ def group_options(function: Command) -> Command:
     for option in reversed(
         (
             click.option(
-                "--groups", "groups_file", type=click.Path(path_type=Path), metavar="FILE",
+                "--groups",
+                "groups_file",
+                type=click.Path(path_type=Path),
+                metavar="FILE",
                 help="Labels of groups: one record per group, with its name and its labels.",
             ),
             click.option("--group-column", default="group", show_default=True, metavar="NAME", help="In both files."),
             click.option(
-                "--assign", default=None,
+                "--assign",
+                default=None,
                 help="auto, argmax, top, soft or propagate: how labels of groups go to rows. [default: auto]",
             ),
         )
-    ):  # fmt: skip
+    ):
         function = option(function)
     return function
 
 
 def read_grouped_data(path: str, part: str, options: dict[str, Any]) -> GroupedDataset:
     """Read DATA, whose rows say which groups they are in, and the labels of the groups from the file of --groups."""
-    from longtail.data.grouped import read_grouped
+    from longtail.data import read_grouped
 
     if path.startswith(BUNDLED):
         raise DataError(f"{path} has no groups; give a file whose rows have '{options['group_column']}'.")

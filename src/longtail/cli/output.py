@@ -56,7 +56,7 @@ def note_above_bar(sentence: str) -> None:
 @contextlib.contextmanager
 def stages(units: str = "labels") -> Iterator[Callable[[str, int, int], None]]:
     """Show one progress bar per stage of long work, counting `units`; yields the callable `(stage, done, total)`."""
-    from longtail.report.progress import Progress, progress
+    from longtail.report import Progress, progress
 
     opened: list[tuple[str, contextlib.ExitStack, Progress]] = []
 
@@ -78,7 +78,7 @@ def stages(units: str = "labels") -> Iterator[Callable[[str, int, int], None]]:
 
 def announce_compilation() -> None:
     """Say once that the kernels are compiled for this machine, which happens at the first use only."""
-    from longtail.kernels.cache import is_compiled
+    from longtail.pipeline import is_compiled
 
     if not is_compiled():
         note("compiling the kernels for this machine; this happens once and takes about half a minute.")

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
+from longtail.cli.model_options import make_tagger, tagger_options
 from longtail.cli.options import data_options, jobs_option, json_option, read_data
 from longtail.cli.output import announce_compilation, file_size, plural, print_json
-from longtail.cli.settings import make_tagger, tagger_options
 from longtail.cli.wording import naming_texts
 
 
@@ -86,9 +86,14 @@ def _textual_summary(facts: dict[str, Any]) -> str:
     ]
     if facts["tree"] is not None:
         lines.append("A label tree on words comes after the encoder.")
-    parts = (("weights", "weight"), ("optimiser", "optimizer"), ("vectors of texts", "query_vector"),
-             ("vectors of labels", "label_vector"), ("tokens", "token"),
-             (f"a batch of {plural(network['batch_size'], 'row')}", "batch"))  # fmt: skip
+    parts = (
+        ("weights", "weight"),
+        ("optimiser", "optimizer"),
+        ("vectors of texts", "query_vector"),
+        ("vectors of labels", "label_vector"),
+        ("tokens", "token"),
+        (f"a batch of {plural(network['batch_size'], 'row')}", "batch"),
+    )
     told = ", ".join(f"{name} {file_size(network[f'{key}_bytes'])}" for name, key in parts)
     lines += [f"On the GPU: {told}." if gpu else f"Of memory: {told}.", _memory_line(memory)]
     if not memory["fits"]:

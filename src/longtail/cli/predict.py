@@ -48,9 +48,9 @@ def predict(model: Path, data: str, output: Path | None, k: int, to: str | None,
     DATA is a file or folder as for `train`, without labels or with (they are ignored), a .txt file with one text per
     line, bundled:NAME, or - for texts on stdin, one per line. A model trained on features takes files of features.
     """
-    from longtail.data.formats.open import replacing
+    from longtail.data import replacing
     from longtail.pipeline import load_tagger
-    from longtail.report.progress import progress
+    from longtail.report import progress
     from longtail.validate import check_integer, check_real
 
     check_integer("-k", k, low=1)
@@ -101,9 +101,8 @@ def _tags(tagger: Tagger, batch: Dataset, k: int, assign: bool, least: float | N
 
 def _batches(data: str, options: dict[str, Any], n_features: int | None) -> Iterator[Dataset]:
     """Return the rows of DATA in batches, read one by one where the format allows it."""
-    from longtail.data.bundled import load_bundled
-    from longtail.data.formats import is_streamed, iter_texts, read
-    from longtail.kernels.threads import blocks
+    from longtail.data import is_streamed, iter_texts, load_bundled, read
+    from longtail.kernels import blocks
 
     if data == "-":
         if options["format_name"] not in (None, "lines"):

@@ -9,16 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from longtail.cli.impute import imputing_lines
-from longtail.cli.options import (
-    data_options,
-    group_options,
-    jobs_option,
-    json_option,
-    read_data,
-    read_grouped_data,
-)
+from longtail.cli.model_options import make_tagger, tagger_options
+from longtail.cli.options import data_options, group_options, jobs_option, json_option, read_data, read_grouped_data
 from longtail.cli.output import announce_compilation, file_size, note, note_above_bar, plural, print_json, stages
-from longtail.cli.settings import make_tagger, tagger_options
 from longtail.cli.wording import naming_texts
 from longtail.errors import ParameterError
 
@@ -45,9 +38,7 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     of the XMC repository, or bundled:debtags, bundled:debian-relations. With --groups, labels are known only for groups
     of rows: those of the rows are found first (see `longtail impute`).
     """
-    from longtail.pipeline import plan_training, refuse_without_memory
-    from longtail.pipeline.evaluation import model_facts
-    from longtail.pipeline.textual import takes_texts
+    from longtail.pipeline import model_facts, plan_training, refuse_without_memory, takes_texts
     from longtail.storage import check_target
 
     check_target(model)

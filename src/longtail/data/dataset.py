@@ -48,8 +48,7 @@ class Dataset:
         if self.texts is None and self.X is None:
             raise DataError("a Dataset needs texts or X; got neither.")
         n_rows, n_labels = self.Y.shape
-        for field, size in (("texts", n_rows), ("ids", n_rows), ("label_names", n_labels),
-                            ("label_texts", n_labels)):
+        for field, size in (("texts", n_rows), ("ids", n_rows), ("label_names", n_labels), ("label_texts", n_labels)):
             value = getattr(self, field)
             if value is not None and len(value) != size:
                 of = "row" if size == n_rows and field in ("texts", "ids") else "label"
@@ -61,9 +60,7 @@ class Dataset:
         if self.group_names is not None:
             n_groups = 0 if self.groups is None else self.groups.shape[1]
             if len(self.group_names) != n_groups:
-                raise DataError(
-                    f"group_names must have one entry per group ({n_groups}); got {len(self.group_names)}."
-                )
+                raise DataError(f"group_names must have one entry per group ({n_groups}); got {len(self.group_names)}.")
         for field in ("label_names", "group_names"):
             _refuse_twice(field, getattr(self, field))
 
@@ -123,9 +120,7 @@ class Dataset:
         rows = np.repeat(np.arange(self.n_rows), np.diff(self.Y.indptr))
         columns = new[self.Y.indices] if self.Y.nnz else np.empty(0, dtype=np.int64)
         keep = columns >= 0
-        Y = sp.csr_array(
-            (self.Y.data[keep], (rows[keep], columns[keep])), shape=(self.n_rows, len(label_names))
-        )
+        Y = sp.csr_array((self.Y.data[keep], (rows[keep], columns[keep])), shape=(self.n_rows, len(label_names)))
         texts = None
         if self.label_texts is not None:
             text_of = dict(zip(old, self.label_texts, strict=True))

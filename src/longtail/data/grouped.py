@@ -11,8 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data.dataset import Dataset
-from longtail.data.formats import read, read_labels
-from longtail.data.formats.groupfile import GroupLabels, read_groups
+from longtail.data.formats.group_file import GroupLabels, read_groups
+from longtail.data.formats.io import read
+from longtail.data.formats.label_list import read_labels
 from longtail.data.formats.records import NameMatrix
 from longtail.data.group_lists import as_counts, as_groups, as_texts, count_matrix
 from longtail.errors import DataError, ParameterError
@@ -99,9 +100,7 @@ class GroupedDataset:
         """
         texts, members, counts = as_texts(texts), as_groups(groups), as_counts(group_labels)
         if len(texts) != len(members):
-            raise DataError(
-                f"texts and groups must be lists of the same length; got {len(texts)} and {len(members)}."
-            )
+            raise DataError(f"texts and groups must be lists of the same length; got {len(texts)} and {len(members)}.")
         names = tuple(counts)
         of_rows = NameMatrix(lambda row: f"row {row}", names, "group")
         of_rows.add(range(len(texts)), members)

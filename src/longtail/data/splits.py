@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data.dataset import Dataset
+from longtail.data.stratify import TEST, TRAIN, UNDECIDED, stratify_rows
 from longtail.errors import DataError, ParameterError
-from longtail.kernels.stratify import TEST, TRAIN, UNDECIDED, stratify_rows
 from longtail.validate import as_labels, check_integer, resolve_seed
 
 

@@ -29,9 +29,7 @@ class TopK:
         ids = np.ascontiguousarray(self.ids, dtype=np.int32)
         scores = np.ascontiguousarray(self.scores, dtype=np.float32)
         if ids.ndim != 2 or ids.shape != scores.shape:
-            raise DataError(
-                f"TopK needs ids and scores of one shape (n_rows, k); got {ids.shape} and {scores.shape}."
-            )
+            raise DataError(f"TopK needs ids and scores of one shape (n_rows, k); got {ids.shape} and {scores.shape}.")
         object.__setattr__(self, "ids", ids)
         object.__setattr__(self, "scores", scores)
 

@@ -106,12 +106,17 @@ def sparse_topk(
 
 
 def sparse_topk_plain(
-    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray,
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    data: np.ndarray,
     scale: np.ndarray,
-    w_indptr: np.ndarray, w_indices: np.ndarray, w_data: np.ndarray,
+    w_indptr: np.ndarray,
+    w_indices: np.ndarray,
+    w_data: np.ndarray,
     start: np.ndarray,
-    ids: np.ndarray, scores: np.ndarray,
-) -> None:  # fmt: skip
+    ids: np.ndarray,
+    scores: np.ndarray,
+) -> None:
     n, k = ids.shape
     for row in range(n):
         line = start.copy()

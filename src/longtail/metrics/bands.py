@@ -9,10 +9,10 @@ import numpy as np
 
 from longtail.data import TopK
 from longtail.errors import DataError, ParameterError
-from longtail.metrics.labels import LabelTally, tally
+from longtail.metrics.label_metrics import LabelTally, tally
 from longtail.metrics.measures import Measure, share
 from longtail.metrics.propensity import check_counts
-from longtail.metrics.rows import Judged, judge
+from longtail.metrics.row_metrics import Judged, judge
 from longtail.validate import check_integer
 
 BAND_NAMES = ("head", "torso", "tail", "unseen")
@@ -129,7 +129,13 @@ def pooled(counts: LabelTally, inside: np.ndarray) -> dict[str, Any]:
     f1 = 2.0 * hits / (predicted + true) if predicted + true else None
     tested = int((counts.true[inside] > 0).sum())
     return {
-        "tested": tested, "true": true, "predicted": predicted, "right": hits, "precision": p, "recall": r, "f1": f1,
+        "tested": tested,
+        "true": true,
+        "predicted": predicted,
+        "right": hits,
+        "precision": p,
+        "recall": r,
+        "f1": f1,
     }
 
 

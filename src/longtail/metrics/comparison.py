@@ -7,11 +7,11 @@ from typing import Any
 
 from longtail.data import TopK
 from longtail.metrics.bands import BAND_NAMES, LabelBands, band_measures
-from longtail.metrics.facts import UNITS, check_frequencies, check_ks, check_level, counts_of, number
-from longtail.metrics.labels import label_measures
+from longtail.metrics.evaluation import UNITS, check_frequencies, check_ks, check_level, counts_of, number
+from longtail.metrics.label_metrics import label_measures
 from longtail.metrics.measures import Measure, row_measures
 from longtail.metrics.resample import paired_intervals, randomisation_p_values
-from longtail.metrics.rows import Judged, judge
+from longtail.metrics.row_metrics import Judged, judge
 from longtail.validate import check_integer, resolve_seed
 
 
@@ -48,9 +48,7 @@ def compare(
     n_bootstrap = check_integer("n_bootstrap", n_bootstrap, low=0)
     n_permutations = check_integer("n_permutations", n_permutations, low=0)
     level, seed = check_level(level), resolve_seed(random_state)
-    a, b = (
-        judge(Y_true, topk, ks[-1], propensity=propensity, remove_empty=remove_empty) for topk in (topk_a, topk_b)
-    )
+    a, b = (judge(Y_true, topk, ks[-1], propensity=propensity, remove_empty=remove_empty) for topk in (topk_a, topk_b))
     _, bands = check_frequencies(train_counts, bands, a.n_labels)
 
     def found(of_a: list[Measure], of_b: list[Measure]) -> dict[str, dict[str, float | None]]:
@@ -60,7 +58,12 @@ def compare(
         for ma, mb, (low, high), p in zip(of_a, of_b, bounds, p_values, strict=True):
             va, vb = ma.value(), mb.value()
             out[ma.name] = {
-                "a": number(va), "b": number(vb), "difference": number(vb - va), "low": low, "high": high, "p_value": p,
+                "a": number(va),
+                "b": number(vb),
+                "difference": number(vb - va),
+                "low": low,
+                "high": high,
+                "p_value": p,
             }
         return out
 
@@ -70,7 +73,11 @@ def compare(
         **counts_of(a, ks),
         "remove_empty": bool(remove_empty),
         "interval": {
-            "method": "paired percentile bootstrap", **UNITS, "level": level, "resamples": n_bootstrap, "seed": seed,
+            "method": "paired percentile bootstrap",
+            **UNITS,
+            "level": level,
+            "resamples": n_bootstrap,
+            "seed": seed,
         },
         "test": {"method": "paired randomisation, two-sided", "permutations": n_permutations, "seed": seed},
         "metrics": {name: row for name, row in by_rows.items() if ":" not in name} | by_labels,

@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.data import TopK
-from longtail.data.fusion import component_map
+from longtail.data import TopK, component_map
 from longtail.errors import DataError
 from longtail.validate import as_labels, as_sparse, check_integer, resolve_seed
 

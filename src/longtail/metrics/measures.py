@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from longtail.errors import ParameterError
-from longtail.metrics.rows import (
+from longtail.metrics.row_metrics import (
     Judged,
     ndcg_rows,
     precision_rows,
@@ -71,7 +71,7 @@ def row_measure(metric: str, judged: Judged, k: int) -> Measure:
     """Return one of `ROW_METRICS` at k.
 
     >>> from longtail.data import TopK
-    >>> from longtail.metrics.rows import judge
+    >>> from longtail.metrics.row_metrics import judge
     >>> judged = judge([[1, 0, 1]], TopK.from_scores([[0.1, 0.9, 0.5]], k=2), 2)
     >>> row_measure("p", judged, 2).value()
     0.5

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.data.propensity import inverse_propensities
+from longtail.data import inverse_propensities
 from longtail.errors import DataError, ParameterError
 from longtail.validate import as_labels, check_integer, check_real
 

@@ -11,7 +11,7 @@ from typing import Any
 from longtail.data import TopK
 from longtail.errors import ParameterError
 from longtail.metrics.measures import row_measure
-from longtail.metrics.rows import judge
+from longtail.metrics.row_metrics import judge
 
 
 def precision_at_k(Y_true: Any, topk: TopK, k: int = 5, *, remove_empty: bool = False) -> float:

@@ -82,8 +82,7 @@ def randomisation_p_values(
             found = np.abs(_combined(mb, at, means_b) - _combined(ma, at, means_a))
             at_least[i] += int(((found >= abs(observed[i]) - TINY) | np.isnan(found)).sum())
     return [
-        None if np.isnan(seen) else float((1 + count) / (1 + n_permutations))
-        for seen, count in zip(observed, at_least)
+        None if np.isnan(seen) else float((1 + count) / (1 + n_permutations)) for seen, count in zip(observed, at_least)
     ]
 
 

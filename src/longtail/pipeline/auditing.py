@@ -12,19 +12,24 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.audit import Audit, argmaxable, capacity, general_position, retrievable, save_certificates, winnable
-from longtail.audit.problem import Problem
-from longtail.audit.projection import Subspace
-from longtail.audit.search import IMPOSSIBLE, UNDECIDED
-from longtail.audit.sets import distinct_sets
-from longtail.audit.weights import LONG
-from longtail.data import Dataset
-from longtail.data.formats.jsonl import jsonl_batches
-from longtail.data.formats.npz import read_npz_counts
-from longtail.data.formats.open import plain_name
-from longtail.data.formats.records import Columns, collect
+from longtail.audit import (
+    IMPOSSIBLE,
+    LONG,
+    UNDECIDED,
+    Audit,
+    Problem,
+    Subspace,
+    argmaxable,
+    capacity,
+    distinct_sets,
+    general_position,
+    retrievable,
+    save_certificates,
+    winnable,
+)
+from longtail.data import Columns, Dataset, collect, jsonl_batches, plain_name, read_npz_counts
 from longtail.errors import DataError, ParameterError
-from longtail.pipeline.layers import Layer, model_layer
+from longtail.pipeline.output_layer import Layer, model_layer
 from longtail.validate import check_integer, resolve_seed
 
 Progress = Callable[[int, int], None]
@@ -155,8 +160,10 @@ def _label_sets(
         number = {name: i for i, name in enumerate(layer.names)}
         place = np.array([number.get(name, -1) for name in data.names()], dtype=np.int64)
         if Y.nnz and (place < 0).all():
-            raise DataError(f"none of the {Y.shape[1]:,} labels of the data is one of the model's; the first is "
-                            f"{data.names()[0]!r}.")  # fmt: skip
+            raise DataError(
+                f"none of the {Y.shape[1]:,} labels of the data is one of the model's; the first is "
+                f"{data.names()[0]!r}."
+            )
     elif Y.shape[1] != layer.n_labels:
         raise DataError(
             f"the data has {Y.shape[1]:,} labels and the weights have {layer.n_labels:,} rows; name the label of each "
@@ -195,10 +202,16 @@ def _unknown(
 def layer_facts(layer: Layer) -> dict[str, Any]:
     """Return what is audited."""
     return {
-        "source": layer.source, "n_labels": layer.n_labels, "width": layer.width, "bias": layer.bias is not None,
-        "sparse": sp.issparse(layer.W), "score_above": layer.cut, "labels_never_given": len(layer.silent),
-        "guaranteed": layer.guaranteed, "ranked": layer.ranked,
-    }  # fmt: skip
+        "source": layer.source,
+        "n_labels": layer.n_labels,
+        "width": layer.width,
+        "bias": layer.bias is not None,
+        "sparse": sp.issparse(layer.W),
+        "score_above": layer.cut,
+        "labels_never_given": len(layer.silent),
+        "guaranteed": layer.guaranteed,
+        "ranked": layer.ranked,
+    }
 
 
 def capacity_facts(layer: Layer) -> dict[str, Any]:

@@ -10,13 +10,13 @@ import numpy as np
 
 from longtail.data import Dataset, TopK, binary_hits
 from longtail.errors import DataError
-from longtail.features.texts import check_unicode
-from longtail.kernels.threads import blocks
+from longtail.kernels import blocks
 from longtail.metrics import PROPENSITY_CONSTANTS, compare, evaluate, filter_topk, label_bands, propensities
-from longtail.pipeline.explaining import explains_words
+from longtail.pipeline.explain import explains_words
 from longtail.pipeline.tagger import Tagger
-from longtail.pipeline.textual import takes_texts
+from longtail.pipeline.text_models import takes_texts
 from longtail.report import tail_points
+from longtail.text import check_unicode
 from longtail.validate import check_choice
 
 BLOCK = 4096
@@ -154,9 +154,7 @@ def truth(tagger: Tagger, data: Dataset) -> tuple[Any, tuple[str, ...]]:
     return data.align(names)[0].Y, names
 
 
-def predict_dataset(
-    tagger: Tagger, data: Dataset, k: int, progress: Callable[[int, int], None] | None = None
-) -> TopK:
+def predict_dataset(tagger: Tagger, data: Dataset, k: int, progress: Callable[[int, int], None] | None = None) -> TopK:
     """Return the k best labels of every row of the data, block by block."""
     parts = []
     if takes_texts(tagger.model_) and data.texts is not None:

@@ -9,27 +9,20 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.data import Dataset, TopK
-from longtail.data.grouped import GroupedDataset, GroupsOfRow, LabelsOfGroup
+from longtail.bottleneck import BottleneckClassifier
+from longtail.data import Dataset, GroupedDataset, GroupsOfRow, LabelsOfGroup, TopK
 from longtail.errors import DataError, ParameterError, near
-from longtail.features import TfidfFeatures
-from longtail.features.texts import as_texts
-from longtail.models import BottleneckClassifier, LabelTreeClassifier, OneVsAllClassifier, Prime
-from longtail.models.base import XMCEstimator
-from longtail.pipeline.calibrating import Stage, fit_rows, hold_out
-from longtail.pipeline.explaining import explain_text
-from longtail.pipeline.imputing import Imputed, impute_dataset
-from longtail.pipeline.textual import Report, add_labels, fit_texts, takes_texts, texts_of
+from longtail.model import Estimator, XMCEstimator, clone, not_fitted
+from longtail.one_vs_all import OneVsAllClassifier
+from longtail.pipeline.explain import explain_text
+from longtail.pipeline.held_out import Stage, fit_rows, hold_out
+from longtail.pipeline.imputation import Imputed, impute_dataset
+from longtail.pipeline.text_models import Report, add_labels, fit_texts, takes_texts
+from longtail.prime import Prime, texts_of
 from longtail.storage import Part, save_folder
-from longtail.validate import (
-    Estimator,
-    as_rows,
-    check_choice,
-    check_integer,
-    clone,
-    not_fitted,
-    resolve_seed,
-)
+from longtail.text import TfidfFeatures, as_texts
+from longtail.tree import LabelTreeClassifier
+from longtail.validate import as_rows, check_choice, check_integer, resolve_seed
 
 METHODS: dict[str, type[XMCEstimator]] = {
     "tree": LabelTreeClassifier,
@@ -193,9 +186,7 @@ class Tagger(Estimator):
                 model.set_params(checkpoint=None)
         return impute_dataset(data, progress=progress, **{**own, **settings})
 
-    def fit_imputed(
-        self, imputed: Imputed, progress: Stage | None = None, on_epoch: Report | None = None
-    ) -> Self:
+    def fit_imputed(self, imputed: Imputed, progress: Stage | None = None, on_epoch: Report | None = None) -> Self:
         """Train on the rows for which a label was found; how they were found is kept with the model."""
         self.fit_dataset(imputed.labelled(), progress=progress, on_epoch=on_epoch)
         self.data_["imputed"] = imputed.facts

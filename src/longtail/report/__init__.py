@@ -1,10 +1,5 @@
-"""Facts to pages and terminals: everything shown to people is rendered here, from JSON-able facts.
+"""Facts to terminals, HTML pages and plots."""
 
-Terminal output is in `longtail.report.terminal` and progress bars are in `longtail.report.progress`; both need
-rich, which is not imported from here.
-"""
+from longtail._front_door import front_door
 
-from longtail.report.html import comparison_page, evaluation_page, write_page
-from longtail.report.reading import tail_points
-
-__all__ = ["comparison_page", "evaluation_page", "tail_points", "write_page"]
+__getattr__, __dir__, __all__ = front_door(__name__, __file__)

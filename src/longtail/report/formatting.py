@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from longtail.report.canvas import finite
+from longtail.report.plots.canvas import finite
 
 PLAIN_NAMES = {"n_jobs": "threads", "random_state": "seed"}
 

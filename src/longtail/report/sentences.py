@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from longtail.report.canvas import finite
+from longtail.report.fact_rows import FAMILIES, difference_rows, model_names, verdict
 from longtail.report.formatting import whole
-from longtail.report.reading import FAMILIES, difference_rows, model_names, verdict
+from longtail.report.plots.canvas import finite
 
 Facts = Mapping[str, Any]
 SPARSE = 0.01  # a bin with a smaller share of all suggestions is not worth a sentence

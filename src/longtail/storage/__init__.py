@@ -1,27 +1,5 @@
-"""Model folders: a manifest and plain arrays; atomic to write, verified and memory-mapped to read."""
+"""Model folders: a manifest and plain arrays; written atomically, verified and memory-mapped when read."""
 
-from longtail.storage.folder import (
-    FORMAT_VERSION,
-    LoadedFolder,
-    check_target,
-    load_folder,
-    read_manifest,
-    save_folder,
-    verify_folder,
-)
-from longtail.storage.part import Part, pack_csr, pack_strings, unpack_csr, unpack_strings
+from longtail._front_door import front_door
 
-__all__ = [
-    "FORMAT_VERSION",
-    "LoadedFolder",
-    "Part",
-    "check_target",
-    "load_folder",
-    "pack_csr",
-    "pack_strings",
-    "read_manifest",
-    "save_folder",
-    "unpack_csr",
-    "unpack_strings",
-    "verify_folder",
-]
+__getattr__, __dir__, __all__ = front_door(__name__, __file__)

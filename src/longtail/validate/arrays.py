@@ -115,9 +115,7 @@ def check_same_rows(X: Any, Y: Any, x_name: str = "X", y_name: str = "Y") -> Non
 def check_width(X: Any, n_features: int, name: str = "X", columns: str = "features") -> None:
     """Refuse rows of another width than the model was trained on."""
     if X.shape[1] != n_features:
-        raise DataError(
-            f"{name} must have {n_features} {columns}, as at training; got {X.shape[1]}."
-        )
+        raise DataError(f"{name} must have {n_features} {columns}, as at training; got {X.shape[1]}.")
 
 
 def _check_structure(M: sp.csr_array, name: str) -> None:

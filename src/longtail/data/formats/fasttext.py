@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from longtail.data.dataset import Dataset
-from longtail.data.formats.open import replacing, split_lines, text_blocks
+from longtail.data.formats.files import replacing, split_lines, text_blocks
 from longtail.data.formats.records import Batch, names_in_row
 from longtail.errors import DataError
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from longtail.data.dataset import Dataset
-from longtail.data.formats.open import replacing, split_lines, text_blocks
+from longtail.data.formats.files import replacing, split_lines, text_blocks
 from longtail.data.formats.records import Batch, Columns, group_names_of, make_batch, names_in_row, weights_in_row
 from longtail.errors import DataError
 

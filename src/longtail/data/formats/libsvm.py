@@ -16,10 +16,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data.dataset import Dataset
-from longtail.data.formats.open import line_blocks, replacing
+from longtail.data.formats.files import line_blocks, replacing
 from longtail.data.formats.xmc import INT32_MAX, WRITE_ROWS, RowStack, explain, rows_to_text
+from longtail.data.formats.xmc_parser import Rows, parse_rows
 from longtail.errors import DataError, ParameterError
-from longtail.kernels.xmctext import Rows, parse_rows
 
 COMMENT = re.compile(rb"#[^\n]*")
 

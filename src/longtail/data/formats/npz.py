@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data.dataset import Dataset
-from longtail.data.formats.open import open_bytes, replacing
+from longtail.data.formats.files import open_bytes, replacing
 from longtail.errors import DataError
 from longtail.storage import Part, pack_csr, pack_strings, unpack_strings
 from longtail.validate import as_labels

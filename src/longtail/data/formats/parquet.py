@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from longtail.data.dataset import Dataset
-from longtail.data.formats.open import open_bytes, plain_name, replacing
+from longtail.data.formats.files import open_bytes, plain_name, replacing
 from longtail.data.formats.records import Batch, Columns, group_names_of, make_batch, names_in_row, weights_in_row
 from longtail.errors import DataError, MissingExtraError
 

@@ -130,9 +130,7 @@ def _join(parts: Sequence[Any]) -> Any:
     return odd[0] if odd else " ".join(filter(None, given)) if given else None
 
 
-def _ids(
-    where: Callable[[int], str], lines: Sequence[int], values: list[Any] | None, column: str
-) -> list[str] | None:
+def _ids(where: Callable[[int], str], lines: Sequence[int], values: list[Any] | None, column: str) -> list[str] | None:
     if values is None or set(map(type, values)) <= {str}:
         return values or None
     if all(value is None for value in values):
@@ -175,17 +173,20 @@ def collect(
     Y, names = labels.matrix()
     group_matrix, own_groups = groups.matrix() if groups.used else (None, None)
     return Dataset(
-        Y=Y, texts=tuple(texts), ids=tuple(ids) if ids else None, label_names=names,
-        groups=group_matrix, group_names=own_groups, **fields,
-    )  # fmt: skip
+        Y=Y,
+        texts=tuple(texts),
+        ids=tuple(ids) if ids else None,
+        label_names=names,
+        groups=group_matrix,
+        group_names=own_groups,
+        **fields,
+    )
 
 
 class NameMatrix:
     """Rows of names gathered into a CSR matrix of ones; names are numbered as they come and sorted at the end."""
 
-    def __init__(
-        self, where: Callable[[int], str], names: Sequence[str] | None = None, kind: str = "label"
-    ) -> None:
+    def __init__(self, where: Callable[[int], str], names: Sequence[str] | None = None, kind: str = "label") -> None:
         self.where = where
         self.kind = kind
         self.names = None if names is None else tuple(names)

@@ -10,7 +10,10 @@ from typing import Any
 import scipy.sparse as sp
 
 from longtail.data.dataset import Dataset
-from longtail.data.formats import fasttext, jsonl, libsvm, npz, parquet, rawfolder, splitfolder, table, xmc
+from longtail.data.formats import csv_table as table
+from longtail.data.formats import fasttext, jsonl, libsvm, npz, parquet, xmc
+from longtail.data.formats import raw_folder as rawfolder
+from longtail.data.formats import split_folder as splitfolder
 from longtail.data.formats.records import Batch, Columns
 
 

@@ -17,9 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data.dataset import Dataset
-from longtail.data.formats.open import BLOCK, line_blocks, replacing
-from longtail.errors import DataError
-from longtail.kernels.xmctext import (
+from longtail.data.formats.files import BLOCK, line_blocks, replacing
+from longtail.data.formats.xmc_parser import (
     BAD_FEATURE,
     BAD_LABEL,
     BAD_VALUE,
@@ -29,6 +28,7 @@ from longtail.kernels.xmctext import (
     Rows,
     parse_rows,
 )
+from longtail.errors import DataError
 
 INT32_MAX = np.iinfo(np.int32).max
 WRITE_ROWS = 4096

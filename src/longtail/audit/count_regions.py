@@ -1,0 +1,149 @@
+"""How many label sets a layer of a given width can reach at all, and whether its rows are as independent as can be."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from longtail.audit.read_weights import read_layer
+from longtail.validate import check_flag, check_integer, resolve_seed
+
+MOST_EXACT_LABELS = 2000  # counts are exact integers up to here
+MOST_SUBSETS = 20_000
+SUSPICIOUS = 1e-9
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """How many of the 2^n_labels sets are reachable, as powers of two; `sets` is the exact number if it is small."""
+
+    n_labels: int
+    width: int
+    bias: bool
+    log2_sets: float
+    log2_share: float
+    sets: int | None
+
+    def to_facts(self) -> dict[str, Any]:
+        """Return a JSON-able dict; a count beyond 2^53 stays a power of two."""
+        small = self.sets if self.sets is not None and self.sets < 2**53 else None
+        return {
+            "n_labels": self.n_labels,
+            "width": self.width,
+            "bias": self.bias,
+            "log2_sets": self.log2_sets,
+            "log2_share": self.log2_share,
+            "sets": small,
+        }
+
+
+def capacity(n: int, d: int, bias: bool = False) -> Capacity:
+    """Return how many label sets n labels in d dimensions can reach when the rows are in general position.
+
+    Without a bias 2 * sum of C(n - 1, i) for i < d (Cover); with one, sum of C(n, i) for i <= d, which is fewer than
+    one more dimension would give. Rows in special position reach fewer.
+
+    >>> capacity(3, 2).sets, capacity(3, 2, bias=True).sets
+    (6, 7)
+    >>> round(capacity(10_000, 50).log2_share)
+    -9557
+    """
+    n, d = check_integer("n", n, low=1), check_integer("d", d, low=1)
+    bias = check_flag("bias", bias)
+    of, terms, doubled = (n, min(d, n) + 1, 0) if bias else (n - 1, min(d, n), 1)
+    if n <= MOST_EXACT_LABELS:
+        sets = (1 << doubled) * sum(math.comb(of, i) for i in range(terms))
+        log2 = _log2(sets)
+        return Capacity(n, d, bias, log2, 0.0 if sets == 1 << n else log2 - n, sets)
+    if terms > of:
+        return Capacity(n, d, bias, float(n), 0.0, None)
+    i = np.arange(terms, dtype=np.float64)
+    logs = np.concatenate([[0.0], np.cumsum(np.log2((of - i[1:] + 1) / i[1:]))])
+    top = float(logs.max())
+    log2 = top + math.log2(float(np.exp2(logs - top).sum())) + doubled
+    return Capacity(n, d, bias, min(log2, float(n)), min(log2 - n, 0.0), None)
+
+
+def _log2(value: int) -> float:
+    shift = max(value.bit_length() - 60, 0)
+    return math.log2(value >> shift) + shift
+
+
+def general_position(W: Any, random_state: Any = None) -> dict[str, Any]:
+    """Say whether every d rows of W are independent, as far as that can be decided.
+
+    `general_position` is True if all subsets were looked at, False if dependent rows were found (they are named, and
+    exactly dependent), None if a sample of subsets showed nothing.
+
+    >>> general_position([[1, 0], [0, 1], [1, 1]])["general_position"]
+    True
+    >>> general_position([[1, 0], [0, 1], [2, 0]])["dependent_rows"]
+    [0, 2]
+    """
+    weights, _ = read_layer(W)
+    n, d = weights.shape
+    rank = int(np.linalg.matrix_rank(weights))
+    size = min(n, d)
+    out: dict[str, Any] = {"n_labels": n, "width": d, "rank": rank, "general_position": None, "dependent_rows": None}
+    parallel = _parallel_rows(weights)
+    total = math.comb(n, size)
+    exhaustive = total <= MOST_SUBSETS
+    if parallel is not None and size >= len(parallel):
+        return out | {"general_position": False, "dependent_rows": parallel, "checked": 1, "exhaustive": False}
+    rng = np.random.default_rng(resolve_seed(random_state))
+    lengths = np.linalg.norm(weights, axis=1, keepdims=True)
+    unit = weights / np.where(lengths > 0, lengths, 1)
+    subsets: Any = itertools.combinations(range(n), size)
+    if not exhaustive:
+        sample = max(1, min(MOST_SUBSETS, 20_000_000 // size**3))
+        subsets = (np.sort(rng.choice(n, size, replace=False)) for _ in range(sample))
+    checked, unsure = 0, False
+    for subset in subsets:
+        rows = np.asarray(subset)
+        checked += 1
+        if np.linalg.svd(unit[rows], compute_uv=False)[-1] > SUSPICIOUS:
+            continue
+        if size > 40:
+            unsure = True
+        elif _rank(weights[rows]) < size:
+            found = {"general_position": False, "dependent_rows": rows.tolist()}
+            return out | found | {"checked": checked, "exhaustive": exhaustive}
+    answer = True if exhaustive and not unsure else None
+    return out | {"general_position": answer, "checked": checked, "exhaustive": exhaustive}
+
+
+def _parallel_rows(weights: np.ndarray) -> list[int] | None:
+    """Return a row of zeros, or two rows of which one is exactly a multiple of the other; None if there are none."""
+    zero = np.flatnonzero(~weights.any(axis=1))
+    if zero.size:
+        return [int(zero[0])]
+    first = (weights != 0).argmax(axis=1)
+    scaled = np.round(weights / weights[np.arange(len(weights)), first][:, None], 9)
+    _, groups = np.unique(scaled + 0.0, axis=0, return_inverse=True)
+    order = np.argsort(groups, kind="stable")
+    for a, b in itertools.pairwise(order):
+        if groups[a] == groups[b] and _rank(weights[[a, b]]) < 2:
+            return sorted([int(a), int(b)])
+    return None
+
+
+def _rank(A: np.ndarray) -> int:
+    """Return the exact rank of a matrix of doubles."""
+    rows = [[Fraction(float(v)) for v in row] for row in A]
+    rank = 0
+    for column in range(A.shape[1]):
+        at = next((r for r in range(rank, len(rows)) if rows[r][column]), None)
+        if at is None:
+            continue
+        rows[rank], rows[at] = rows[at], rows[rank]
+        for r in range(rank + 1, len(rows)):
+            if rows[r][column]:
+                factor = rows[r][column] / rows[rank][column]
+                rows[r] = [v - factor * w for v, w in zip(rows[r], rows[rank], strict=True)]
+        rank += 1
+    return rank

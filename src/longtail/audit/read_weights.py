@@ -1,0 +1,198 @@
+"""Weights of an output layer from wherever they are: an array, a torch layer, a scikit-learn model, a file.
+
+Weights are taken as they are and read as 64-bit floats, which is exact for 16-, 32- and 64-bit ones: what is proved
+later is proved for these numbers.
+"""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.errors import DataError, ModelError, near
+from longtail.storage import map_arrays
+
+WEIGHT_NAMES = ("weight", "weights", "W", "coef_", "coef")
+BIAS_NAMES = ("bias", "b", "intercept_", "intercept")
+LABEL_NAMES = ("labels", "label_names", "classes_", "classes", "names")
+MOST_BYTES = 1 << 34
+SHORTEST, LONGEST = 1e-200, 1e200  # rows; products of them with inputs must stay in range
+LONG = 2000  # columns from which on a sparse matrix stays one
+
+
+def read_layer(W: Any, bias: Any = None, keep_sparse: bool = False) -> tuple[Any, np.ndarray | None]:
+    """Return weights (n_labels, d) and bias (n_labels,) or None, as float64.
+
+    `W` is an array, a sparse matrix, a torch tensor or `nn.Linear`, anything with `output_weights()` (which returns
+    weights and bias), `weight` (an array or a function that returns one) or `coef_`, a one-vs-rest model, or the path
+    of an .npz, .npy or .safetensors file. A bias that comes with it is used unless `bias` is given; where it is -inf,
+    the label never comes out. With `keep_sparse` a sparse matrix of more than 2,000 columns is returned as CSR.
+
+    >>> import numpy as np
+    >>> class Linear: weight, bias = np.eye(2, dtype=np.float32), np.array([0, 1])
+    >>> read_layer(Linear())
+    (array([[1., 0.], [0., 1.]]), array([0., 1.]))
+    """
+    found = None
+    if isinstance(W, str | Path):
+        W, found = layer_from_file(Path(W))
+    elif hasattr(W, "output_weights"):
+        W, found = _without_silent(*W.output_weights())
+    elif hasattr(W, "weight") and not isinstance(W, np.ndarray):
+        owner = W
+        W = owner.weight() if callable(owner.weight) else owner.weight
+        found = getattr(owner, "bias", None)
+    elif hasattr(W, "coef_"):
+        W, found = W.coef_, getattr(W, "intercept_", None)
+    elif hasattr(W, "estimators_") and all(hasattr(e, "coef_") for e in W.estimators_):
+        models = W.estimators_
+        W = np.concatenate([np.atleast_2d(e.coef_) for e in models])
+        found = np.concatenate([np.ravel(e.intercept_) for e in models])
+    if bias is None:
+        bias = found
+    weights = _sparse(W) if keep_sparse and sp.issparse(W) and W.shape[-1] > LONG else _numbers(W, "W")
+    if weights.ndim != 2:
+        raise DataError(f"W must have 2 dimensions, one row per label; got {weights.ndim}.")
+    n, d = weights.shape
+    if n == 0 or d == 0:
+        raise DataError(f"W must have at least one label and one dimension; got shape {n} x {d}.")
+    if sp.issparse(weights):
+        if not np.isfinite(weights.data).all():
+            raise DataError("W must be finite; got a number that is not.")
+    else:
+        _check_finite(weights, "W")
+    _check_size(weights)
+    if bias is None or isinstance(bias, bool):
+        return weights, None
+    offsets = _numbers(bias, "bias").ravel()
+    if offsets.size == 1 and n > 1:
+        offsets = np.repeat(offsets, n)  # one intercept for all, as scikit-learn keeps it without an intercept
+    if offsets.shape != (n,):
+        raise DataError(f"bias must have one number per label, {n}; got {offsets.size}.")
+    _check_finite(offsets, "bias")
+    return weights, (offsets if offsets.any() else None)
+
+
+def _check_size(weights: Any) -> None:
+    """Refuse rows so long or so short that audits would leave the range of 64-bit floats."""
+    size = abs(weights).max(axis=1)
+    size = size.toarray().ravel() if sp.issparse(size) else np.asarray(size)
+    for worst in (size.max(initial=1.0), size[size > 0].min(initial=1.0)):
+        if not SHORTEST <= worst <= LONGEST:
+            allowed = f"from {SHORTEST:g} to {LONGEST:g}"
+            raise DataError(f"the largest weight of a row of W must be 0 or {allowed} in size; got {worst:g}.")
+
+
+def _without_silent(W: Any, bias: Any) -> tuple[Any, Any]:
+    """Return a layer whose labels with the bias -inf, which never come out, are constant: weights 0 and bias -1."""
+    silent = None if bias is None else np.isneginf(np.asarray(bias, dtype=np.float64))
+    if silent is None or not silent.any():
+        return W, bias
+    keep = np.where(silent, 0.0, 1.0)
+    W = sp.csr_array(sp.diags_array(keep) @ W) if sp.issparse(W) else np.where(silent[:, None], 0.0, W)
+    return W, np.where(silent, -1.0, bias)
+
+
+def _sparse(W: Any) -> sp.csr_array:
+    """Return a CSR copy in 64-bit floats, each entry stored once and none of them 0."""
+    out = sp.csr_array(W, dtype=np.float64, copy=True)
+    out.sum_duplicates()
+    out.eliminate_zeros()
+    return out
+
+
+def _numbers(value: Any, name: str) -> np.ndarray:
+    for step in ("detach", "cpu", "float"):  # a torch tensor, without importing torch; bfloat16 becomes float32
+        if hasattr(value, step) and hasattr(value, "numpy"):
+            if step == "float" and "float64" in str(value.dtype):
+                continue
+            value = getattr(value, step)()
+    if hasattr(value, "numpy") and not isinstance(value, np.ndarray):
+        value = value.numpy()
+    if sp.issparse(value):
+        size = 8 * value.shape[0] * value.shape[-1]
+        if size > MOST_BYTES:
+            raise DataError(f"{name} would take {size / 2**30:.0f} GiB as dense weights; audit fewer labels at a time.")
+        value = value.toarray()
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise DataError(f"{name} must be a rectangular array; got rows of different lengths.") from error
+    if array.dtype.kind not in "biuf":
+        raise DataError(f"{name} must hold numbers; got {type(value).__name__} of dtype {array.dtype}.")
+    if array.dtype.itemsize > 8:
+        raise DataError(f"{name} must hold floats of at most 64 bits; got dtype {array.dtype}.")
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def _check_finite(array: np.ndarray, name: str) -> None:
+    wrong = np.argwhere(~np.isfinite(array))
+    if wrong.size:
+        where = ", ".join(f"{word} {at}" for word, at in zip(("row", "column"), wrong[0].tolist(), strict=False))
+        raise DataError(f"{name} must be finite; got {array[tuple(wrong[0])]} in {where}.")
+
+
+def arrays_in(path: Path) -> dict[str, np.ndarray]:
+    """Return the arrays of an .npz, .npy or .safetensors file; pickled objects, which could run code, are refused."""
+    if not path.is_file():
+        raise DataError(f"{path} is no file; W must be weights, a layer, or an .npz or .safetensors file.")
+    if path.suffix == ".safetensors":
+        try:
+            return map_arrays(path)
+        except ModelError as error:
+            raise DataError(str(error)) from error
+    if path.suffix not in (".npz", ".npy"):
+        raise DataError(f"{path} must be an .npz, .npy or .safetensors file.")
+    try:
+        with path.open("rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            return {path.stem: loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
+    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        if "pickle" in str(error):
+            raise DataError(f"{path} holds pickled objects, which are not loaded: they can run code.") from error
+        raise DataError(f"{path} is not a readable {path.suffix} file.") from error
+
+
+def layer_from_file(path: Path, array: str | None = None) -> tuple[Any, Any]:
+    """Return weights and bias, or None, of a file; `array` names the weights where the file has several."""
+    arrays = arrays_in(path)
+    if array is None and "format" in arrays and "indptr" in arrays:  # written by scipy.sparse.save_npz
+        return _scipy_matrix(path), None
+    tables = [name for name, a in arrays.items() if a.ndim == 2]
+    named = [n for n in tables if n.rsplit(".", 1)[-1] in WEIGHT_NAMES]
+    choice = [array] if array in tables else [] if array is not None else named if named else tables
+    if len(choice) != 1:
+        have = f"it has {sorted(tables)}" if tables else "it has none"
+        wanted = f"called {array!r}" if array is not None else "named 'weight'"
+        raise DataError(
+            f"{path} must hold one array of weights with 2 dimensions, {wanted}; {have}.{near(array, tables)}"
+        )
+    prefix = choice[0].rpartition(".")[0]
+    vectors = [
+        n
+        for n, a in arrays.items()
+        if a.ndim == 1 and n.rsplit(".", 1)[-1] in BIAS_NAMES and n.rpartition(".")[0] == prefix
+    ]
+    return arrays[choice[0]], arrays[vectors[0]] if vectors else None
+
+
+def names_in_file(path: Path) -> tuple[str, ...] | None:
+    """Return the label names that an .npz file holds beside its weights, as an array of strings; None without."""
+    if path.suffix != ".npz":
+        return None
+    found = next((a for name, a in arrays_in(path).items() if name in LABEL_NAMES and a.ndim == 1), None)
+    return tuple(map(str, found.tolist())) if found is not None and found.dtype.kind == "U" else None
+
+
+def _scipy_matrix(path: Path) -> sp.csr_array:
+    try:
+        found = sp.csr_array(sp.load_npz(path))
+        found.check_format(full_check=True)  # a column out of bounds would make scipy read foreign memory
+    except (ValueError, KeyError, TypeError, NotImplementedError) as error:
+        raise DataError(f"{path} is not a sparse matrix that scipy can read.") from error
+    return found

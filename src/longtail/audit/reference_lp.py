@@ -1,0 +1,119 @@
+"""The same linear program through HiGHS: the reference, and the second opinion when the kernel gets stuck.
+
+`highspy` is used if it is installed (extra `audit`), else the HiGHS that comes with scipy.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import numpy as np
+
+from longtail.audit.constraints import Problem
+
+TOLERANCE = 1e-10
+MOST_ROUNDS = 200
+
+
+def has_highspy() -> bool:
+    """Say whether the package highspy is installed."""
+    return importlib.util.find_spec("highspy") is not None
+
+
+def full_lp(problem: Problem, labels: np.ndarray) -> tuple[np.ndarray, float, np.ndarray, np.ndarray]:
+    """Solve one linear program with every row; returns as `generated_lp` does.
+
+    >>> import numpy as np
+    >>> x, r, rows, weights = full_lp(Problem.make(np.eye(2), box=1), np.array([0]))
+    >>> x.tolist(), round(r, 9)
+    ([1.0, -1.0], 1.0)
+    """
+    signs = problem.signs(labels)
+    x, r, weights = _solve(problem.rows * signs[:, None], problem.offsets * signs)
+    return _answer(problem, x, r, np.arange(problem.n_labels), weights)
+
+
+def generated_lp(
+    problem: Problem, labels: np.ndarray, rows: np.ndarray
+) -> tuple[np.ndarray, float, np.ndarray, np.ndarray]:
+    """Solve it from a few rows, adding the violated ones until none is left.
+
+    Returns (x, r, rows, weights) in the problem's own units: a centre, its radius and multipliers of the rows.
+    """
+    signs = problem.signs(labels)
+    d = problem.rows.shape[1]
+    batch = 4 * (d + 1)
+    rows = np.unique(np.concatenate([rows[rows >= 0], labels[: d + 1], [0]])).astype(np.int64)
+    for _ in range(MOST_ROUNDS):
+        A = problem.rows[rows] * signs[rows, None]
+        x, r, weights = _solve(A, problem.offsets[rows] * signs[rows])
+        slack = (problem.rows @ x + problem.offsets) * signs - r
+        slack[rows] = 0
+        worst = np.argsort(slack, kind="stable")[:batch]
+        worst = worst[slack[worst] < -TOLERANCE]
+        if worst.size == 0:
+            break
+        rows = np.union1d(rows, worst)
+    return _answer(problem, x, r, rows, weights)
+
+
+def _answer(
+    problem: Problem, x: np.ndarray, r: float, rows: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, float, np.ndarray, np.ndarray]:
+    used = weights > 0
+    rows, weights = rows[used], weights[used]
+    lengths = np.where(problem.lengths[rows] > 0, problem.lengths[rows], 1.0)
+    return x * problem.limits, r * problem.box, rows, weights / lengths
+
+
+def _solve(A: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
+    """Maximise r with A x + offsets >= r and |x| <= 1; returns x, r and the multipliers, whose sum is 1."""
+    n, d = A.shape
+    # The last column is r. It may be negative: then no input gives the set, and the multipliers prove it.
+    table = np.column_stack([-A, np.ones(n)])
+    x, duals = _highspy(table, offsets) if has_highspy() else _scipy(table, offsets)
+    return np.clip(x[:d], -1, 1), float(x[d]), np.maximum(duals, 0)
+
+
+def _highspy(table: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    import highspy
+
+    n, columns = table.shape
+    solver = highspy.Highs()
+    options: dict[str, Any] = {
+        "output_flag": False,
+        "threads": 1,
+        "solver": "simplex",
+        "primal_feasibility_tolerance": TOLERANCE,
+        "dual_feasibility_tolerance": TOLERANCE,
+    }
+    for name, value in options.items():
+        solver.setOptionValue(name, value)
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = columns, n
+    lp.col_cost_ = np.concatenate([np.zeros(columns - 1), [-1.0]])
+    lp.col_lower_ = np.concatenate([np.full(columns - 1, -1.0), [-highspy.kHighsInf]])
+    lp.col_upper_ = np.concatenate([np.ones(columns - 1), [highspy.kHighsInf]])
+    lp.row_lower_, lp.row_upper_ = np.full(n, -highspy.kHighsInf), upper
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.start_ = np.arange(0, n * columns + 1, columns, dtype=np.int32)
+    lp.a_matrix_.index_ = np.tile(np.arange(columns, dtype=np.int32), n)
+    lp.a_matrix_.value_ = table.ravel()
+    solver.passModel(lp)
+    solver.run()
+    solution = solver.getSolution()
+    return np.array(solution.col_value), -np.array(solution.row_dual)
+
+
+def _scipy(table: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    from scipy.optimize import linprog
+
+    n, columns = table.shape
+    cost = np.concatenate([np.zeros(columns - 1), [-1.0]])
+    bounds = [(-1.0, 1.0)] * (columns - 1) + [(None, None)]
+    options = {"primal_feasibility_tolerance": TOLERANCE, "dual_feasibility_tolerance": TOLERANCE}
+    found = linprog(cost, A_ub=table, b_ub=upper, bounds=bounds, method="highs-ds", options=options)
+    if found.x is None:
+        return np.zeros(columns), np.zeros(n)
+    return found.x, -found.ineqlin.marginals

@@ -1,0 +1,323 @@
+"""A network with a narrow output layer, which may be one that can give every small label set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.data import TopK, split_random
+from longtail.errors import ModelError, ParameterError
+from longtail.kernels import Progress
+from longtail.model import MOST_PLACES, Explanation, XMCEstimator, allowed_labels
+from longtail.storage import Part
+from longtail.text import unit_rows
+from longtail.training import checked_training, import_torch, pick_device, threads_for
+from longtail.validate import (
+    as_dense,
+    as_labels,
+    as_rows,
+    as_sparse,
+    check_choice,
+    check_flag,
+    check_integer,
+    check_real,
+    check_same_rows,
+    check_width,
+    check_widths,
+)
+
+if TYPE_CHECKING:
+    from longtail.bottleneck.network import LabelNetwork
+    from longtail.training import Epoch, Training
+
+HEADS = ("dft", "bottleneck")
+ENCODERS = ("mlp", "linear")
+DENSE_ABOVE = 0.2  # share of entries that are not zero, from which rows are multiplied as dense ones
+FEWEST_TO_VALIDATE = 20  # rows
+Rows: TypeAlias = "sp.csr_array | np.ndarray"
+
+
+class BottleneckClassifier(XMCEstimator):
+    """A network that scores all labels through few dimensions, with a guarantee on the label sets it can give.
+
+    Parameters
+    ----------
+    head : "dft": labels on a circle, so that every set of at most k labels can come out for some input; or
+        "bottleneck": the usual low-rank layer, for which most sets cannot, whatever the input (see `longtail.audit`).
+    k : size of the label sets that "dft" guarantees; fewer than 2k + 1 labels get the largest k they allow.
+    width : trained dimensions of the output layer; "dft" has them besides its 2k + 1 fixed ones.
+    order : how "dft" places labels on the circle: "cooccurrence" puts those that come together next to each other,
+        which makes the regions of real label sets larger; None keeps their order; or the place of each label.
+    encoder : what comes before: "mlp" (layers with ReLU and dropout), "linear" (layers without), or a torch module
+        that takes dense float32 rows.
+    hidden : width of the encoder's layer, or a list of widths; not used with a module.
+    dropout : share of the encoder's outputs left out at each training step; not used with a module.
+    lr, weight_decay, batch_size, epochs : the optimiser (AdamW; on sparse rows SparseAdam, without decay, for the
+        encoder's first layer).
+    patience : stop after this many epochs without a better loss on the validation rows, and keep the best weights.
+    valid : share of the rows held out for that, unless `fit` is given some; 0 to train all epochs on all rows.
+    normalize : scale every row to length 1 first, at training and prediction.
+    checkpoint : folder in which an unfinished training is kept, every `checkpoint_minutes`; the same call again goes
+        on where it ended.
+    device : "cpu", "cuda"; None for a GPU if there is one.
+    random_state : seed; on a CPU the same seed gives the same model.
+    n_jobs : threads on a CPU; None for torch's own choice.
+
+    Learned: `network_` (a torch module), `guaranteed_` (every set of so many labels can come out), `history_` (loss
+    and validation loss of each epoch). Scores are log-odds. Labels without a training row are never predicted. Weights
+    in `Y` are ignored: a label is there or not. Needs the extra [torch].
+
+    >>> BottleneckClassifier(head="dft", k=10, width=32)
+    BottleneckClassifier(k=10, width=32)
+    """
+
+    kind: ClassVar[str] = "bottleneck.v1"
+    needs: ClassVar[str | None] = "torch"
+
+    network_: LabelNetwork
+    history_: list[dict[str, Any]]
+    dense_: bool
+
+    def __init__(
+        self,
+        head: str = "dft",
+        k: int = 50,
+        width: int = 64,
+        order: Any = "cooccurrence",
+        encoder: Any = "mlp",
+        hidden: int | Sequence[int] = 256,
+        dropout: float = 0.5,
+        lr: float = 2e-3,
+        weight_decay: float = 0.0,
+        batch_size: int = 64,
+        epochs: int = 50,
+        patience: int = 5,
+        valid: float = 0.1,
+        normalize: bool = True,
+        checkpoint: str | Path | None = None,
+        checkpoint_minutes: float = 10.0,
+        device: str | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.head = head
+        self.k = k
+        self.width = width
+        self.order = order
+        self.encoder = encoder
+        self.hidden = hidden
+        self.dropout = dropout
+        self.lr = lr
+        self.weight_decay = weight_decay
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.patience = patience
+        self.valid = valid
+        self.normalize = normalize
+        self.checkpoint = checkpoint
+        self.checkpoint_minutes = checkpoint_minutes
+        self.device = device
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: Any,
+        Y: Any,
+        progress: Progress | None = None,
+        *,
+        X_valid: Any = None,
+        Y_valid: Any = None,
+        on_epoch: Callable[[Epoch], None] | None = None,
+    ) -> Self:
+        """Train on rows X and labels Y; returns self.
+
+        `X_valid`, `Y_valid`: rows that decide when to stop, instead of a share of X. `progress(done, total)` counts
+        the steps of all epochs; `on_epoch` gets loss and validation loss after each.
+        """
+        check_flag("normalize", self.normalize)
+        valid = check_real("valid", self.valid, low=0, high=0.5)
+        import_torch()
+        from longtail.bottleneck.network import make_network
+        from longtail.bottleneck.train import fit_labels
+
+        how, device = self._training(), pick_device(self.device)
+        X, Y = self._begin_fit(X, Y)
+        self.dense_ = bool(np.count_nonzero(_values(X)) >= DENSE_ABOVE * X.shape[0] * X.shape[1])
+        X = self._as_trained(X)
+        held = self._given(X_valid, Y_valid)
+        if held is None and valid and self.n_rows_ >= FEWEST_TO_VALIDATE:
+            rows, out = split_random(Y, test_size=max(1, round(valid * self.n_rows_)), random_state=how.seed)
+            held, X, Y = (X[out], Y[out]), X[rows], Y[rows]
+        network = make_network(**self._layers(), prior=_prior(Y), order=self._places(Y), seed=how.seed).to(device)
+        with threads_for(self.n_jobs, network, how.batch_size):
+            self.history_ = fit_labels(network, X, Y, held, how, on_batch=progress, on_epoch=on_epoch)
+        if progress is not None:
+            progress(1, 1)  # also when stopped early
+        self.network_ = network
+        return self
+
+    def _training(self) -> Training:
+        minutes = check_real("checkpoint_minutes", self.checkpoint_minutes, low=0)
+        return checked_training(self, checkpoint=self.checkpoint, checkpoint_minutes=minutes)
+
+    def _layers(self) -> dict[str, Any]:
+        """Return what decides the shape of the network."""
+        sizes = check_widths("hidden", self.hidden)
+        if not sizes:
+            raise ParameterError("hidden must be a width or a list of at least one; got an empty one.")
+        if isinstance(self.encoder, str):
+            check_choice("encoder", self.encoder, ENCODERS)
+        return {
+            "n_features": self.n_features_in_,
+            "n_labels": self.n_labels_,
+            "head": check_choice("head", self.head, HEADS),
+            "k": check_integer("k", self.k, low=1),
+            "width": check_integer("width", self.width, low=0 if self.head == "dft" else 1),
+            "encoder": self.encoder,
+            "hidden": sizes,
+            "dropout": check_real("dropout", self.dropout, low=0, high=0.99),
+            "unit_rows": self.normalize,
+            "sparse_rows": not self.dense_,
+        }
+
+    def _places(self, Y: sp.csr_array) -> Any:
+        """Return the place of each label on the circle, or None for their own order."""
+        if self.order is None or self.head != "dft":
+            return None
+        if not isinstance(self.order, str):
+            return self.order
+        check_choice("order", self.order, ("cooccurrence",))
+        from longtail.bottleneck.label_order import circle_order
+
+        return circle_order(Y)
+
+    def _as_trained(self, X: Rows) -> Rows:
+        """Return rows in the form the network was trained on, scaled as then."""
+        if self.dense_:
+            X = X if isinstance(X, np.ndarray) else as_dense(X.toarray())
+        else:
+            X = as_sparse(X)
+        return unit_rows(X) if self.normalize else X
+
+    def _given(self, X: Any, Y: Any) -> tuple[Rows, sp.csr_array] | None:
+        """Return the validation rows and labels that were given, checked."""
+        if X is None and Y is None:
+            return None
+        if X is None or Y is None:
+            raise ParameterError("X_valid and Y_valid must be given together.")
+        X, Y = as_rows(X, "X_valid"), as_labels(Y, "Y_valid")
+        check_same_rows(X, Y, "X_valid", "Y_valid")
+        check_width(X, self.n_features_in_, "X_valid")
+        check_width(Y, self.n_labels_, "Y_valid", "labels")
+        return self._as_trained(X), Y
+
+    @property
+    def guaranteed_(self) -> int:
+        """How many labels a set may have so that it can surely come out; 0 if there is no guarantee."""
+        self._check_fitted()
+        return int(getattr(self.network_.head, "guaranteed", 0))
+
+    def output_weights(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the weights of the output layer (n_labels, dimensions) and its bias or None, for audits."""
+        self._check_fitted()
+        head = self.network_.head
+        bias = None if head.bias is None else head.bias.detach().cpu().numpy()
+        return head.weight().detach().cpu().numpy(), bias
+
+    def predict_topk(self, X: Any, k: int = 5, *, allow: Any = None, deny: Any = None) -> TopK:
+        """Return the k best labels of every row with their log-odds, best first.
+
+        `allow` (only these labels) and `deny` (none of these) are lists of label numbers.
+        """
+        X = self._as_trained(self._check_rows(X))
+        k = check_integer("k", k, low=1, high=MOST_PLACES)
+        never = ~allowed_labels(self.n_labels_, allow, deny) | (self.label_counts_ == 0)
+        ids = np.full((X.shape[0], k), -1, dtype=np.int32)
+        scores = np.full((X.shape[0], k), -np.inf, dtype=np.float32)
+        used = min(k, self.n_labels_)
+        torch = import_torch()
+        from longtail.bottleneck.train import ROWS_AT_ONCE, score_blocks
+
+        with threads_for(self.n_jobs, self.network_, ROWS_AT_ONCE):
+            for at, found in score_blocks(self.network_, X):
+                mask = torch.from_numpy(never).to(found.device)
+                best = torch.topk(found.masked_fill(mask, -torch.inf), used, dim=1)
+                ids[at, :used], scores[at, :used] = best.indices.cpu().numpy(), best.values.cpu().numpy()
+        ids[np.isneginf(scores)] = -1
+        order = np.lexsort((ids, -scores), axis=1)  # equal scores: the lower label first
+        return TopK(np.take_along_axis(ids, order, axis=1), np.take_along_axis(scores, order, axis=1))
+
+    def explain(self, X: Any, labels: Any) -> list[Explanation]:
+        """Return for the one row X, per label, what each of its features adds to the score.
+
+        A network with ReLU is linear around a row: each feature counts with its slope there, and the bias is the rest.
+        With the linear encoder that is so everywhere.
+        """
+        ids, values = self._one_row(X)
+        torch = import_torch()
+        row = np.zeros((1, self.n_features_in_), dtype=np.float32)
+        row[0, ids] = values
+        out = []
+        with threads_for(self.n_jobs, self.network_, 1):
+            x = torch.from_numpy(row).to(next(self.network_.parameters()).device).requires_grad_()
+            scores = self.network_.eval()(x)[0]
+            for label in (int(label) for label in labels):
+                slopes = torch.autograd.grad(scores[label], x, retain_graph=True)[0][0].cpu().numpy()
+                found = [(int(f), float(slopes[f]) * float(v)) for f, v in zip(ids, values, strict=True)]
+                found.sort(key=lambda pair: -abs(pair[1]))
+                margin = float(scores[label].detach())
+                rest = margin - sum(weight for _, weight in found)
+                out.append(Explanation(label, margin, margin, rest, found, []))
+        return out
+
+    def saved_params(self) -> dict[str, Any]:
+        out = super().saved_params()
+        for name in ("checkpoint", "checkpoint_minutes", "device"):  # of a machine, not of the model
+            del out[name]
+        for name in ("order", "hidden"):
+            if out[name] is not None and not isinstance(out[name], str | int):
+                out[name] = np.asarray(out[name]).tolist()
+        return out
+
+    def to_part(self) -> Part:
+        if not isinstance(self.encoder, str):
+            raise ModelError(
+                f"a BottleneckClassifier whose encoder is a module of your own ({type(self.encoder).__name__}) cannot "
+                f"be saved, since loading runs no code; use one of {list(ENCODERS)}, or give what it returns as X."
+            )
+        arrays = {name: value.cpu().numpy() for name, value in self.network_.state_dict().items()}
+        arrays["label_counts"] = self.label_counts_
+        facts = {"n_rows": self.n_rows_, "n_features": self.n_features_in_, "dense": self.dense_}
+        return Part(self.kind, {**self.saved_params(), **facts, "history": self.history_}, arrays)
+
+    @classmethod
+    def from_part(cls, part: Part) -> Self:
+        import_torch()
+        from longtail.bottleneck.network import load_weights, make_network
+
+        params = dict(part.params)
+        facts = {name: params.pop(name) for name in ("n_rows", "n_features", "dense", "history")}
+        model = cls(**params)
+        model.label_counts_ = part.array("label_counts")
+        if model.label_counts_.ndim != 1 or model.label_counts_.min(initial=0) < 0:
+            raise ModelError(f"the model's part '{part.kind}' is inconsistent: its counts of labels are none.")
+        model.n_rows_, model.n_features_in_ = int(facts["n_rows"]), int(facts["n_features"])
+        model.n_labels_, model.dense_, model.history_ = model.label_counts_.size, bool(facts["dense"]), facts["history"]
+        network = make_network(**model._layers(), order=part.arrays.get("head.order"))
+        load_weights(network, {name: a for name, a in part.arrays.items() if name != "label_counts"})
+        model.network_ = network.to(pick_device(model.device))
+        return model
+
+
+def _values(X: Rows) -> np.ndarray:
+    return X if isinstance(X, np.ndarray) else X.data
+
+
+def _prior(Y: sp.csr_array) -> float:
+    """Return the probability of a label, on average over rows and labels; never 0 or 1."""
+    return float(np.clip(Y.nnz / (Y.shape[0] * Y.shape[1]), 1e-7, 0.9))

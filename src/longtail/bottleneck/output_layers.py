@@ -1,0 +1,221 @@
+"""Output layers for many labels: the usual low-rank one, and one that can give every small label set.
+
+Both project the encoder's features to a few dimensions and score all labels from there; both can be audited, since
+`weight()` returns the weights (n_labels, width) that multiply what `project` returns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from longtail.bottleneck.dft import dft_matrix
+from longtail.bottleneck.dft_scores import circle_scores
+from longtail.errors import ParameterError
+from longtail.validate import check_flag, check_integer, check_real
+
+# The fixed weights are of the order 1 / sqrt(n), and optimisers move all inputs alike, so that the wave hardly moves.
+# Its inputs are therefore multiplied by this times sqrt(n). On held-out rows (`gain_tuning` in bottleneck.json) 0.1 was
+# better than no factor on eurlex57k and level on pubmed-mesh; larger ones were worse.
+GAIN = 0.1
+
+
+class OutputLayer(nn.Module):
+    """What the layers share: an affine projection to `width` dimensions, and an optional bias per label."""
+
+    def __init__(self, in_features: int, n_labels: int, width: int, bias: bool) -> None:
+        super().__init__()
+        self.in_features = check_integer("in_features", in_features, low=1)
+        self.n_labels = check_integer("n_labels", n_labels, low=1)
+        self.width = check_integer("width", width, low=1)
+        self.projection = nn.Linear(self.in_features, self.width)
+        self.bias = nn.Parameter(torch.zeros(self.n_labels)) if check_flag("bias", bias) else None
+
+    def project(self, x: Tensor) -> Tensor:
+        """Return the vectors (..., width) that the weights multiply.
+
+        They stay in single precision under autocast: the projection costs little, and the region of inputs that
+        gives a label set may be thinner than the steps of half precision.
+        """
+        with torch.autocast(x.device.type, enabled=False):
+            return self.projection(x.to(self.projection.weight.dtype))
+
+    def weight(self) -> Tensor:
+        """Return the weights (n_labels, width), labels in the order of the scores."""
+        raise NotImplementedError
+
+    @property
+    def n_parameters(self) -> int:
+        """How many numbers are trained."""
+        return sum(p.numel() for p in self.parameters() if p.requires_grad)
+
+    def extra_repr(self) -> str:
+        return f"in_features={self.in_features}, n_labels={self.n_labels}, width={self.width}"
+
+
+class BottleneckOutput(OutputLayer):
+    """Score labels through a bottleneck: an affine projection to `width` dimensions, then one weight row per label.
+
+    When `width` is far below `n_labels`, most label sets cannot come out, whatever the input;
+    `longtail.audit.argmaxable(layer, Y)` finds which.
+
+    in_features : columns of the input.
+    n_labels : scores per row.
+    width : dimensions of the bottleneck.
+    bias : learn one more number per label.
+    prior : the probability every label has at the start, about; None starts at 1/2. It is the start of the bias, or
+        without one a first column of weights that starts as ones.
+
+    >>> layer = BottleneckOutput(8, 100, 5)
+    >>> layer(torch.ones(2, 8)).shape, layer.weight().shape, layer.n_parameters
+    (torch.Size([2, 100]), torch.Size([100, 5]), 545)
+    """
+
+    def __init__(
+        self, in_features: int, n_labels: int, width: int, *, bias: bool = False, prior: float | None = None
+    ) -> None:
+        super().__init__(in_features, n_labels, width, bias)
+        self.scores = nn.Linear(self.width, self.n_labels, bias=False)
+        if prior is not None:
+            self._start_at(_logit(prior))
+
+    def _start_at(self, score: float) -> None:
+        with torch.no_grad():
+            if self.bias is not None:
+                self.bias.fill_(score)
+                return
+            # ones, not 1 / sqrt(n): the optimiser then moves this column as gently as the others
+            self.scores.weight[:, 0] = 1.0
+            self.projection.bias.zero_()
+            self.projection.bias[0] = score
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the scores (..., n_labels)."""
+        return nn.functional.linear(self.project(x), self.scores.weight, self.bias)
+
+    def weight(self) -> Tensor:
+        """Return the weights (n_labels, width)."""
+        return self.scores.weight
+
+
+class DFTOutput(OutputLayer):
+    """Score labels so that every set of at most `k` labels can come out, with 2k + 1 dimensions and few parameters.
+
+    The labels stand on a circle and the projected input is a wave along it with frequencies up to `k`: it can be
+    above zero on any `k` runs of neighbours and below zero elsewhere. The wave is a fixed matrix, applied by FFT;
+    `slack` adds learned dimensions, which makes the regions larger and keeps the guarantee.
+
+    in_features : columns of the input.
+    n_labels : scores per row; at least 2k + 1.
+    k : how many labels at once are guaranteed.
+    slack : learned dimensions besides the fixed ones.
+    order : the place of each label on the circle, a permutation of 0..n_labels-1, such as
+        `longtail.bottleneck.circle_order(Y)` returns; None keeps the order of the labels.
+    bias : learn one number per label besides.
+    prior : the probability every label has at the start, about; None for k / n_labels. The mean number of labels per
+        row over n_labels is closer to the truth.
+
+    >>> layer = DFTOutput(8, 100, k=3, slack=2)
+    >>> layer(torch.ones(2, 8)).shape, layer.weight().shape, layer.n_parameters
+    (torch.Size([2, 100]), torch.Size([100, 9]), 281)
+    """
+
+    order: Tensor | None
+    inverse: Tensor | None
+    gains: Tensor
+
+    def __init__(
+        self,
+        in_features: int,
+        n_labels: int,
+        k: int,
+        slack: int = 0,
+        *,
+        order: Sequence[int] | np.ndarray | Tensor | None = None,
+        bias: bool = False,
+        prior: float | None = None,
+    ) -> None:
+        n, k = check_integer("n_labels", n_labels, low=1), check_integer("k", k, low=1)
+        slack = check_integer("slack", slack, low=0)
+        if 2 * k + 1 > n:
+            raise ParameterError(f"k must be at most {(n - 1) // 2} for {n} labels, so that 2k + 1 <= n; got {k}.")
+        start = _logit(k / n if prior is None else prior)
+        places = None if order is None else _permutation(order, n)
+        super().__init__(in_features, n, 2 * k + 1 + slack, bias)
+        self.k = k
+        self.slack = nn.Parameter(torch.empty(n, slack)) if slack else None
+        self.register_buffer("order", places)
+        self.register_buffer("inverse", None if places is None else torch.argsort(places), persistent=False)
+        self.register_load_state_dict_post_hook(_refresh)
+        gain = GAIN * math.sqrt(n)
+        self.register_buffer("gains", torch.tensor([gain] * (2 * k + 1) + [1.0] * slack))
+        with torch.no_grad():
+            if self.slack is not None:
+                nn.init.uniform_(self.slack, -1 / math.sqrt(slack), 1 / math.sqrt(slack))
+            # the first column of the fixed weights is 1 / sqrt(n)
+            self.projection.weight[: 2 * k + 1] /= math.sqrt(2 * k + 1)  # so that their sum starts no larger than one
+            self.projection.bias.zero_()
+            self.projection.bias[0] = math.sqrt(n) / gain * start
+
+    @property
+    def guaranteed(self) -> int:
+        """The largest number of labels of which every set can come out."""
+        return self.k
+
+    def project(self, x: Tensor) -> Tensor:
+        """Return the vectors (..., width) that the weights multiply, in single precision."""
+        return super().project(x) * self.gains
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the scores (..., n_labels)."""
+        wave, rest = self.project(x).split([2 * self.k + 1, self.width - 2 * self.k - 1], dim=-1)
+        scores = circle_scores(wave, self.n_labels, self.order, self.inverse)
+        if self.slack is not None:
+            return scores + nn.functional.linear(rest, self.slack, self.bias)
+        return scores if self.bias is None else scores + self.bias
+
+    def weight(self) -> Tensor:
+        """Return the weights (n_labels, width): the fixed columns, then the slack. For audits; training needs none."""
+        places = None if self.order is None else self.order.cpu().numpy()
+        fixed = torch.from_numpy(dft_matrix(self.n_labels, self.k, places)).to(self.projection.weight)
+        return fixed if self.slack is None else torch.cat([fixed, self.slack], dim=1)
+
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, k={self.k}, slack={self.width - 2 * self.k - 1}"
+
+
+def _logit(prior: Any) -> float:
+    p = check_real("prior", prior, low=0, high=1, open_low=True)
+    if p == 1:
+        raise ParameterError("prior must be a number above 0 and below 1; got 1.0.")
+    return math.log(p / (1 - p))
+
+
+def _permutation(order: Any, n: int) -> Tensor:
+    """Return the places of the labels as int64, checked."""
+    places = order.detach().cpu().numpy() if isinstance(order, Tensor) else np.asarray(order)
+    if places.shape != (n,) or places.dtype.kind not in "iu":
+        got = f"{places.dtype} of shape {places.shape}"
+        raise ParameterError(f"order must be {n} integers, the place of each label on the circle; got {got}.")
+    if not np.array_equal(np.sort(places), np.arange(n)):
+        raise ParameterError(f"order must name each place from 0 to {n - 1} once; got {_wrong_place(places, n)}.")
+    return torch.from_numpy(places.astype(np.int64))
+
+
+def _wrong_place(places: np.ndarray, n: int) -> str:
+    outside = places[(places < 0) | (places >= n)]
+    if outside.size:
+        return f"place {outside[0]}"
+    return f"place {np.flatnonzero(np.bincount(places) > 1)[0]} more than once"
+
+
+def _refresh(layer: Any, _: Any) -> None:
+    """After other weights were loaded: check their order and find its inverse."""
+    if layer.order is not None:
+        places = _permutation(layer.order, layer.n_labels)
+        layer.inverse = torch.argsort(places).to(layer.order.device)

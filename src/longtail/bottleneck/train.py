@@ -1,0 +1,107 @@
+"""Training a network to give rows their labels, and scoring rows with it, block by block."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from longtail.bottleneck.network import LabelNetwork
+from longtail.kernels import blocks
+from longtail.training import DenseMatrix, Epoch, SparseMatrix, SparseRows, Training, train
+
+Rows: TypeAlias = "sp.csr_array | np.ndarray"
+# On a CPU rows are always scored so many at a time, the last ones filled up with zeros: a row then gets the same
+# scores, to the last bit, alone and among others.
+ROWS_AT_ONCE = 64
+ROWS_AT_ONCE_ON_GPU = 1024
+
+
+def fit_labels(
+    network: LabelNetwork,
+    X: Rows,
+    Y: sp.csr_array,
+    held: tuple[Rows, sp.csr_array] | None,
+    how: Training,
+    *,
+    on_batch: Callable[[int, int], None] | None = None,
+    on_epoch: Callable[[Epoch], None] | None = None,
+) -> list[dict[str, Any]]:
+    """Train a network on rows and labels with binary cross-entropy; `held` rows and labels decide when to stop."""
+    valid_loss = None
+    if held is not None:
+        judge, n = label_loss(network, *held), held[0].shape[0]
+
+        def valid_loss() -> float:
+            parts = (torch.arange(at.start, at.stop) for at in blocks(n, how.batch_size))
+            return sum(float(judge(part)) * len(part) for part in parts) / n
+
+    identity = [_digest(A) for A in (X, Y, *(held or ()))] if how.checkpoint is not None else None
+    return train(
+        network,
+        label_loss(network, X, Y),
+        X.shape[0],
+        how,
+        valid_loss=valid_loss,
+        identity=identity,
+        on_batch=on_batch,
+        on_epoch=on_epoch,
+    )
+
+
+def label_loss(network: LabelNetwork, X: Rows, Y: sp.csr_array) -> Callable[[Tensor], Tensor]:
+    """Return a function from row numbers to binary cross-entropy with logits, a mean over rows and labels."""
+    device = next(network.parameters()).device
+    rows, labels = _source(X, device), SparseMatrix(Y, device)
+
+    def loss(numbers: Tensor) -> Tensor:
+        scores = network(_batch(network, rows, numbers))
+        return torch.nn.functional.binary_cross_entropy_with_logits(scores.float(), labels.multi_hot(numbers))
+
+    return loss
+
+
+def score_blocks(network: LabelNetwork, X: Rows) -> Iterator[tuple[slice, Tensor]]:
+    """Yield blocks of rows with their scores (n_rows in the block, n_labels)."""
+    device = next(network.parameters()).device
+    size = ROWS_AT_ONCE_ON_GPU if device.type == "cuda" else ROWS_AT_ONCE
+    network.eval()
+    with torch.inference_mode():
+        for at in blocks(X.shape[0], size):
+            part = X[at]
+            if device.type == "cpu" and part.shape[0] < size:
+                part = _filled(part, size)
+            rows = _source(part, device)
+            yield at, network(_batch(network, rows, torch.arange(part.shape[0])))[: at.stop - at.start].float()
+
+
+def _source(X: Rows, device: torch.device) -> SparseMatrix | DenseMatrix:
+    return DenseMatrix(X, device) if isinstance(X, np.ndarray) else SparseMatrix(X, device)
+
+
+def _batch(network: LabelNetwork, rows: SparseMatrix | DenseMatrix, numbers: Tensor) -> Tensor | SparseRows:
+    if network.takes_sparse and isinstance(rows, SparseMatrix):
+        return rows.take(numbers)
+    return rows.dense(numbers)
+
+
+def _filled(X: Rows, n_rows: int) -> Rows:
+    """Return the rows with rows of zeros below them."""
+    if isinstance(X, np.ndarray):
+        return np.vstack([X, np.zeros((n_rows - X.shape[0], X.shape[1]), dtype=X.dtype)])
+    more = np.full(n_rows - X.shape[0], X.indptr[-1], dtype=X.indptr.dtype)
+    return sp.csr_array((X.data, X.indices, np.concatenate([X.indptr, more])), shape=(n_rows, X.shape[1]))
+
+
+def _digest(A: Rows) -> str:
+    """Return what tells one matrix from another."""
+    arrays = (A,) if isinstance(A, np.ndarray) else (A.indptr, A.indices, A.data)
+    found = hashlib.sha256(str(A.shape).encode())
+    for array in arrays:
+        found.update(np.ascontiguousarray(array).view(np.uint8).data)
+    return found.hexdigest()

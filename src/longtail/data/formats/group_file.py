@@ -1,0 +1,137 @@
+"""Groups files: one record per group with its name and its labels; a label that stands twice counts twice.
+
+| format        | a record                                                                                          |
+|---------------|---------------------------------------------------------------------------------------------------|
+| JSONL         | `{"group": "page 7", "labels": ["a", "a", "b"]}`                                                    |
+| CSV, TSV      | columns `group` and `labels`, labels as `a;a;b`                                                     |
+| Parquet       | columns `group` and `labels`, labels as lists or as `a;a;b`                                         |
+| npz           | an array `Y` (n_groups, n_labels) of counts, or a matrix saved by scipy; groups are called by number |
+
+The name may also stand under `id` or `name`. A group without labels is kept: that none of its rows has any label is
+worth knowing. A name that comes twice is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import scipy.sparse as sp
+
+from longtail.data.formats.guess_format import guess_format
+from longtail.data.formats.npz import read_npz_counts
+from longtail.data.formats.records import Batch, Columns, NameMatrix
+from longtail.data.formats.registry import REGISTRY, Options
+from longtail.errors import DataError
+from longtail.validate import check_choice
+
+GROUP_FORMATS = ("jsonl", "csv", "tsv", "parquet", "npz")
+OTHER_KEYS = ("id", "name")
+
+
+class GroupLabels(NamedTuple):
+    """The groups by name, how often each has each label, and the names of the labels."""
+
+    names: tuple[str, ...]
+    Y: sp.csr_array  # (n_groups, n_labels) counts
+    label_names: tuple[str, ...] | None
+
+
+def read_groups(
+    path: str | Path,
+    format: str | None = None,
+    *,
+    label_names: Sequence[str] | None = None,
+    group_column: str = "group",
+    labels_column: str = "labels",
+    label_separator: str = ";",
+) -> GroupLabels:
+    """Read a groups file; with `label_names`, a label that is not among them is refused by its line.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "pages.csv"
+    >>> _ = file.write_text("group,labels\\npage 1,art;art;law\\npage 2,law\\n")
+    >>> found = read_groups(file)
+    >>> found.names, found.label_names, found.Y.toarray().tolist()
+    (('page 1', 'page 2'), ('art', 'law'), [[2.0, 1.0], [0.0, 1.0]])
+    """
+    path = Path(path)
+    if not path.exists():
+        raise DataError(f"{path} does not exist.")
+    chosen = guess_format(path)[0] if format is None else check_choice("format", format, list(GROUP_FORMATS))
+    if chosen not in GROUP_FORMATS:
+        raise DataError(f"{path} has the format '{chosen}'; labels of groups come as {', '.join(GROUP_FORMATS)}.")
+    if chosen == "npz":
+        found = _from_npz(path, label_names)
+    else:
+        columns = Columns((), labels_column, group_column, "", label_separator)
+        found = _from_records(path, chosen, columns, label_names)
+    if found.Y.shape[0] == 0:
+        raise DataError(f"{path} has no groups.")
+    if found.Y.nnz == 0:
+        raise DataError(f"{path}: no group has a label.")
+    return found
+
+
+def _from_npz(path: Path, label_names: Sequence[str] | None) -> GroupLabels:
+    Y, names, own = read_npz_counts(path)
+    if label_names is not None:
+        if own is not None and tuple(own) != tuple(label_names):
+            raise DataError(f"{path} has label names that differ from the list of labels.")
+        if len(label_names) != Y.shape[1]:
+            raise DataError(f"{path} has {Y.shape[1]} labels; the list of labels has {len(label_names)}.")
+        own = tuple(label_names)
+    if names is not None and len(names) != Y.shape[0]:
+        raise DataError(f"{path} has {Y.shape[0]} groups and {len(names)} names of groups.")
+    return GroupLabels(names or tuple(str(i) for i in range(Y.shape[0])), Y, own)
+
+
+def _from_records(path: Path, chosen: str, columns: Columns, label_names: Sequence[str] | None) -> GroupLabels:
+    unit = REGISTRY[chosen].unit
+    labels = NameMatrix(lambda line: f"{path} {unit} {line}", label_names)
+    names: list[str] = []
+    seen: dict[str, int] = {}
+    for batch in _batches(path, chosen, columns):
+        for line, name in zip(batch.lines, batch.ids or (), strict=True):
+            name = name if chosen == "jsonl" else name.strip()  # as names of groups are read in rows
+            if not name:
+                raise DataError(f"{path} {unit} {line}: the name of the group is empty.")
+            if name in seen:
+                raise DataError(
+                    f"{path} {unit} {line}: the group {name!r} stands in {unit} {seen[name]} already; "
+                    "a group has one record with all its labels."
+                )
+            seen[name] = line
+            names.append(name)
+        labels.add(batch.lines, batch.labels)
+    if names and not labels.used:
+        raise DataError(f"{path} has no labels: no group has '{columns.labels}'.")
+    Y, found = labels.matrix(count=True)
+    return GroupLabels(tuple(names), Y, found)
+
+
+def _batches(path: Path, chosen: str, columns: Columns) -> Iterator[Batch]:
+    """Yield the records, with the names of the groups as ids, from the first key that the file has."""
+    keys = tuple(dict.fromkeys((columns.id, *OTHER_KEYS)))
+    unit = REGISTRY[chosen].unit
+    for key in keys:
+        found = False
+        for batch in _read(path, chosen, Columns((), columns.labels, key, "", columns.separator)):
+            if not batch.texts:
+                continue
+            if batch.ids is None and not found:
+                break
+            if batch.ids is None:
+                raise DataError(f"{path} {unit} {batch.lines[0]} has no '{key}', though other groups have one.")
+            found = True
+            yield batch
+        if found:
+            return
+    listed = "' or '".join(keys)
+    raise DataError(f"{path} has no names of groups: no record has '{listed}'.")
+
+
+def _read(path: Path, chosen: str, columns: Columns) -> Iterator[Batch]:
+    batches = REGISTRY[chosen].batches
+    return batches(path, Options(columns)) if batches is not None else iter(())

@@ -1,0 +1,260 @@
+"""The front door: read any known file into a Dataset, write one, or walk through texts in constant memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.data.dataset import Dataset
+from longtail.data.formats.files import plain_name
+from longtail.data.formats.guess_format import guess_format, guess_target
+from longtail.data.formats.label_list import read_labels, write_labels
+from longtail.data.formats.records import Batch, Columns, collect, rebatch
+from longtail.data.formats.registry import FORMATS, REGISTRY, Format, Options
+from longtail.errors import DataError, ParameterError
+from longtail.validate import check_choice, check_integer
+
+PARTS = ("train", "test")
+WEIGHED = ("jsonl", "csv", "tsv", "parquet")  # formats with room for a column of label weights
+
+
+def read(
+    path: str | Path,
+    format: str | None = None,
+    *,
+    labels_file: str | Path | None = None,
+    label_names: Sequence[str] | None = None,
+    labels_required: bool = True,
+    text_column: str | Sequence[str] = "text",
+    labels_column: str = "labels",
+    id_column: str = "id",
+    group_column: str = "group",
+    label_separator: str = ";",
+    group_names: Sequence[str] | None = None,
+    zero_based: bool | str = "auto",
+    n_features: int | None = None,
+    n_labels: int | None = None,
+    part: str = "train",
+    split: int = 0,
+    name: str | None = None,
+) -> Dataset:
+    """Read a file (also .gz, .xz, .bz2) or a folder into a Dataset; the format is guessed unless given.
+
+    `labels_file` or `label_names` fix which labels there are and their numbers; without them the labels of text
+    formats are numbered in the sorted order of their names. `group_names` does the same for groups. With
+    `labels_required=False` a file without labels is read too. Several text columns are joined by a space. `part` and
+    `split` choose the rows of a folder.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "rows.csv"
+    >>> _ = file.write_text("text,labels\\na red apple,fruit;red\\na blue car,car\\n")
+    >>> read(file)
+    Dataset(rows: 2 rows of texts, 3 labels)
+    """
+    path = Path(path)
+    check_choice("part", part, PARTS)
+    columns = _columns(text_column, labels_column, id_column, group_column, label_separator)
+    listed = None if labels_file is None else read_labels(labels_file)
+    names = tuple(label_names) if label_names is not None else listed.names if listed else None
+    n_labels = len(names) if n_labels is None and names is not None else n_labels
+    texts = None if listed is None or names is None else listed.texts_of(names)
+    found, how, guessed = _choose(path, format)
+    name = _stem(path) if name is None else name
+    options = Options(
+        columns, names, texts, group_names, zero_based, n_features, n_labels, part, split, name, labels_required
+    )
+    try:
+        data = _read_matrix(path, found, options) if found.read else _read_texts(path, found, options, labels_required)
+    except DataError as error:
+        if how != "first line":
+            raise
+        raise _with_guess(error, guessed) from error
+    if data.n_rows == 0:
+        raise DataError(f"{path} has no rows.")
+    return data
+
+
+def write(
+    dataset: Dataset,
+    path: str | Path,
+    format: str | None = None,
+    *,
+    labels_file: str | Path | None = None,
+    label_separator: str = ";",
+    weights_column: str | None = None,
+) -> dict[str, Any]:
+    """Write a Dataset, all or nothing, and return the facts: format, rows, labels, bytes and what was left out.
+
+    `weights_column` names a column for the weights of the labels (JSONL, CSV, TSV, Parquet); without it labels with
+    weights other than 1 can be written to npz only.
+
+    >>> import tempfile
+    >>> data = Dataset.from_lists(["a red apple"], [["fruit", "red"]])
+    >>> facts = write(data, Path(tempfile.mkdtemp()) / "rows.jsonl")
+    >>> facts["format"], facts["rows"], facts["left_out"]
+    ('jsonl', 1, [])
+    """
+    path = Path(path)
+    writable = [name for name, found in REGISTRY.items() if found.write]
+    chosen = guess_target(path) if format is None else check_choice("format", format, writable)
+    target = REGISTRY[chosen]
+    weighed = weights_column is not None and chosen in WEIGHED
+    if chosen != "npz" and not weighed and dataset.Y.nnz and not np.all(dataset.Y.data == 1):
+        raise DataError(f"Y holds label weights other than 1, which the format '{chosen}' cannot keep; use 'npz'.")
+    if target.write is None:
+        raise ParameterError(f"format must be one of {writable}; got {chosen!r}.")
+    columns = Columns(separator=_separator(label_separator), weights=(weights_column or "") if weighed else "")
+    target.write(dataset, path, columns)
+    keeps = {*target.keeps, *(("label_names", "label_texts") if labels_file is not None else ())}
+    if labels_file is not None:
+        write_labels(dataset, labels_file)
+    fields = ("X", "texts", "ids", "label_names", "label_texts", "groups", "group_names")
+    left_out = [field for field in fields if getattr(dataset, field) is not None and field not in keeps]
+    size = path.stat().st_size
+    facts = {"format": chosen, "rows": dataset.n_rows, "labels": dataset.n_labels, "bytes": size}
+    return {"file": str(path), **facts, "left_out": left_out}
+
+
+def iter_texts(
+    path: str | Path,
+    batch_rows: int = 1000,
+    format: str | None = None,
+    *,
+    text_column: str | Sequence[str] = "text",
+    id_column: str = "id",
+    zero_based: bool | str = "auto",
+    n_features: int | None = None,
+) -> Iterator[Dataset]:
+    """Walk through a file as small Datasets of at most `batch_rows` rows, in constant memory, to predict them.
+
+    Rows of text come with their ids and without labels (`n_labels` is 0); rows of XMC text and libsvm come with X
+    and Y. Other formats are refused (see `is_streamed`). A libsvm file is read twice unless `zero_based` and
+    `n_features` are given.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "new.txt"
+    >>> _ = file.write_text("first text\\nsecond text\\nthird text\\n")
+    >>> [batch.texts for batch in iter_texts(file, batch_rows=2)]
+    [('first text', 'second text'), ('third text',)]
+    """
+    path = Path(path)
+    batch_rows = check_integer("batch_rows", batch_rows, low=1)
+    columns = _columns(text_column, "", id_column, "", ";")
+    found, how, guessed = _choose(path, format)
+    if found.batches is None and found.matrices is None:
+        able = [name for name, f in REGISTRY.items() if f.batches or f.matrices]
+        raise DataError(f"{path} has the format '{guessed}', which cannot be read row by row; use one of {able}.")
+    options = Options(columns, zero_based=zero_based, n_features=n_features, name=_stem(path))
+    return _walk(path, batch_rows, found, options, how, guessed)
+
+
+def is_streamed(path: str | Path, format: str | None = None) -> bool:
+    """Say whether `iter_texts` can walk through a file; npz and folders can only be read as a whole.
+
+    >>> import tempfile
+    >>> is_streamed(tempfile.mkdtemp(), "npz")
+    False
+    """
+    found = _choose(Path(path), format)[0]
+    return found.batches is not None or found.matrices is not None
+
+
+def _walk(path: Path, rows: int, found: Format, options: Options, how: str, guessed: str) -> Iterator[Dataset]:
+    try:
+        if found.matrices is not None:
+            for X, Y in found.matrices(path, options):
+                for low in range(0, X.shape[0], rows):
+                    yield Dataset(X=X[low : low + rows], Y=Y[low : low + rows], name=options.name)
+            return
+        for batch in rebatch(found.batches(path, options) if found.batches else (), rows):
+            empty = sp.csr_array((len(batch.texts), 0), dtype=np.float32)
+            ids = None if batch.ids is None else tuple(batch.ids)
+            yield Dataset(Y=empty, texts=tuple(batch.texts), ids=ids, name=options.name)
+    except DataError as error:
+        if how != "first line":
+            raise
+        raise _with_guess(error, guessed) from error
+
+
+def _read_texts(path: Path, found: Format, options: Options, labels_required: bool) -> Dataset:
+    if found.batches is None:
+        raise DataError(f"{path} cannot be read as rows of text.")
+    seen = _LabelsSeen()
+    batches = seen.watch(found.batches(path, options))
+    data = collect(
+        lambda at: f"{path} {found.unit} {at}",
+        batches,
+        options.label_names,
+        options.group_names,
+        label_texts=options.label_texts,
+        name=options.name,
+    )
+    if labels_required and data.n_rows and not seen.any:
+        raise DataError(f"{path} has no labels: no row has '{options.columns.labels}'.")
+    return data
+
+
+class _LabelsSeen:
+    """Notes whether any batch that passes has labels."""
+
+    any = False
+
+    def watch(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+        for batch in batches:
+            self.any = self.any or batch.labels is not None
+            yield batch
+
+
+def _read_matrix(path: Path, found: Format, options: Options) -> Dataset:
+    if found.read is None:
+        raise DataError(f"{path} cannot be read as matrices.")
+    data = found.read(path, options)
+    names = options.label_names
+    if names is None:
+        return data
+    if data.label_names is not None:
+        data, dropped = data.align(names)
+        if dropped:
+            raise DataError(f"{path} has {dropped} labels of rows that are not in the list of labels.")
+    elif len(names) != data.n_labels:
+        raise DataError(f"{path} has {data.n_labels} labels; the list of labels has {len(names)}.")
+    texts = data.label_texts if options.label_texts is None else tuple(options.label_texts)
+    return replace(data, label_names=tuple(names), label_texts=texts)
+
+
+def _choose(path: Path, format: str | None) -> tuple[Format, str, str]:
+    if not path.exists():
+        raise DataError(f"{path} does not exist.")
+    if format is not None:
+        return REGISTRY[check_choice("format", format, list(FORMATS))], "", format
+    guessed, how = guess_format(path)
+    return REGISTRY[guessed], how, guessed
+
+
+def _with_guess(error: DataError, guessed: str) -> DataError:
+    """Add what was guessed to a complaint; not needed where the file's name says it already."""
+    sentence = str(error).removesuffix(".")
+    return DataError(f"{sentence} (read as '{guessed}', guessed from its first line; pass format= to change that).")
+
+
+def _columns(text: str | Sequence[str], labels: str, id: str, group: str, separator: str) -> Columns:
+    names = [text] if isinstance(text, str) else list(text or ())
+    if not names or not all(isinstance(part, str) and part for part in names):
+        shown = names[0] if len(names) == 1 else text
+        raise ParameterError(f"text_column must be a name or a list of names; got {shown!r}.")
+    return Columns(text, labels, id, group, _separator(separator))
+
+
+def _separator(value: str) -> str:
+    if not isinstance(value, str) or not value or value.isspace():
+        raise ParameterError(f"label_separator must be a string such as ';' or '|'; got {value!r}.")
+    return value
+
+
+def _stem(path: Path) -> str:
+    return Path(plain_name(path)).stem

@@ -1,0 +1,100 @@
+"""Lists of labels: JSONL with one label per line, or a plain file with one name per line.
+
+A JSONL record has a name (`id`, `uid` or `name`) and may have a text (`text` or `title`); other keys, such as
+`parents`, are ignored. The label of line 1 gets number 0. In a plain file the empty lines at the end are ignored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from longtail.data.dataset import Dataset
+from longtail.data.formats.files import plain_name, replacing, split_lines, text_blocks
+from longtail.data.formats.jsonl import iter_objects
+from longtail.errors import DataError
+
+NAME_KEYS = ("id", "uid", "name")
+TEXT_KEYS = ("text", "title")
+
+
+class LabelList(NamedTuple):
+    """Names in the order of their numbers, and their texts: None where no label has a place for one, "" for holes."""
+
+    names: tuple[str, ...]
+    texts: tuple[str, ...] | None
+
+    def texts_of(self, names: Sequence[str]) -> tuple[str, ...] | None:
+        """Return the texts of some names, "" for those that are not listed; None if the file has no texts."""
+        if self.texts is None or names is self.names:
+            return self.texts
+        text_of = dict(zip(self.names, self.texts, strict=True))
+        return tuple(text_of.get(name, "") for name in names)
+
+
+def read_labels(path: str | Path) -> LabelList:
+    """Read a list of labels.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "labels.jsonl"
+    >>> _ = file.write_text('{"id": "p1", "text": "art"}\\n{"id": "p2", "text": "law"}\\n')
+    >>> read_labels(file)
+    LabelList(names=('p1', 'p2'), texts=('art', 'law'))
+    """
+    path = Path(path)
+    json_lines = plain_name(path).lower().endswith((".jsonl", ".json", ".ndjson"))
+    numbers, names, texts = _from_jsonl(path) if json_lines else _from_lines(path)
+    seen: dict[str, int] = {}
+    for number, name in zip(numbers, names, strict=True):
+        if name in seen:
+            raise DataError(f"{path} line {number}: the label {name!r} stands in line {seen[name]} already.")
+        if not name:
+            raise DataError(f"{path} line {number}: the name of the label is empty.")
+        seen[name] = number
+    return LabelList(tuple(names), tuple(t or "" for t in texts) if any(t is not None for t in texts) else None)
+
+
+def write_labels(dataset: Dataset, path: str | Path) -> None:
+    """Write the labels of a Dataset as JSONL records with `id` and, where there are any, `text`."""
+    with replacing(Path(path)) as file:
+        for number, name in enumerate(dataset.names()):
+            record = {"id": name}
+            if dataset.label_texts is not None:
+                record["text"] = dataset.label_texts[number]
+            file.write((json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace"))
+
+
+def _from_jsonl(path: Path) -> tuple[list[int], list[str], list[str | None]]:
+    numbers: list[int] = []
+    names: list[str] = []
+    texts: list[str | None] = []
+    for lines, records in iter_objects(path):
+        for number, record in zip(lines, records, strict=True):
+            numbers.append(number)
+            names.append(_name(path, number, record))
+            given = [record[key] for key in TEXT_KEYS if key in record]
+            text = next((value for value in given if value is not None), "" if given else None)
+            if not isinstance(text, str | None):
+                raise DataError(f"{path} line {number}: the text of a label must be a string; got {text!r}.")
+            texts.append(text)
+    return numbers, names, texts
+
+
+def _name(path: Path, number: int, record: dict[str, Any]) -> str:
+    for key in NAME_KEYS:
+        value = record.get(key)
+        if isinstance(value, str | int) and not isinstance(value, bool):
+            return str(value)
+    keys = ", ".join(record) or "nothing"
+    raise DataError(f"{path} line {number} has no name under 'id', 'uid' or 'name'; it has: {keys}.")
+
+
+def _from_lines(path: Path) -> tuple[list[int], list[str], list[str | None]]:
+    names: list[str] = []
+    for _, text in text_blocks(path):
+        names += [line.strip() for line in split_lines(text)]
+    while names and not names[-1]:
+        names.pop()
+    return list(range(1, len(names) + 1)), names, [None] * len(names)

@@ -1,0 +1,119 @@
+"""The raw text layout of the XMC repository: a folder with `trn.json`, `tst.json` and `lbl.json`.
+
+The files (also as .json.gz) have one JSON record per line with `uid`, `title` and `content`; rows also have
+`target_ind` (label numbers) and may have `target_rel` (their weights). The text of a row is its title and content,
+joined by a space; a label is named by its uid, with its title as text. Pairs of a row and a label that do not count
+when ranking stand in `filter_labels_train.txt` and `filter_labels_test.txt`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.data.dataset import Dataset
+from longtail.data.formats.files import COMPRESSED
+from longtail.data.formats.jsonl import iter_objects
+from longtail.data.formats.split_folder import read_integers
+from longtail.errors import DataError
+from longtail.validate import check_choice
+
+RAW_PARTS = {"train": "trn.json", "test": "tst.json"}
+TEXT_FIELDS = ("title", "content")
+
+
+def is_raw_folder(folder: Path) -> bool:
+    """Tell whether a folder holds a part of the raw text layout."""
+    return any(_find(folder, stem) for stem in (*RAW_PARTS.values(), "lbl.json"))
+
+
+def read_raw_folder(folder: str | Path, part: str = "train", text_fields: Sequence[str] = TEXT_FIELDS) -> Dataset:
+    """Return the training or test rows of a raw text folder."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise DataError(f"{folder} does not exist." if not folder.exists() else f"{folder} is not a folder.")
+    file, label_file = (_part(folder, s) for s in (RAW_PARTS[check_choice("part", part, list(RAW_PARTS))], "lbl.json"))
+    names, label_texts = [], []
+    for lines, records in iter_objects(label_file):
+        for line, record in zip(lines, records, strict=True):
+            names.append(_uid(label_file, line, record))
+            label_texts.append(_joined(label_file, line, record, ("title",)))
+    texts, ids, counts, indices, weights = [], [], [0], [], []
+    for lines, records in iter_objects(file):
+        for line, record in zip(lines, records, strict=True):
+            ids.append(_uid(file, line, record))
+            texts.append(_joined(file, line, record, text_fields))
+            found, rel = _targets(file, line, record, len(names))
+            indices += found
+            weights += rel
+            counts.append(len(indices))
+    Y = sp.csr_array(
+        (np.array(weights, dtype=np.float32), np.array(indices, dtype=np.int32), np.array(counts, dtype=np.int64)),
+        shape=(len(texts), len(names)),
+    )
+    return Dataset(
+        Y=Y,
+        texts=tuple(texts),
+        ids=tuple(ids),
+        label_names=tuple(names),
+        label_texts=tuple(label_texts),
+        name=f"{folder.name} {part}",
+    )
+
+
+def read_filter(path: str | Path) -> np.ndarray:
+    """Return the pairs of a filter file, int64 (n_pairs, 2): row, label. An empty file has no pairs.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "filter_labels_test.txt"
+    >>> _ = file.write_text("0 17\\n3 2\\n")
+    >>> read_filter(file).tolist()
+    [[0, 17], [3, 2]]
+    """
+    return read_integers(Path(path), width=2, may_be_empty=True)
+
+
+def _targets(path: Path, line: int, record: dict[str, Any], n_labels: int) -> tuple[list[int], list[float]]:
+    found = record.get("target_ind", [])
+    rel = record.get("target_rel") or [1.0] * len(found) if isinstance(found, list) else None
+    if not isinstance(found, list) or not isinstance(rel, list) or len(rel) != len(found):
+        raise DataError(f"{path} line {line}: 'target_ind' and 'target_rel' must be lists of one length.")
+    for label in found:
+        if type(label) is not int or not 0 <= label < n_labels:
+            allowed = f"allowed are 0 to {n_labels - 1}"
+            raise DataError(f"{path} line {line}: the label {label!r} is out of range; {allowed}.")
+    for weight in rel:
+        if type(weight) not in (int, float) or not 0 <= weight < np.inf:
+            raise DataError(f"{path} line {line}: 'target_rel' must hold numbers >= 0; got {weight!r}.")
+    merged = dict(zip(found, rel, strict=True))  # a label named twice counts once
+    return sorted(merged), [float(merged[label]) for label in sorted(merged)]
+
+
+def _uid(path: Path, line: int, record: dict[str, Any]) -> str:
+    uid = record.get("uid")
+    if not isinstance(uid, str | int) or isinstance(uid, bool):
+        raise DataError(f"{path} line {line} has no 'uid'; it has: {', '.join(record) or 'nothing'}.")
+    return str(uid)
+
+
+def _joined(path: Path, line: int, record: dict[str, Any], fields: Sequence[str]) -> str:
+    parts = [record[field] for field in fields if record.get(field)]
+    if not all(isinstance(part, str) for part in parts):
+        names = "', '".join(fields)
+        raise DataError(f"{path} line {line}: '{names}' must be strings.")
+    return " ".join(parts)
+
+
+def _part(folder: Path, stem: str) -> Path:
+    found = _find(folder, stem)
+    if found is None:
+        raise DataError(f"{folder} has no {stem} or {stem}.gz.")
+    return found
+
+
+def _find(folder: Path, stem: str) -> Path | None:
+    return next((folder / (stem + s) for s in ("", *COMPRESSED) if (folder / (stem + s)).is_file()), None)

@@ -1,0 +1,99 @@
+"""The split layout of the XMC repository: one data file and two files of row numbers.
+
+A folder holds one file of XMC text beside `*_trn_split.txt` and `*_tst_split.txt` (older sets: `*_trSplit.txt` and
+`*_tstSplit.txt`). The split files have one column per split; rows are counted from 1.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from longtail.data.dataset import Dataset
+from longtail.data.formats.files import line_blocks
+from longtail.data.formats.xmc import read_xmc
+from longtail.errors import DataError
+from longtail.validate import check_integer
+
+TRAIN_SPLIT = re.compile(r".*(?:trn_split|trsplit)\.txt(?:\.gz|\.xz|\.bz2)?\Z", re.IGNORECASE)
+TEST_SPLIT = re.compile(r".*(?:tst_split|tstsplit)\.txt(?:\.gz|\.xz|\.bz2)?\Z", re.IGNORECASE)
+
+
+def read_split_folder(folder: str | Path, split: int = 0) -> tuple[Dataset, Dataset]:
+    """Return the training and the test rows of one split (0 is the first column of the split files)."""
+    folder = Path(folder)
+    split = check_integer("split", split, low=0)
+    train_file, test_file = (_one_file(folder, kind, p) for kind, p in (("trn", TRAIN_SPLIT), ("tst", TEST_SPLIT)))
+    others = [
+        p for p in _files(folder) if _is_text(p) and not TRAIN_SPLIT.match(p.name) and not TEST_SPLIT.match(p.name)
+    ]
+    named = [p for p in others if "data" in p.name.lower()] or others
+    if len(named) != 1:
+        found = ", ".join(p.name for p in named) or "none"
+        raise DataError(f"{folder} must hold one data file beside its split files; found: {found}.")
+    data = read_xmc(named[0], name=folder.name)
+    return tuple(data.take(_split_rows(file, split, data.n_rows)) for file in (train_file, test_file))  # type: ignore[return-value]
+
+
+def is_split_folder(folder: Path) -> bool:
+    """Tell whether a folder holds split files."""
+    return any(TRAIN_SPLIT.match(p.name) or TEST_SPLIT.match(p.name) for p in _files(folder))
+
+
+def read_integers(path: Path, width: int | None = None, *, may_be_empty: bool = False) -> np.ndarray:
+    """Return a table of whole numbers, separated by spaces, as int64; every line must have as many."""
+    pieces = []
+    for first, block in line_blocks(path, may_be_empty=may_be_empty):
+        lines = block.rstrip().split(b"\n") if block.strip() else []
+        width = width or (len(lines[0].split()) if lines else 0) or 1
+        try:
+            table = np.array(b" ".join(lines).split(), dtype=np.int64)
+            if not re.fullmatch(rb"[-0-9\s]*", block) or any(len(line.split()) != width for line in lines):
+                raise ValueError("a line of another width")
+        except (ValueError, OverflowError):
+            raise DataError(_bad_line(path, first, lines, width)) from None
+        pieces.append(table.reshape(-1, width))
+    return np.concatenate([np.empty((0, width or 1), dtype=np.int64), *pieces])
+
+
+def _bad_line(path: Path, first: int, lines: list[bytes], width: int) -> str:
+    for number, line in enumerate(lines, first):
+        parts = line.split()
+        if len(parts) != width or not all(re.fullmatch(rb"-?[0-9]{1,18}", part) for part in parts):
+            got = line.strip().decode("utf-8", "backslashreplace")[:40]
+            wanted = f"{width} whole numbers" if width > 1 else "one whole number"
+            return f"{path} line {number} must hold {wanted}; got {got!r}."
+    return f"{path} holds a number that is too large."
+
+
+def _split_rows(path: Path, split: int, n_rows: int) -> np.ndarray:
+    table = read_integers(path)
+    if split >= table.shape[1]:
+        raise DataError(f"{path} has {table.shape[1]} splits, numbered from 0; got split={split}.")
+    rows = table[:, split]
+    wrong = np.flatnonzero((rows < 1) | (rows > n_rows))
+    if wrong.size:
+        raise DataError(
+            f"{path} line {wrong[0] + 1}: the row {rows[wrong[0]]} is out of range; allowed are 1 to {n_rows}."
+        )
+    return rows - 1
+
+
+def _one_file(folder: Path, kind: str, pattern: re.Pattern[str]) -> Path:
+    found = [p for p in _files(folder) if pattern.match(p.name)]
+    if len(found) != 1:
+        names = ", ".join(p.name for p in found) or "none"
+        raise DataError(f"{folder} must hold one file *_{kind}_split.txt; found: {names}.")
+    return found[0]
+
+
+def _files(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        raise DataError(f"{folder} does not exist." if not folder.exists() else f"{folder} is not a folder.")
+    return sorted(p for p in folder.iterdir() if p.is_file())
+
+
+def _is_text(path: Path) -> bool:
+    return ".txt" in path.suffixes

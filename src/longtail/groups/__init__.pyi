@@ -1,0 +1,6 @@
+from .eagle import Eagle as Eagle
+from .layout import propagate as propagate
+from .likeness import ALIKE as ALIKE
+from .likeness import group_likeness as group_likeness
+from .miml import MIMLClassifier as MIMLClassifier
+from .miml_network import DeepMIML as DeepMIML

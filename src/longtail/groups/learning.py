@@ -1,0 +1,163 @@
+"""Learning all labels on threads, block by block; each label by itself, so threads change nothing."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.groups.eagle_kernel import learn_labels
+from longtail.groups.kernel_arrays import Groups, Labels, Members, Rule, pack_members, place_features
+from longtail.groups.layout import Problem
+from longtail.kernels import LANES, Progress, run_tasks
+from longtail.validate import make_csr
+
+BLOCKS = 64  # about as many tasks, of like numbers of members
+BLOCK = 1 << 24  # values of label vectors that a task may hold twice
+ROUNDS_TO_FILL = 20
+COPY, VECTOR = 0.6, 1.5  # what copying a value and a step of sixteen lanes cost, in terms of a multiply-add
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to learn: see `kernels.eagle`."""
+
+    take: np.ndarray  # rows wanted of each pair, int32
+    start: np.ndarray  # what a member counts at the start, float32 per pair
+    weight: np.ndarray  # what a chosen row counts, float32 per pair
+    room: np.ndarray  # best rows to return of each pair, int64
+    n_iter: int
+    step: float
+    contrast: bool
+    temperature: float
+    threshold: float
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The best rows of every pair, best first."""
+
+    indptr: np.ndarray  # int64 (n_pairs + 1,)
+    rows: np.ndarray  # int32 (places,)
+    scores: np.ndarray  # float32 (places,): cosine with the label's vector
+    shares: np.ndarray  # float32 (places,): how likely the row has the label
+
+    @property
+    def ranks(self) -> np.ndarray:
+        """Place of every row within its pair, from 0."""
+        return np.arange(self.rows.size) - np.repeat(self.indptr[:-1], np.diff(self.indptr))
+
+    @property
+    def pairs(self) -> np.ndarray:
+        return np.repeat(np.arange(self.indptr.size - 1), np.diff(self.indptr))
+
+
+def learn(
+    problem: Problem, X: sp.csr_array, sums: sp.csr_array, plan: Plan, n_jobs: int, progress: Progress | None = None
+) -> tuple[Found, sp.csr_array]:
+    """Return the best rows of every (label, group) and the label vectors.
+
+    X are the rows as they are compared, `sums` (n_groups, n_features) what they add up to in every group.
+    """
+    place_indptr = np.concatenate([[0], np.cumsum(plan.room)]).astype(np.int64)
+    found = Found(
+        place_indptr,
+        np.empty(place_indptr[-1], dtype=np.int32),
+        np.empty(place_indptr[-1], dtype=np.float32),
+        np.empty(place_indptr[-1], dtype=np.float32),
+    )
+    sum_indptr = sums.indptr.astype(np.int64, copy=False)
+    sum_ids = sums.indices.astype(np.int32, copy=False)
+    groups = Groups(problem.group_indptr, problem.group_rows, sum_indptr, sum_ids, sums.data)
+    labels = Labels(problem.label_indptr, problem.label_groups, plan.take, plan.start, plan.weight, place_indptr)
+    rule = Rule(plan.n_iter, np.float32(plan.step), plan.contrast, plan.temperature, plan.threshold)
+    members = _members(X, groups)
+    by_group = _is_faster_by_group(members, groups, labels, n_jobs)
+    if by_group:
+        members = members._replace(local=np.empty_like(members.ids))
+        place_features(
+            groups.indptr, members.indptr, members.ids, groups.sum_indptr, groups.sum_ids, X.shape[1], members.local
+        )
+    times = np.diff(problem.groups.indptr).astype(np.float32)
+    total = np.asarray(X.T @ times, dtype=np.float32)  # a row counts once for every group it is in
+    toward = np.asarray(X @ total, dtype=np.float32)
+    most = max(BLOCK // X.shape[1], 1)
+
+    def task(bounds: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return learn_labels(
+            members,
+            groups,
+            labels,
+            rule,
+            total,
+            toward,
+            bounds[0],
+            bounds[1],
+            min(bounds[1] - bounds[0], most) if by_group else 1,
+            by_group,
+            found.rows,
+            found.scores,
+            found.shares,
+        )
+
+    # by group, many labels at once fill the lanes; what they are computed with changes nothing
+    blocks = _blocks(problem, 2 * n_jobs if by_group and n_jobs > 1 else n_jobs if by_group else BLOCKS)
+    parts = run_tasks(task, blocks, n_jobs, progress)
+    return found, _vectors(parts, X.shape[1])
+
+
+def filled_up(pairs: np.ndarray, shares: np.ndarray, take: np.ndarray) -> np.ndarray:
+    """Return shares raised by a common factor per pair, up to 1 each, so that those of a pair add up to its `take`.
+
+    Every pair must have at least as many shares as it takes rows.
+
+    >>> filled_up(np.array([0, 0, 1]), np.array([0.6, 0.2, 0.1]), np.array([1, 1])).round(2).tolist()
+    [0.75, 0.25, 1.0]
+    """
+    out = np.maximum(shares.astype(np.float64), 1e-6)
+    for _ in range(ROUNDS_TO_FILL):
+        open_ = out < 1
+        full = np.bincount(pairs[~open_], minlength=take.size)
+        rest = np.bincount(pairs[open_], out[open_], minlength=take.size)
+        factor = np.divide(take - full, rest, out=np.ones(take.size), where=rest > 0)
+        out[open_] = np.minimum(out[open_] * factor[pairs[open_]], 1.0)
+        if np.abs(factor - 1).max(initial=0) < 1e-6:
+            break
+    return out.astype(np.float32)
+
+
+def _members(X: sp.csr_array, groups: Groups) -> Members:
+    """Copy the rows of every group, so that they lie together."""
+    indptr = X.indptr.astype(np.int64, copy=False)
+    new_indptr = np.concatenate([[0], np.cumsum(np.diff(indptr)[groups.rows])]).astype(np.int64)
+    ids, data = np.empty(new_indptr[-1], dtype=np.int32), np.empty(new_indptr[-1], dtype=np.float32)
+    pack_members(indptr, X.indices, X.data, groups.rows, new_indptr, ids, data)
+    return Members(new_indptr, ids, np.empty(0, dtype=np.int32), data)
+
+
+def _is_faster_by_group(members: Members, groups: Groups, labels: Labels, n_jobs: int) -> bool:
+    """Compare the cost of both ways to score: see `kernels.eagle_scores`."""
+    n_labels = np.bincount(labels.groups, minlength=groups.indptr.size - 1)
+    width, nnz = np.diff(groups.sum_indptr), np.diff(members.indptr[groups.indptr])
+    n_features = int(groups.sum_ids.max(initial=0)) + 1
+    parts = max(labels.indptr.size * n_features / BLOCK, 2 * n_jobs)
+    lanes = n_labels / LANES + np.minimum(parts, n_labels) / 2  # vectors of sixteen, not all of them full
+    return bool(COPY * (n_labels @ width) + VECTOR * (lanes @ nnz) < n_labels @ nnz)
+
+
+def _blocks(problem: Problem, count: int) -> list[tuple[int, int]]:
+    """Return ranges of labels of about equal numbers of members."""
+    members = np.concatenate([[0], np.cumsum(problem.sizes)])[problem.label_indptr]
+    cuts = np.searchsorted(members, np.linspace(0, members[-1], count + 1)[1:-1])
+    edges = np.unique(np.concatenate([[0], cuts, [problem.n_labels]]))
+    return [(int(a), int(b)) for a, b in itertools.pairwise(edges)]
+
+
+def _vectors(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], n_features: int) -> sp.csr_array:
+    """Join the blocks' vectors."""
+    counts = np.concatenate([np.diff(sizes) for sizes, _, _ in parts])
+    ids = np.concatenate([ids for _, ids, _ in parts])
+    values = np.concatenate([values for _, _, values in parts])
+    return make_csr(np.concatenate([[0], np.cumsum(counts)]), ids, values, n_features)

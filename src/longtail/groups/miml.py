@@ -1,0 +1,263 @@
+"""Labels of rows and of groups, learned by one network from the labels of groups alone."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.data import TopK
+from longtail.errors import ModelError, ParameterError
+from longtail.groups.bags import Scale, bags_of, bags_of_one, checked_bags, find_vectors, hold_out, prior
+from longtail.kernels import Progress, blocks
+from longtail.model import MOST_PLACES, XMCEstimator, allowed_labels, not_fitted
+from longtail.storage import Part
+from longtail.training import checked_training, import_torch, pick_device
+from longtail.validate import check_choice, check_flag, check_integer, check_real, check_widths
+
+if TYPE_CHECKING:
+    from longtail.groups.miml_network import DeepMIML
+    from longtail.training import Epoch
+
+MASKS: dict[str, dict[str, Any]] = {  # how EAGLE finds the labels' vectors
+    "auto": {"assign": "auto"},
+    "eagle": {"assign": "argmax"},
+    "eagle-0": {"assign": "argmax", "n_iter": 0},
+}
+LOSSES = ("auto", "presence", "counts", "shares")
+
+
+class MIMLClassifier(XMCEstimator):
+    """A network that learns which rows of a group have its labels (multi-instance multi-label learning).
+
+    Parameters
+    ----------
+    concepts : looks a label may have; an instance is scored by the best of them.
+    hidden : width of the layer before, or a list of widths.
+    mask : where a label looks for its row: near the vector that `Eagle` finds for it, "auto" (by `assign="auto"`, which
+        learns from groups without the label too), "eagle" (as published), "eagle-0" (its start); "none" for Deep-MIML.
+    tau : how strongly; 0 for Deep-MIML.
+    learn_vectors : train the labels' vectors with the rest of the network.
+    loss : "presence": the best row of a group has the label, as published; "counts": of a label that a group has c
+        times, the c best rows have it and the others do not; "shares": every row has exactly one label, and their
+        shares in the group are met; "auto": "counts" if some group has a label more than once, else "presence".
+    scaling : "center" (means 0, one common scale), "standard" (every feature mean 0 and deviation 1), "common" (one
+        common scale only), "auto": "center" for dense rows and "common" for sparse ones, which keeps them sparse.
+    encoder : a torch module in front, trained along: dense float32 rows in, one row for each out; None for none.
+    dropout, lr, weight_decay, batch_size, epochs : the optimiser (AdamW); a batch is of groups.
+    patience : stop after this many epochs without a better loss on held-out groups, and keep the best weights.
+    valid : share of the groups held out for that; 0 to train all epochs on all groups.
+    random_state : seed; on a CPU the same seed gives the same model.
+    device : "cpu", "cuda"; None for a GPU if there is one.
+
+    Learned: `network_` (`longtail.nn.DeepMIML`), `label_vectors_` (None without a mask), `history_`. Scores are
+    log-odds. A label that no group has is never predicted. Needs the extra [torch].
+
+    >>> MIMLClassifier(concepts=3, mask="eagle", tau=2.0)
+    MIMLClassifier(concepts=3, mask='eagle', tau=2.0)
+    """
+
+    kind: ClassVar[str] = "miml.v1"
+    needs: ClassVar[str | None] = "torch"
+
+    network_: DeepMIML
+    label_vectors_: np.ndarray | None
+    history_: list[dict[str, Any]]
+    loss_: str
+    scale_: Scale
+
+    def __init__(
+        self,
+        concepts: int = 5,
+        hidden: int | Sequence[int] = 256,
+        mask: str = "auto",
+        tau: float = 1.0,
+        learn_vectors: bool = False,
+        loss: str = "auto",
+        scaling: str = "auto",
+        encoder: Any = None,
+        dropout: float = 0.0,
+        lr: float = 1e-3,
+        weight_decay: float = 0.0,
+        batch_size: int = 64,
+        epochs: int = 50,
+        patience: int = 5,
+        valid: float = 0.1,
+        random_state: Any = None,
+        device: str | None = None,
+    ) -> None:
+        self.concepts = concepts
+        self.hidden = hidden
+        self.mask = mask
+        self.tau = tau
+        self.learn_vectors = learn_vectors
+        self.loss = loss
+        self.scaling = scaling
+        self.encoder = encoder
+        self.dropout = dropout
+        self.lr = lr
+        self.weight_decay = weight_decay
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.patience = patience
+        self.valid = valid
+        self.random_state = random_state
+        self.device = device
+
+    def fit(  # type: ignore[override]
+        self,
+        X: Any,
+        groups: Any,
+        Y_groups: Any,
+        progress: Progress | None = None,
+        *,
+        on_epoch: Callable[[Epoch], None] | None = None,
+    ) -> Self:
+        """Train on rows X, their groups (n_rows, n_groups) and the groups' labels (n_groups, n_labels); returns self.
+
+        `Y_groups` holds how often each group has each label, or 1 where that is not known. `progress(done, total)`
+        counts the steps of all epochs; `on_epoch` gets loss and validation loss after each.
+        """
+        tau, mask = self._masking()
+        check_widths("hidden", self.hidden)
+        valid = check_real("valid", self.valid, low=0, high=0.5)
+        loss = check_choice("loss", self.loss, LOSSES)
+        torch = import_torch("MIMLClassifier")
+        from longtail.groups.miml_network import bag_loss
+        from longtail.training import train
+
+        how, device = checked_training(self, mixed=False), pick_device(self.device)
+        X, members, counts = checked_bags(X, groups, Y_groups, loss)
+        self.loss_ = loss if loss != "auto" else ("counts" if bool((counts.data > 1).any()) else "presence")
+        self.n_rows_, self.n_features_in_, self.n_labels_ = X.shape[0], X.shape[1], counts.shape[1]
+        self.label_counts_ = np.bincount(counts.indices, minlength=self.n_labels_).astype(np.int64)
+        vars(self).pop("calibration_", None)
+        self.scale_ = Scale.learn(X, self.scaling)
+        X = self.scale_.apply(X)
+        rest, held = hold_out(members, counts, valid, how.seed)
+        self.label_vectors_ = find_vectors(X, *rest, MASKS[mask], self.loss_) if tau else None
+        with torch.random.fork_rng([]):
+            torch.manual_seed(how.seed)
+            network = self._network(prior(*rest, self.loss_)).to(device)
+        judge = None
+        if held is not None:
+            held_loss, n_held = bag_loss(network, X, *held, self.loss_), held[0].shape[0]
+
+            def judge() -> float:
+                parts = (torch.arange(at.start, at.stop) for at in blocks(n_held, how.batch_size))
+                return sum(float(held_loss(part)) * len(part) for part in parts) / n_held
+
+        batch_loss = bag_loss(network, X, *rest, self.loss_)
+        self.history_ = train(
+            network, batch_loss, rest[0].shape[0], how, valid_loss=judge, on_batch=progress, on_epoch=on_epoch
+        )
+        if progress is not None:
+            progress(1, 1)  # also when stopped early
+        self.network_ = network
+        return self
+
+    def predict_topk(self, X: Any, k: int = 5, *, allow: Any = None, deny: Any = None) -> TopK:
+        """Return the k best labels of every row, each by itself, with their log-odds, best first.
+
+        `allow` (only these labels) and `deny` (none of these) are lists of label numbers.
+        """
+        X = self._check_rows(X)
+        return self._ranked(X, bags_of_one(X.shape[0]), k, allow, deny)
+
+    def predict_groups(self, X: Any, groups: Any, k: int = 5, *, allow: Any = None, deny: Any = None) -> TopK:
+        """Return the k best labels of every group, a column of `groups` (n_rows, n_groups), with their log-odds."""
+        X = self._check_rows(X)
+        return self._ranked(X, bags_of(X, groups), k, allow, deny)
+
+    def probabilities(self, topk: TopK) -> TopK:
+        """Return the same labels with probabilities in place of scores: calibrated if it is, else the network's own."""
+        self._check_fitted()
+        if hasattr(self, "calibration_"):
+            return super().probabilities(topk)
+        chances = np.where(topk.ids >= 0, 1 / (1 + np.exp(-topk.scores.clip(-80, 80))), -np.inf)
+        return TopK(topk.ids, chances.astype(np.float32))
+
+    def _ranked(self, X: sp.csr_array | np.ndarray, members: sp.csr_array, k: int, allow: Any, deny: Any) -> TopK:
+        k = check_integer("k", k, low=1, high=MOST_PLACES)
+        may = allowed_labels(self.n_labels_, allow, deny) & (self.label_counts_ > 0)
+        import_torch("MIMLClassifier")
+        from longtail.groups.miml_network import score_bags
+
+        def rows(numbers: np.ndarray) -> np.ndarray:
+            taken = X[numbers]
+            return self.scale_.apply(taken if isinstance(taken, np.ndarray) else taken.toarray())
+
+        parts = []
+        for scores in score_bags(self.network_, rows, members):
+            top = TopK.from_scores(np.where(may, scores, -np.inf), k)
+            parts.append(TopK(np.where(np.isneginf(top.scores), -1, top.ids), top.scores))
+        return TopK.stack(parts) if parts else TopK(np.empty((0, k)), np.empty((0, k)))
+
+    def _masking(self) -> tuple[float, str]:
+        """Return tau, 0 without a mask, and the kind of mask."""
+        tau = check_real("tau", self.tau, low=0)
+        mask = check_choice("mask", self.mask, (*MASKS, "none"))
+        return (0.0 if mask == "none" else tau), mask
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "n_labels_"):
+            raise not_fitted(f"this {type(self).__name__} is not fitted yet; call fit(X, groups, Y_groups) first.")
+
+    def _network(self, prior: float = 0.25) -> DeepMIML:
+        from longtail.groups.miml_network import DeepMIML
+
+        if self.encoder is not None and not isinstance(self.encoder, import_torch("MIMLClassifier").nn.Module):
+            raise ParameterError(f"encoder must be a torch module or None; got {self.encoder!r}.")
+        return DeepMIML(
+            self.n_features_in_,
+            self.n_labels_,
+            concepts=check_integer("concepts", self.concepts, low=1),
+            hidden=check_widths("hidden", self.hidden),
+            dropout=check_real("dropout", self.dropout, low=0, high=0.99),
+            tau=self._masking()[0],
+            label_vectors=self.label_vectors_,
+            learn_vectors=check_flag("learn_vectors", self.learn_vectors),
+            exclusive=self.loss_ == "shares",
+            encoder=copy.deepcopy(self.encoder),  # the caller's stays as it is
+            prior=prior,
+        )
+
+    def to_part(self) -> Part:
+        if self.encoder is not None:
+            raise ModelError(
+                f"a MIMLClassifier with an encoder of your own ({type(self.encoder).__name__}) cannot be saved, since "
+                "loading runs no code; give what the encoder returns as X instead."
+            )
+        arrays = {name: value.cpu().numpy() for name, value in self.network_.state_dict().items()}
+        arrays |= {"label_counts": self.label_counts_, "shift": self.scale_.shift, "factor": self.scale_.factor}
+        params = {name: value for name, value in self.saved_params().items() if name not in ("device", "encoder")}
+        if not isinstance(self.hidden, int):
+            params["hidden"] = np.asarray(self.hidden).tolist()
+        facts = {"n_rows": self.n_rows_, "loss_": self.loss_, "history": self.history_}
+        return Part(self.kind, {**params, **facts}, arrays)
+
+    @classmethod
+    def from_part(cls, part: Part) -> Self:
+        import_torch("MIMLClassifier")
+        from longtail.bottleneck import load_weights
+
+        params = dict(part.params)
+        n_rows, loss, history = (params.pop(name) for name in ("n_rows", "loss_", "history"))
+        model = cls(**params)
+        arrays = dict(part.arrays)
+        model.label_counts_, shift, factor = (part.array(name) for name in ("label_counts", "shift", "factor"))
+        for name in ("label_counts", "shift", "factor"):
+            del arrays[name]
+        model.scale_ = Scale(shift, factor)
+        model.n_rows_, model.n_features_in_, model.n_labels_ = int(n_rows), shift.size, model.label_counts_.size
+        if not shift.shape == factor.shape == (shift.size,) or model.label_counts_.min(initial=0) < 0:
+            raise ModelError(f"the model's part '{part.kind}' is inconsistent: its arrays do not fit each other.")
+        model.loss_, model.history_ = check_choice("loss", loss, LOSSES[1:]), history
+        model.label_vectors_ = np.array(part.array("vectors")) if model._masking()[0] else None
+        network = model._network()
+        load_weights(network, arrays)
+        model.network_ = network.to(pick_device(model.device))
+        return model

@@ -1,0 +1,227 @@
+"""Deep-MIML: a network that learns labels of instances from labels of bags, with a mask that says where to look.
+
+Bags are given flat: all instances one after the other, and how many each bag has. Only the small table of scores
+(instances × labels) is padded to the largest bag, never the instances themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from longtail.errors import ParameterError
+from longtail.kernels import blocks
+from longtail.training import DenseMatrix, SparseMatrix
+
+# Rows are always scored so many at a time, the last ones filled up with zeros: a row then gets the same scores, to the
+# last bit, alone and among others.
+ROWS_AT_ONCE = 128
+BAGS_AT_ONCE = 256
+LEAST = 1e-7  # no probability is nearer to 0 or 1 than this
+
+
+class DeepMIML(nn.Module):
+    """Scores of bags (n_bags, n_labels) from their instances.
+
+    An instance goes through `encoder` (any module that gives one row per instance; None for none), the `hidden` layers
+    and one layer of `concepts` × labels, all with ReLU; the best concept counts. Scores of instances are multiplied
+    with the mask, the best instance of a bag counts, and a bias per label makes it log-odds.
+
+    The mask is g · softmax(τ · X Lᵀ) over the g instances of a bag, for every label: instances that are near to the
+    label's vector L count more. Rows and vectors are taken at length 1, as they come in (before the encoder). `tau=0`
+    is Deep-MIML without a mask. `learn_vectors` trains the vectors too. With `exclusive`, an instance has one label:
+    its scores are the log-odds of a softmax over labels.
+
+    >>> _ = torch.manual_seed(0)
+    >>> network = DeepMIML(n_features=4, n_labels=3, concepts=2, hidden=(8,))
+    >>> network(torch.randn(5, 4), torch.tensor([3, 2])).shape                  # bags of 3 and of 2
+    torch.Size([2, 3])
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        n_labels: int,
+        *,
+        concepts: int = 5,
+        hidden: Sequence[int] = (256,),
+        dropout: float = 0.0,
+        tau: float = 0.0,
+        label_vectors: np.ndarray | None = None,  # (n_labels, n_features)
+        learn_vectors: bool = False,
+        exclusive: bool = False,
+        encoder: nn.Module | None = None,
+        prior: float = 0.25,
+    ) -> None:
+        super().__init__()
+        if tau and label_vectors is None:
+            raise ParameterError(f"tau={tau:g} needs label_vectors; without them tau must be 0.")
+        if label_vectors is not None and label_vectors.shape != (n_labels, n_features):
+            raise ParameterError(
+                f"label_vectors must have the shape {(n_labels, n_features)}; got {label_vectors.shape}."
+            )
+        self.n_labels, self.concepts, self.tau, self.exclusive = n_labels, concepts, float(tau), exclusive
+        self.encoder = encoder
+        width = n_features if encoder is None else _width(encoder, n_features)
+        layers: list[nn.Module] = []
+        for size in hidden:
+            layers += [nn.Linear(width, size), nn.ReLU(), *([nn.Dropout(dropout)] if dropout else [])]
+            width = size
+        self.hidden = nn.Sequential(*layers)
+        self.concept = nn.Linear(width, concepts * n_labels)
+        self.bias = nn.Parameter(torch.full((n_labels,), math.log(prior / (1 - prior))))
+        if tau and label_vectors is not None:
+            start = F.normalize(torch.from_numpy(np.array(label_vectors, dtype=np.float32)), dim=1)
+            self.vectors = nn.Parameter(start, requires_grad=learn_vectors)
+
+    def instances(self, X: Tensor) -> Tensor:
+        """Return what speaks for each label in each instance, 0 or more (n_instances, n_labels): no mask, no bias."""
+        rows = X if self.encoder is None else self.encoder(X)
+        found = F.relu(self.concept(self.hidden(rows)))  # (n_instances, concepts · n_labels)
+        return found.view(-1, self.concepts, self.n_labels).amax(dim=1)
+
+    def nearness(self, X: Tensor) -> Tensor:
+        """Return τ times the cosine of every instance with every label's vector (n_instances, n_labels)."""
+        return self.tau * F.normalize(X, dim=1) @ F.normalize(self.vectors, dim=1).T
+
+    def pooled(self, found: Tensor, near: Tensor | None, sizes: Tensor) -> tuple[Tensor, Tensor]:
+        """Lay instances out by bags, with mask and bias: (n_bags, largest, n_labels), and which places are filled.
+
+        `sizes` is best left on the CPU: reading the largest from a GPU would wait for it.
+        """
+        place, present = (table.to(found.device, non_blocking=True) for table in _places(sizes))
+        full = bool((sizes == sizes.max()).all())
+        values = _laid_out(found, place, present, 0.0, full)
+        if near is not None:
+            # M = g · softmax over the bag's instances
+            mask = _laid_out(near, place, present, -torch.inf, full).softmax(dim=1)
+            values = values * (mask * present.sum(dim=1)[:, None, None])
+        return values + self.bias, present
+
+    def by_bag(self, X: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the scores of instances laid out by bags, and which places are filled."""
+        return self.pooled(self.instances(X), self.nearness(X) if self.tau else None, sizes)
+
+    def best(self, values: Tensor, present: Tensor) -> Tensor:
+        """Return the log-odds of bags, those of their best instance."""
+        if self.exclusive:
+            values = log_odds(values.log_softmax(dim=2))
+        return values.masked_fill(~present[:, :, None], -torch.inf).amax(dim=1)
+
+    def forward(self, X: Tensor, sizes: Tensor) -> Tensor:
+        """Return the log-odds of bags from all instances, flat, and the number of each bag's."""
+        return self.best(*self.by_bag(X, sizes))
+
+
+def presence_loss(network: DeepMIML, values: Tensor, present: Tensor, counts: Tensor) -> Tensor:
+    """Cross-entropy of a bag's best instance with whether the bag has the label, as in Deep-MIML."""
+    return F.binary_cross_entropy_with_logits(network.best(values, present), (counts > 0).float())
+
+
+def counts_loss(network: DeepMIML, values: Tensor, present: Tensor, counts: Tensor) -> Tensor:
+    """Cross-entropy of all instances: of a label counted c times, the c best have it and the others do not."""
+    order = values.masked_fill(~present[:, :, None], -torch.inf).sort(dim=1, descending=True).values
+    rank = torch.arange(values.shape[1], device=values.device)[None, :, None]
+    filled = present[:, :, None].expand_as(order)  # the filled places come first, before and after sorting
+    has = (rank < counts[:, None, :]).float()
+    return F.binary_cross_entropy_with_logits(order[filled], has[filled])
+
+
+def shares_loss(network: DeepMIML, values: Tensor, present: Tensor, counts: Tensor) -> Tensor:
+    """Cross-entropy of the mean of the instances' probabilities with the shares of the labels in the bag."""
+    chances = values.softmax(dim=2) * present[:, :, None]
+    mean = chances.sum(dim=1) / present.sum(dim=1, keepdim=True)
+    total = counts.sum(dim=1, keepdim=True)
+    return -(counts / total.clamp(min=1) * mean.clamp(min=LEAST).log()).sum(dim=1).mean()
+
+
+BAG_LOSSES: dict[str, Callable[[DeepMIML, Tensor, Tensor, Tensor], Tensor]] = {
+    "presence": presence_loss,
+    "counts": counts_loss,
+    "shares": shares_loss,
+}
+
+
+def bag_loss(
+    network: DeepMIML,
+    X: sp.csr_array | np.ndarray,
+    members: sp.csr_array,  # (n_bags, n_rows): the rows of every bag
+    counts: sp.csr_array,  # (n_bags, n_labels): how often each bag has each label
+    loss: str,
+) -> Callable[[Tensor], Tensor]:
+    """Return a function from numbers of bags to their mean loss."""
+    device = network.bias.device
+    rows = DenseMatrix(X, device) if isinstance(X, np.ndarray) else SparseMatrix(X, device)
+    bags, labels = SparseMatrix(members, device), SparseMatrix(counts, device)
+    sizes = torch.from_numpy(np.diff(members.indptr).astype(np.int64))
+
+    def of(numbers: Tensor) -> Tensor:
+        values, present = network.by_bag(rows.dense(bags.take(numbers).ids), sizes[numbers])
+        return BAG_LOSSES[loss](network, values, present, labels.dense(numbers))
+
+    return of
+
+
+def score_bags(
+    network: DeepMIML, rows: Callable[[np.ndarray], np.ndarray], members: sp.csr_array
+) -> Iterator[np.ndarray]:
+    """Yield the log-odds of one block of bags after the other; `rows` gives dense rows by their numbers."""
+    device = network.eval().bias.device
+    with torch.inference_mode():
+        for at in blocks(members.shape[0], BAGS_AT_ONCE):
+            part = members[at]
+            found, near = [], []
+            for some in blocks(part.indices.size, ROWS_AT_ONCE):
+                taken = rows(part.indices[some])
+                filled = np.zeros((ROWS_AT_ONCE, taken.shape[1]), dtype=np.float32)
+                filled[: len(taken)] = taken
+                batch = torch.from_numpy(filled).to(device)
+                found.append(network.instances(batch)[: len(taken)])
+                if network.tau:
+                    near.append(network.nearness(batch)[: len(taken)])
+            sizes = torch.from_numpy(np.diff(part.indptr).astype(np.int64))
+            values = network.pooled(torch.cat(found), torch.cat(near) if near else None, sizes)
+            yield network.best(*values).float().cpu().numpy()
+
+
+def log_odds(log_chance: Tensor) -> Tensor:
+    """Return log(p / (1 - p)) from log p; chances within 1e-7 of 1 are taken as that.
+
+    >>> log_odds(torch.tensor([0.5]).log()).item()
+    0.0
+    """
+    log_chance = log_chance.clamp(max=-LEAST)
+    return log_chance - torch.log(-torch.expm1(log_chance))
+
+
+def _width(encoder: nn.Module, n_features: int) -> int:
+    """Return how wide an encoder's rows are, by asking it."""
+    training = encoder.training
+    with torch.no_grad():
+        found = encoder.eval()(torch.zeros(2, n_features))
+    encoder.train(training)
+    if not isinstance(found, Tensor) or found.ndim != 2 or found.shape[0] != 2:
+        shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+        raise ParameterError(f"encoder must give one row per instance, (n_instances, width); for 2 it gave {shape}.")
+    return int(found.shape[1])
+
+
+def _places(sizes: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the instance at every place (n_bags, largest), 0 where there is none, and which places are filled."""
+    at = torch.arange(int(sizes.max()), device=sizes.device)[None, :]
+    present = at < sizes[:, None]
+    first = (torch.cumsum(sizes, 0) - sizes)[:, None]
+    return torch.where(present, first + at, 0), present
+
+
+def _laid_out(table: Tensor, place: Tensor, present: Tensor, blank: float, full: bool) -> Tensor:
+    """Return rows of a table at their places (n_bags, largest, n_columns), `blank` where there is none."""
+    if full:  # bags of one size: nothing to copy
+        return table.view(*place.shape, table.shape[1])
+    return table[place].masked_fill(~present[:, :, None], blank)

@@ -1,0 +1,105 @@
+"""Scorers for scikit-learn: `GridSearchCV(model, grid, scoring=scorer("p@5"))`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from longtail.errors import ParameterError, near
+from longtail.metrics.measures import NEEDS_PROPENSITY, ROW_METRICS, row_measure
+from longtail.metrics.propensity import PROPENSITY_CONSTANTS, label_counts, propensities
+from longtail.metrics.row_metrics import judge
+from longtail.validate import check_choice, check_flag
+
+PATTERN = re.compile(r"([a-z][a-z0-9]*)@([1-9][0-9]*)")
+
+
+class Scorer:
+    """A metric at k that scores a fitted estimator through its `predict_topk`; larger is better."""
+
+    def __init__(self, name: str, constants: str = "default", remove_empty: bool = False) -> None:
+        self.name = name
+        self.constants = constants
+        self.remove_empty = remove_empty
+        self.metric, self.k = _parse(name)
+        check_choice("constants", constants, list(PROPENSITY_CONSTANTS))
+        check_flag("remove_empty", remove_empty)
+
+    def __call__(self, estimator: Any, X: Any, Y: Any) -> float:
+        """Return the metric of the estimator's k best labels for X against Y."""
+        model, X = _last_step(estimator, X, self.name)
+        topk = model.predict_topk(X, k=self.k)
+        propensity = self._propensity(model, Y) if self.metric in NEEDS_PROPENSITY else None
+        judged = judge(Y, topk, self.k, propensity=propensity, remove_empty=self.remove_empty)
+        return row_measure(self.metric, judged, self.k).value()
+
+    def _propensity(self, model: Any, Y: Any) -> np.ndarray:
+        A, B = PROPENSITY_CONSTANTS[self.constants]
+        counts, n_rows = getattr(model, "label_counts_", None), getattr(model, "n_rows_", None)
+        if counts is None or n_rows is None:
+            counts, n_rows = label_counts(Y), Y.shape[0] if hasattr(Y, "shape") else len(Y)
+        return propensities(counts, n_rows, A, B)
+
+    def __repr__(self) -> str:
+        more = "" if self.constants == "default" else f", constants={self.constants!r}"
+        more += ", remove_empty=True" if self.remove_empty else ""
+        return f"scorer({self.name!r}{more})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scorer) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+
+def scorer(name: str, *, constants: str = "default", remove_empty: bool = False) -> Scorer:
+    """Return the scorer of that name: p, r, f1, ndcg, psp or psndcg, then @ and any k.
+
+    It calls `estimator.predict_topk(X, k=k)`; in a scikit-learn Pipeline, that of the last step on the
+    transformed rows. The propensities of psp and psndcg come from the training data, that is from the
+    estimator's `label_counts_` and `n_rows_`; an estimator without them is scored with the propensities
+    of the Y it is scored on. `constants` is a name in `PROPENSITY_CONSTANTS`.
+
+    >>> scorer("ndcg@3")
+    scorer('ndcg@3')
+    >>> scorer("ngcd@3")
+    Traceback (most recent call last):
+    ...
+    longtail.errors.ParameterError: scorer must be one of p, r, f1, ndcg, psp, psndcg with a k, such as 'p@5'; \
+got 'ngcd@3'. Did you mean 'ndcg@3'?
+    """
+    return Scorer(name, constants, remove_empty)
+
+
+def scorers(*names: str, constants: str = "default", remove_empty: bool = False) -> dict[str, Scorer]:
+    """Return several scorers by name, for scikit-learn's searches over more than one metric.
+
+    >>> scorers("p@1", "psp@5")
+    {'p@1': scorer('p@1'), 'psp@5': scorer('psp@5')}
+    """
+    return {name: Scorer(name, constants, remove_empty) for name in names}
+
+
+def _parse(name: Any) -> tuple[str, int]:
+    found = PATTERN.fullmatch(name) if isinstance(name, str) else None
+    if found is None or found[1] not in ROW_METRICS:
+        digits = re.search(r"[1-9][0-9]*$", str(name))
+        k = digits[0] if digits else "5"
+        hint = near(str(name).lower(), [f"{metric}@{k}" for metric in ROW_METRICS])
+        raise ParameterError(
+            f"scorer must be one of {', '.join(ROW_METRICS)} with a k, such as 'p@5'; got {name!r}.{hint}"
+        )
+    return found[1], int(found[2])
+
+
+def _last_step(estimator: Any, X: Any, name: str) -> tuple[Any, Any]:
+    """Return what predicts, and the rows as it wants them: a Pipeline's last step gets transformed rows."""
+    if not hasattr(estimator, "predict_topk") and hasattr(estimator, "steps"):
+        if len(estimator.steps) > 1:
+            X = estimator[:-1].transform(X)
+        estimator = estimator[-1]
+    if not hasattr(estimator, "predict_topk"):
+        raise ParameterError(f"scorer {name!r} needs an estimator with predict_topk; got {type(estimator).__name__}.")
+    return estimator, X

@@ -1,0 +1,9 @@
+from .base import MOST_PLACES as MOST_PLACES
+from .base import Explanation as Explanation
+from .base import XMCEstimator as XMCEstimator
+from .base import allowed_labels as allowed_labels
+from .base import row_scale as row_scale
+from .calibration import Calibration as Calibration
+from .params import Estimator as Estimator
+from .params import clone as clone
+from .params import not_fitted as not_fitted

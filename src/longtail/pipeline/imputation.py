@@ -1,0 +1,148 @@
+"""From labels of groups to labels of rows: EAGLE on texts and names, with the facts of what was done and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.data import Dataset, GroupedDataset, GroupsOfRow, LabelsOfGroup
+from longtail.errors import DataError
+from longtail.groups import Eagle, group_likeness, propagate
+from longtail.model import clone
+from longtail.pipeline.imputation_facts import imputing_facts
+from longtail.text import TfidfFeatures
+from longtail.tree import LabelTreeClassifier
+from longtail.validate import as_rows, as_sparse, check_choice, check_integer, make_csr, resolve_seed
+
+ASSIGNS = ("auto", "argmax", "top", "soft", "propagate")
+DEFAULT_ASSIGN = "auto"
+DEFAULT_ITERATIONS = 20
+Stage = Callable[[str, int, int], None]  # (what is being done, done, total)
+
+
+@dataclass(frozen=True, eq=False)
+class Imputed:
+    """All rows with the labels found for them, how sure each is, and the facts of how they were found."""
+
+    data: Dataset  # Y holds ones, or shares with assign="soft"
+    confidence: sp.csr_array  # (n_rows, n_labels), one value for each label in Y
+    facts: dict[str, Any]
+
+    @property
+    def labels(self) -> list[tuple[str, ...]]:
+        """The names of the labels of every row."""
+        return [self.data.labels_of(row) for row in range(self.data.n_rows)]
+
+    def labelled(self) -> Dataset:
+        """Return the rows that got a label, to train on: that a row got none does not say that it has none."""
+        return self.data.take(np.diff(self.data.Y.indptr) > 0)
+
+
+def impute(
+    texts: Iterable[str],
+    groups: Iterable[GroupsOfRow],
+    group_labels: Mapping[Any, LabelsOfGroup],
+    **settings: Any,
+) -> Imputed:
+    """Find the labels of texts from the labels of groups of texts; settings are those of `impute_dataset`.
+
+    `groups` has the name (or the number) of the group of every text, a list of them, or None. A label that stands twice
+    among a group's labels belongs to two of its texts; counts, `{"fruit": 2}`, say the same.
+
+    >>> texts = ["red apple", "fast car", "an old car", "green apple", "apple", "car"]
+    >>> tags = {"1": ["fruit", "vehicle"], "2": ["vehicle", "fruit"], "3": ["fruit"], "4": ["vehicle"]}
+    >>> impute(texts, ["1", "1", "2", "2", "3", "4"], tags).labels
+    [('fruit',), ('vehicle',), ('vehicle',), ('fruit',), ('fruit',), ('vehicle',)]
+    """
+    return impute_dataset(GroupedDataset.from_lists(texts, groups, group_labels), **settings)
+
+
+def impute_dataset(
+    data: GroupedDataset,
+    *,
+    assign: str = DEFAULT_ASSIGN,
+    n_iter: int = DEFAULT_ITERATIONS,
+    rounds: int = 0,
+    features: Any = None,
+    model: Any = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    progress: Stage | None = None,
+) -> Imputed:
+    """Find the labels of the rows of a GroupedDataset.
+
+    Parameters
+    ----------
+    assign : one of Eagle's ways, or "propagate", which gives every row all labels of its groups.
+    n_iter : how often a label's vector is refined at most.
+    rounds : how often a model is trained on the labels found and asked where they belong.
+    features : how texts become rows; None for `TfidfFeatures()`.
+    model : the model that is asked; None for a label tree.
+
+    >>> data = GroupedDataset.from_lists(["red apple", "old car"], ["1", "2"], {"1": ["fruit"], "2": ["vehicle"]})
+    >>> found = impute_dataset(data)
+    >>> found.labels, found.facts["rows_without_labels"]
+    ([('fruit',), ('vehicle',)], 0)
+    """
+    check_choice("assign", assign, ASSIGNS)
+    n_iter, rounds = check_integer("n_iter", n_iter, low=0), check_integer("rounds", rounds, low=0)
+    seed = resolve_seed(random_state)
+    Y_groups = _with_rows(data)
+    X = _rows(data.rows, features, n_jobs, progress)
+    if assign == "propagate":
+        found, confidence = propagate(data.groups, Y_groups), _shares(data.groups, Y_groups)
+        alike = group_likeness(X, data.groups)
+    else:
+        model = model if model is not None else LabelTreeClassifier(random_state=seed, n_jobs=n_jobs)
+        eagle = Eagle(n_iter, assign=assign, model=model, rounds=rounds, random_state=seed, n_jobs=n_jobs)
+        tell = None if progress is None else lambda done, total: progress("Assigning labels", done, total)
+        eagle.fit(X, data.groups, Y_groups, tell)
+        found, confidence, alike = eagle.row_labels_, eagle.confidence_, eagle.likeness_
+    facts = imputing_facts(data, X, found, confidence, Y_groups, alike, assign, n_iter, rounds)
+    return Imputed(replace(data.rows, Y=found), confidence, facts)
+
+
+def _rows(rows: Dataset, features: Any, n_jobs: int | None, progress: Stage | None) -> Any:
+    if rows.texts is None:
+        return as_rows(rows.X)
+    features = clone(features) if features is not None else TfidfFeatures()
+    if "n_jobs" in features.get_params() and features.n_jobs is None:
+        features.n_jobs = n_jobs
+    if progress is not None:
+        progress("Reading texts", 0, rows.n_rows)
+    return features.fit_transform(rows.texts)
+
+
+def _with_rows(data: GroupedDataset) -> sp.csr_array:
+    """Return the labels of the groups that have rows; those of the others have nowhere to go."""
+    size = np.bincount(data.groups.indices, minlength=data.n_groups)
+    counts = np.where(size > 0, np.diff(data.Y_groups.indptr), 0)
+    keep = np.repeat(size > 0, np.diff(data.Y_groups.indptr))
+    if not keep.any():
+        raise DataError("no group has both rows and labels, so no row can get a label.")
+    Y = data.Y_groups
+    return make_csr(np.concatenate([[0], np.cumsum(counts)]), Y.indices[keep], Y.data[keep], Y.shape[1])
+
+
+def _shares(groups: sp.csr_array, Y_groups: sp.csr_array) -> sp.csr_array:
+    """Return, for every label a row gets by propagation, which share of its group's rows has it; the greatest if it
+    comes from several groups."""
+    size = np.maximum(np.bincount(groups.indices, minlength=groups.shape[1]), 1)
+    each = np.minimum(Y_groups.data / np.repeat(size, np.diff(Y_groups.indptr)), 1).astype(np.float32)
+    share = make_csr(Y_groups.indptr, Y_groups.indices, each, Y_groups.shape[1])
+    times = np.diff(groups.indptr)
+    out = sp.csr_array((groups.shape[0], share.shape[1]), dtype=np.float32)
+    for place in range(int(times.max(initial=0))):  # the first group of every row, the second, ...
+        has = times > place
+        of = make_csr(
+            np.concatenate([[0], np.cumsum(has)]),
+            groups.indices[groups.indptr[:-1][has] + place],
+            np.ones(int(has.sum()), dtype=np.float32),
+            groups.shape[1],
+        )
+        out = out.maximum(of @ share)
+    return as_sparse(out)

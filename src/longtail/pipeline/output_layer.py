@@ -1,0 +1,156 @@
+"""The linear output layer of a model or of a file, as an audit needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.audit import dft_order, layer_from_file, names_in_file, read_layer
+from longtail.data import read_labels
+from longtail.errors import DataError, ModelError
+from longtail.model import Calibration
+from longtail.pipeline.tagger import Tagger
+from longtail.pipeline.text_models import takes_texts
+from longtail.planning import available_memory
+from longtail.tree import LabelTreeClassifier
+
+COPIES = 3  # of dense weights that an audit keeps
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """Scores W x + bias; a label is on where its score is above 0."""
+
+    W: Any  # (n_labels, width), dense or CSR
+    bias: np.ndarray | None
+    names: tuple[str, ...] | None  # of its labels; None for numbers
+    source: str  # what it is from
+    silent: tuple[str, ...] = ()  # labels the model knows and never gives: they have no training row
+    cut: float = 0.0  # score above which the model gives a label; the bias is less by it
+    guaranteed: int = 0  # every set of so many labels can come out, by construction
+    ranked: bool = False  # inputs have one length, so scores only rank: a set comes out as the top of the ranking
+
+    @property
+    def n_labels(self) -> int:
+        return int(self.W.shape[0])
+
+    @property
+    def width(self) -> int:
+        return int(self.W.shape[1])
+
+
+def model_layer(model: Any) -> Layer:
+    """Return the output layer of a Tagger or an estimator; labels without a training row are left out.
+
+    >>> from longtail.one_vs_all import OneVsAllClassifier
+    >>> model = OneVsAllClassifier(random_state=0).fit(np.eye(3), np.eye(3)[:, [0, 1, 2]])
+    >>> layer = model_layer(model)
+    >>> layer.W.shape, layer.names is None
+    ((3, 3), True)
+    """
+    names = None
+    if isinstance(model, Tagger):
+        model._check_fitted()
+        names, model = tuple(model.labels_), model.model_
+    kind = type(model).__name__
+    if getattr(model, "tree_", None) is not None:
+        raise ModelError(
+            f"the scores of this {kind} come from a label tree too, and which labels that scores at all depends on the "
+            "search; audit a model trained without one."
+        )
+    if not hasattr(model, "output_weights"):
+        why = f"{kind} has no linear output layer that says what it can give"
+        if isinstance(model, LabelTreeClassifier):
+            why = "a label tree has no single output layer: which labels it scores at all depends on the search"
+        raise ModelError(f"{why}; audit a model of the method 'ova', 'dft' or 'prime', or a file with --weights.")
+    W, bias = model.output_weights()
+    ranked = takes_texts(model)
+    spoken = (np.asarray(model.label_counts_) > 0) | ranked  # the text of a label speaks for it without any row
+    bias = None if bias is None else np.asarray(bias, dtype=np.float64)
+    if bias is not None:
+        spoken &= ~np.isneginf(bias)
+    if not spoken.any():
+        raise ModelError(f"the {kind} never gives any label.")
+    listed = [str(i) for i in range(spoken.size)] if names is None else names
+    silent = tuple(listed[i] for i in np.flatnonzero(~spoken))
+    W = W if spoken.all() else W[np.flatnonzero(spoken)]
+    W, bias = read_layer(W, None if bias is None else bias[spoken], keep_sparse=True)
+    cut = score_cut(model.calibration_) if hasattr(model, "calibration_") and not ranked else 0.0
+    if cut:
+        bias = (0.0 if bias is None else bias) - np.full(W.shape[0], cut)
+    if silent:
+        names = tuple(name for name, kept in zip(listed, spoken, strict=True) if kept)
+    guaranteed = int(getattr(model, "guaranteed_", 0))
+    return checked(Layer(W, bias, names, kind, silent, cut, guaranteed, ranked))
+
+
+def file_layer(path: Path, array: str | None = None, labels_file: Path | None = None) -> Layer:
+    """Return the layer of an .npz, .npy or .safetensors file, with the names of its labels if they can be known."""
+    W, bias = layer_from_file(path, array)
+    try:
+        W, bias = read_layer(W, bias, keep_sparse=True)
+    except DataError as error:
+        raise DataError(f"{path} cannot be audited: {error}") from error
+    names = read_labels(labels_file).names if labels_file is not None else names_in_file(path)
+    if names is not None and len(names) != W.shape[0]:
+        where = labels_file if labels_file is not None else path
+        raise DataError(f"{where} names {len(names):,} labels; the weights have {W.shape[0]:,} rows.")
+    if names is not None and len(set(names)) != len(names):
+        raise DataError(f"{labels_file or path} names a label twice.")
+    guaranteed = 0 if sp.issparse(W) or bias is not None else dft_order(W)
+    return checked(Layer(W, bias, names, path.name, guaranteed=guaranteed))
+
+
+def narrow_layers(X: Any, Y: Any, names: tuple[str, ...], widths: Sequence[int], random_state: int = 0) -> list[Layer]:
+    """Return one linear classifier per label on rows squeezed into few numbers, for each width.
+
+    Rows are squeezed by a truncated SVD, classifiers are ridge regressions; labels without a row are left out.
+
+    >>> layers = narrow_layers(np.eye(6), np.eye(6), tuple("abcdef"), (2, 3))
+    >>> [layer.W.shape for layer in layers]
+    [(6, 2), (6, 3)]
+    """
+    from sklearn.decomposition import TruncatedSVD
+
+    Y = sp.csr_array(Y, dtype=np.float64)
+    used = np.flatnonzero(Y.sum(axis=0))
+    rows = TruncatedSVD(max(widths), random_state=random_state).fit_transform(sp.csr_matrix(X))
+    out = []
+    for width in widths:
+        A = np.column_stack([rows[:, :width], np.ones(rows.shape[0])])
+        wanted = 2 * (Y[:, used].T @ A).T - A.sum(axis=0)[:, None]  # A' (2 Y - 1)
+        found = np.linalg.solve(A.T @ A + 1e-3 * np.eye(width + 1), wanted)
+        kept = tuple(names[i] for i in used)
+        out.append(Layer(np.ascontiguousarray(found[:-1].T), found[-1], kept, f"{width} numbers"))
+    return out
+
+
+def checked(layer: Layer) -> Layer:
+    """Return the layer; one that would not fit into memory is refused."""
+    if not sp.issparse(layer.W):
+        need, there = COPIES * 8 * layer.n_labels * layer.width, available_memory()
+        if there is not None and need > there:
+            raise DataError(
+                f"an audit of {layer.n_labels:,} labels in {layer.width:,} dimensions needs {need / 1e9:.1f} GB of "
+                f"memory; there are {there / 1e9:.1f} GB."
+            )
+    return layer
+
+
+def score_cut(calibration: Calibration) -> float:
+    """Return the score from which on a calibrated model gives a label; 0 where the curve does not say.
+
+    >>> score_cut(Calibration(np.array([-1.0, 1.0]), np.array([0.0, 1.0]), 0.25, 10))
+    -0.5
+    """
+    scores, values = (np.asarray(a, dtype=np.float64) for a in (calibration.scores, calibration.values))
+    at = int(np.searchsorted(values, calibration.threshold))
+    if not 0 < at < values.size:
+        return 0.0
+    share = (calibration.threshold - values[at - 1]) / (values[at] - values[at - 1])
+    return float(scores[at - 1] + share * (scores[at] - scores[at - 1]))

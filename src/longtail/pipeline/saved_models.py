@@ -1,0 +1,111 @@
+"""Reading saved models back: the kinds a folder may name, and nothing else, become objects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from longtail.encoder import EncoderFeatures
+from longtail.errors import ModelError, near
+from longtail.model import Calibration, XMCEstimator
+from longtail.pipeline.registry import GROUPED, MODELS, TEXTUAL
+from longtail.pipeline.tagger import Tagger
+from longtail.pipeline.text_models import takes_texts
+from longtail.prime import PrimeFeatures
+from longtail.storage import LoadedFolder, Part, load_folder
+from longtail.text import TfidfFeatures
+
+FEATURES: dict[str, Any] = {
+    "tfidf.v1": TfidfFeatures,
+    "encoder.v1": EncoderFeatures,
+    PrimeFeatures.kind: PrimeFeatures,
+}
+
+
+def load(path: str | Path, *, verify: bool = True) -> Any:
+    """Return the Tagger or estimator saved in a folder; `verify=False` skips the digests.
+
+    >>> import tempfile, numpy as np
+    >>> from longtail.one_vs_all import OneVsAllClassifier
+    >>> model = OneVsAllClassifier().fit(np.eye(4), np.eye(4))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     saved = model.save(folder + "/model")
+    ...     load(saved).predict_topk(np.eye(4), k=1).ids.ravel().tolist()
+    [0, 1, 2, 3]
+    """
+    folder = load_folder(path, verify=verify)
+    kind = folder.manifest.get("kind")
+    try:
+        if kind == "tagger.v1":
+            return _tagger(folder)
+        if kind == "estimator.v1":
+            return _model(folder)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{folder.path} is damaged: {error}.") from error
+    raise ModelError(f"{folder.path} holds a model of the unknown kind {kind!r}.{near(kind, ['tagger.v1'])}")
+
+
+def load_tagger(path: str | Path, *, verify: bool = True) -> Tagger:
+    """Return the Tagger saved in a folder; a bare estimator is refused."""
+    found = load(path, verify=verify)
+    if not isinstance(found, Tagger):
+        raise ModelError(f"{path} holds a {type(found).__name__} without label names; the command line needs a Tagger.")
+    return found
+
+
+def build_network(found: Any) -> None:
+    """Make the network of a model or of features that read texts, which loading leaves until it is needed.
+
+    A network that cannot be made is a `ModelError`, a missing torch a `MissingExtraError`.
+    """
+    model, features = getattr(found, "model_", found), getattr(found, "features_", None)
+    if isinstance(features, PrimeFeatures):
+        features.transform(["text"])
+    if takes_texts(model):
+        _ = model.network_
+
+
+def _tagger(folder: LoadedFolder) -> Tagger:
+    params = _part(folder, "tagger").params
+    tagger = Tagger(params["method"], calibrate=params["calibrate"], random_state=folder.manifest["seed"])
+    tagger.features_ = None
+    if "features" in folder.parts:
+        part = folder.parts["features"]
+        tagger.features_ = _class(folder, part, FEATURES).from_part(part)
+    tagger.model_ = _model(folder)
+    width = getattr(tagger.features_, "n_features_", tagger.model_.n_features_in_)
+    if width != tagger.model_.n_features_in_:
+        n = tagger.model_.n_features_in_
+        raise ModelError(f"{folder.path} is inconsistent: its texts become {width} features, its model takes {n}.")
+    tagger.labels_ = tuple(record["name"] for record in folder.labels)
+    if not all(isinstance(name, str) for name in tagger.labels_) or len(set(tagger.labels_)) != len(tagger.labels_):
+        raise ModelError(f"{folder.path} is inconsistent: its label names are not different strings.")
+    if len(tagger.labels_) != tagger.model_.n_labels_:
+        raise ModelError(
+            f"{folder.path} is inconsistent: {len(tagger.labels_)} label names for {tagger.model_.n_labels_} labels."
+        )
+    texts = [record["text"] for record in folder.labels if "text" in record]
+    tagger.label_texts_ = tuple(texts) if len(texts) == len(folder.labels) else None
+    tagger.held_out_ = folder.manifest.get("held_out")
+    tagger.data_ = folder.manifest.get("data", {})
+    return tagger
+
+
+def _model(folder: LoadedFolder) -> XMCEstimator:
+    part = _part(folder, "model")
+    model: XMCEstimator = _class(folder, part, MODELS | GROUPED | TEXTUAL).from_part(part)
+    if "calibration" in folder.parts:
+        model.calibration_ = Calibration.from_part(folder.parts["calibration"])
+    return model
+
+
+def _part(folder: LoadedFolder, name: str) -> Part:
+    if name not in folder.parts:
+        raise ModelError(f"{folder.path} is damaged: the part '{name}' is missing.")
+    return folder.parts[name]
+
+
+def _class(folder: LoadedFolder, part: Part, known: dict[str, Any]) -> Any:
+    if part.kind not in known:
+        raise ModelError(f"{folder.path} has a part of the kind {part.kind!r}; this longtail knows {sorted(known)}.")
+    return known[part.kind]

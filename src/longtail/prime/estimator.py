@@ -1,0 +1,401 @@
+"""PRIME: an encoder trained so that texts land near the prototypes of their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.data import TopK
+from longtail.encoder import DEFAULT_ENCODER, check_new_encoder
+from longtail.errors import DataError, ModelError, ParameterError
+from longtail.kernels import Progress
+from longtail.model import MOST_PLACES, XMCEstimator, allowed_labels
+from longtail.prime.check_data import check_label_texts, check_more, check_training
+from longtail.prime.hybrid import SHARE, WEIGHT, TreeStage, fit_tree_stage, learn_words, line_of
+from longtail.prime.settings import INDEXES, PRECISIONS, resolve_settings
+from longtail.storage import Part, pack_strings, unpack_strings
+from longtail.text import as_texts
+from longtail.training import import_nn, pick_device
+from longtail.validate import (
+    as_dense,
+    as_sparse,
+    check_choice,
+    check_flag,
+    check_integer,
+    check_real,
+    check_width,
+    resolve_seed,
+)
+
+if TYPE_CHECKING:
+    from longtail.prime.network import PrimeNetwork
+    from longtail.prime.search import LabelSearch
+
+OF_A_MACHINE = ("checkpoint", "checkpoint_minutes", "device", "compile")  # no part of the model
+Report = Callable[[dict[str, Any]], None]
+
+
+class Prime(XMCEstimator):
+    """A dual encoder with label prototypes, for labels that have texts; takes texts, not rows of features.
+
+    Parameters
+    ----------
+    encoder : the folder or name of a sentence-transformers model on this machine; None for a small transformer made for
+        the texts at hand, or a dict with its `width`, `layers`, `heads`, `vocabulary` and `dropout`.
+    preset : "prime"; "prime-lite": one label per query and half the batch; "dexa": text plus free vector, fixed margin;
+        "ngame": label text alone, fixed margin. It decides all that is None below.
+    epochs, batch_size, lr : passes over the texts, queries in a batch, largest learning rate. Small data gets smaller
+        batches than the preset's.
+    max_length : tokens of a text that count.
+    n_positives, n_negatives : labels shown per query, and hardest labels of the batch it is held against.
+    sampling : which of a query's labels are shown: rare ones more often ("propensity"), or all alike ("uniform").
+    margin : of the triplets: a pair (low, high) for the dynamic one, a number for a fixed one.
+    loss_weights : of query to label text, label text to query and the regulariser, beside query to prototype.
+    prototype : "network", "sum" or "text": what a label is made of (see `longtail.prime.network`).
+    centroids, momentum : whether the mean of a label's queries is part of its prototype, and how slowly it moves.
+    n_free, n_private : free vectors shared by like labels (rounded down to a power of two), and how many of the most
+        frequent labels have one of their own; None for about half the labels, and up to 1,000.
+    warm_start : begin with prototypes that are averages of what they are made of; False as published, at random.
+    classifier : train a vector per label after the encoder, and score by the mix of both (PRIME(W)).
+    tree : then train a label tree on the words of the texts, and score by both (see `fit_tree`).
+    validation : share of the rows held out to judge epochs by P@1; training stops after `patience` epochs without a
+        better one, and the mix of `classifier` is chosen on them. 0 for none.
+    accumulate : batches that make one step. mixed_precision : bfloat16 on a GPU. compile : compile the encoder.
+    index : how labels are searched: "exact", or "hnsw" and "ivf" of the faiss library.
+    precision : how label vectors are kept: "float32", "float16" or "int8".
+    checkpoint, checkpoint_minutes : folder and interval of checkpoints; a stopped training goes on from the last one.
+    device : "cpu", "cuda"; None for a GPU if there is one.
+    random_state, n_jobs : seed and threads. On a CPU the same seed gives the same model.
+
+    >>> Prime(encoder=None, preset="prime-lite", epochs=5)  # then fit(texts, Y, label_texts), predict_topk(texts)
+    Prime(encoder=None, preset='prime-lite', epochs=5)
+    """
+
+    kind: ClassVar[str] = "prime.v1"
+    needs: ClassVar[str | None] = "torch"
+    takes_texts: ClassVar[bool] = True
+    tree_: TreeStage | None  # trained by `fit_tree`
+    _saved: Part
+
+    def __init__(
+        self,
+        encoder: Any = DEFAULT_ENCODER,
+        preset: str = "prime",
+        *,
+        epochs: int = 20,
+        batch_size: int | None = None,
+        lr: float | None = None,
+        max_length: int = 128,
+        n_positives: int | None = None,
+        n_negatives: int | None = None,
+        sampling: str | None = None,
+        margin: Any = None,
+        loss_weights: Any = None,
+        prototype: str | None = None,
+        centroids: bool | None = None,
+        momentum: float = 0.95,
+        n_free: int | None = None,
+        n_private: int | None = None,
+        warm_start: bool = True,
+        classifier: bool = False,
+        tree: bool = False,
+        validation: float = 0.0,
+        patience: int = 5,
+        accumulate: int = 1,
+        mixed_precision: bool = True,
+        compile: bool = False,
+        index: str = "exact",
+        precision: str = "float32",
+        checkpoint: str | Path | None = None,
+        checkpoint_minutes: float = 10.0,
+        device: str | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.encoder = encoder
+        self.preset = preset
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.max_length = max_length
+        self.n_positives = n_positives
+        self.n_negatives = n_negatives
+        self.sampling = sampling
+        self.margin = margin
+        self.loss_weights = loss_weights
+        self.prototype = prototype
+        self.centroids = centroids
+        self.momentum = momentum
+        self.n_free = n_free
+        self.n_private = n_private
+        self.warm_start = warm_start
+        self.classifier = classifier
+        self.tree = tree
+        self.validation = validation
+        self.patience = patience
+        self.accumulate = accumulate
+        self.mixed_precision = mixed_precision
+        self.compile = compile
+        self.index = index
+        self.precision = precision
+        self.checkpoint = checkpoint
+        self.checkpoint_minutes = checkpoint_minutes
+        self.device = device
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(  # type: ignore[override]
+        self,
+        texts: Sequence[str],
+        Y: Any,
+        label_texts: Sequence[str],
+        progress: Progress | None = None,
+        on_epoch: Report | None = None,
+    ) -> Self:
+        """Train on texts, their labels and the texts of the labels.
+
+        `progress(done, total)` counts steps; `on_epoch` gets a record with the epoch, its mean loss and, with
+        `validation`, P@1 on the held-out rows. `history_` keeps the records; `seconds_` says what took how long.
+        """
+        self._check_params()
+        found, Y, names = check_training(texts, Y, label_texts)
+        settings = resolve_settings(self.get_params(deep=False), len(found), Y.shape[1])
+        import_nn()
+        from longtail.prime.fit import fit_prime
+        from longtail.prime.search import import_faiss
+
+        if self.index != "exact":
+            import_faiss(self.index)  # before hours of training, not after
+        words = learn_words(found) if self.tree else None  # for the same reason: texts may have none
+        fitted = fit_prime(self, settings, found, Y, names, progress, on_epoch)
+        for name in ("calibration_", "_search", "_saved", "_text_vectors"):
+            self.__dict__.pop(name, None)
+        self.n_rows_, self.n_labels_ = (int(n) for n in Y.shape)
+        self.label_counts_ = np.bincount(Y.indices, minlength=self.n_labels_).astype(np.int64)
+        self.label_texts_, self.text_scale_ = tuple(names), fitted.text_scale
+        self._network, self.history_, self.fusion_ = fitted.network, fitted.history, fitted.fusion
+        self.stored_, self.seconds_ = fitted.stored, fitted.seconds
+        self.n_features_in_ = int(self._network.encoder.width)
+        self.tree_ = None
+        if self.tree:
+            self.tree_ = fit_tree_stage(self, found, Y, SHARE, WEIGHT, {}, words)
+        if fitted.checkpoint is not None:
+            fitted.checkpoint.remove()
+        return self
+
+    def fit_classifier(self, texts: Sequence[str], Y: Any, fusion: float = 0.5, **settings: Any) -> Self:
+        """Train a vector per label on texts that the encoder no longer learns from, and score by the mix of both.
+
+        `fusion` is the share of these vectors against the prototypes; `settings` are those of
+        `longtail.prime.classifier_stage.ClassifierTraining`. Returns self.
+        """
+        self._check_fitted()
+        found, Y = check_more(texts, Y, self.label_texts_)
+        fusion = check_real("fusion", fusion, low=0, high=1)
+        import_nn()
+        from longtail.prime.fit import classifier_stage
+
+        self.stored_, self.text_scale_ = classifier_stage(self, found, Y, fusion, settings)
+        self.fusion_ = fusion
+        self.__dict__.pop("_search", None)
+        if self.tree_ is not None:
+            self.tree_.line = line_of(self, self.tree_, self.rows(found))
+        return self
+
+    def fit_tree(
+        self, texts: Sequence[str], Y: Any, *, share: float = SHARE, weight: float = WEIGHT, **settings: Any
+    ) -> Self:
+        """Train a label tree on the words of texts that the encoder no longer learns from, and score by both.
+
+        From then on a label's score is that of the tree (the logarithm of a chance) times the chance of the tree's best
+        label, plus `share` times PRIME's, for the best labels of each; one that is not among the tree's best hundred
+        has the lowest score of these. So the tree counts as much as it is sure. `weight` is that of the encoder's
+        vectors beside the words in what the tree reads; with 0 it reads words alone. `settings` are those of
+        `LabelTreeClassifier`, which begins with overlap=2 and threshold=0 where it reads vectors. Returns self.
+        """
+        self._check_fitted()
+        found, Y = check_more(texts, Y, self.label_texts_)
+        self.tree_ = fit_tree_stage(self, found, Y, share, weight, settings)
+        return self
+
+    @property
+    def network_(self) -> PrimeNetwork:
+        """The trained network; of a loaded model it is made when it is first needed."""
+        self._check_fitted()
+        if not hasattr(self, "_network"):
+            import_nn()
+            from longtail.prime.store import restore_network
+
+            self._network = restore_network(self._saved).to(self.torch_device()).eval()
+        return self._network
+
+    def torch_device(self) -> Any:
+        """Return the device that texts are encoded on."""
+        import_nn()
+        return pick_device(self.device)
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        """Return one float32 row of unit length per text: features for other models, such as the label tree."""
+        self._check_fitted()
+        found = as_texts(texts)
+        if not found:
+            return np.zeros((0, self.n_features_in_), dtype=np.float32)
+        network = self.network_
+        from longtail.training import torch_threads
+
+        mixed = bool(self.mixed_precision) and network.encoder.device.type == "cuda"
+        with torch_threads(self.n_jobs):
+            return network.queries(network.encoder.tokens(found), mixed).cpu().numpy()
+
+    def rows(self, texts: Sequence[str]) -> np.ndarray | sp.csr_array:
+        """Return what `predict_topk` reads of texts: `encode`'s rows, and with a tree the words to the left of them."""
+        found = as_texts(texts)
+        vectors = self.encode(found)
+        return vectors if self.tree_ is None else self.tree_.rows(found, vectors)
+
+    def _check_rows(self, X: Any) -> np.ndarray | sp.csr_array:
+        """Return rows as `rows` makes them, from texts or from such rows."""
+        self._check_fitted()
+        if not (sp.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind not in "OUT")):
+            return self.rows(X)
+        if self.tree_ is not None:
+            return self.tree_.check_rows(X, self.n_features_in_)
+        rows = as_dense(X.toarray() if sp.issparse(X) else X)
+        check_width(rows, self.n_features_in_)
+        return rows
+
+    def predict_topk(self, X: Any, k: int = 5, *, allow: Any = None, deny: Any = None) -> TopK:
+        """Return the k best labels of every text with their scores, best first.
+
+        X is a list of texts, or their `rows`. `allow` (only these labels) and `deny` (none of these) are lists of
+        label numbers; with them the search is exact whatever `index` is.
+        """
+        self._check_fitted()
+        k = check_integer("k", k, low=1, high=MOST_PLACES)
+        allowed = None if allow is None and deny is None else allowed_labels(self.n_labels_, allow, deny)
+        rows = self._check_rows(X)
+        if self.tree_ is not None:
+            return self.tree_.topk(self, as_sparse(rows), k, allowed)
+        return TopK(*self.search_.topk(as_dense(rows), k, allowed))
+
+    def label_scores(self, texts: Sequence[str], labels: Sequence[int]) -> np.ndarray:
+        """Return the scores of some labels, (n_texts, n_labels asked for)."""
+        if self.tree_ is None or not len(labels):
+            return self.encode(texts) @ self.output_weights()[0][list(labels)].T
+        top = self.predict_topk(texts, k=len(labels), allow=list(labels))
+        return top.to_csr(self.n_labels_)[:, list(labels)].toarray()
+
+    @property
+    def search_(self) -> LabelSearch:
+        """The search over label vectors; made when it is first needed."""
+        if not hasattr(self, "_search"):
+            from longtail.prime.search import LabelSearch
+
+            index = check_choice("index", self.index, INDEXES)
+            self._search = LabelSearch(self.stored_, index, str(self.torch_device()))
+        return self._search
+
+    def add_labels(self, label_texts: Sequence[str], centroid: str = "none") -> Self:
+        """Add labels by their texts alone, numbered after the old ones; nothing is trained. Returns self.
+
+        A new label's vector is that of its text, at the length (`text_scale_`, found in training) at which texts
+        compete fairly with trained labels. `centroid` says what stands for the centroid it cannot have: "none" as said;
+        "neighbours" the mean of those of the nearest labels and "text" its own text, joined with the free vector of the
+        nearest label by the prototype network.
+        """
+        self._check_fitted()
+        names = check_label_texts(label_texts, len(as_texts(label_texts, "label_texts")))
+        if not names:
+            raise DataError("label_texts must hold at least one text; got 0.")
+        import_nn()
+        from longtail.prime.new_labels import CENTROIDS, new_prototypes
+        from longtail.prime.search import shrink
+        from longtail.training import torch_threads
+
+        with torch_threads(self.n_jobs):
+            vectors = new_prototypes(self, names, check_choice("centroid", centroid, CENTROIDS))
+        more = shrink(vectors * np.float32(self.text_scale_ if centroid == "none" else 1.0), self.precision)
+        self.stored_ = {name: np.concatenate([old, more[name]]) for name, old in self.stored_.items()}
+        self.label_texts_ = (*self.label_texts_, *names)
+        self.label_counts_ = np.concatenate([self.label_counts_, np.zeros(len(names), dtype=np.int64)])
+        self.n_labels_ += len(names)
+        self.__dict__.pop("_search", None)
+        return self
+
+    def explain_words(self, text: str, labels: Sequence[int]) -> list[list[dict[str, Any]]]:
+        """Return for each label the words of a text, strongest first: what its score loses without them."""
+        from longtail.prime.explain import word_weights
+
+        self._check_fitted()
+        numbers = [check_integer("labels", label, low=0, high=self.n_labels_ - 1) for label in labels]
+        return word_weights(self, as_texts([text])[0], numbers)
+
+    def output_weights(self) -> tuple[np.ndarray, None]:
+        """Return the label vectors (n_labels, width) that multiply what `encode` returns, and no bias, for audits."""
+        self._check_fitted()
+        import_nn()
+        from longtail.prime.search import widen
+
+        return widen(self.stored_), None
+
+    def saved_params(self) -> dict[str, Any]:
+        out = {name: value for name, value in super().saved_params().items() if name not in OF_A_MACHINE}
+        out["encoder"] = str(self.encoder) if isinstance(self.encoder, Path) else self.encoder
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in out.items()}
+
+    def to_part(self) -> Part:
+        import_nn()
+        from longtail.prime.store import network_part
+
+        params, arrays = network_part(self.network_)
+        arrays |= {f"labels.{name}": array for name, array in self.stored_.items()}
+        arrays |= {"label_counts": self.label_counts_, **pack_strings("label_texts", self.label_texts_)}
+        facts = {"n_rows": self.n_rows_, "history": self.history_, "fusion": self.fusion_, "network": params}
+        facts["text_scale"] = self.text_scale_
+        if self.tree_ is not None:
+            facts["tree"], more = self.tree_.to_saved()
+            arrays |= more
+        return Part(self.kind, {**self.saved_params(), "fitted": facts}, arrays)
+
+    @classmethod
+    def from_part(cls, part: Part) -> Self:
+        params = dict(part.params)
+        facts = params.pop("fitted")
+        model = cls(**params)
+        model.stored_ = part.under("labels.")
+        model.label_counts_ = part.array("label_counts")
+        model.label_texts_ = tuple(unpack_strings("label_texts", part))
+        model.n_rows_, model.n_labels_ = int(facts["n_rows"]), len(model.label_texts_)
+        model.history_, model.fusion_ = facts["history"], facts["fusion"]
+        model.text_scale_ = float(facts.get("text_scale", 1.0))
+        vectors = part.array("labels.vectors")
+        if vectors.ndim != 2 or not vectors.shape[0] == model.label_counts_.size == model.n_labels_:
+            raise ModelError(f"the model's part '{part.kind}' is inconsistent: its arrays differ in length.")
+        model.n_features_in_ = int(vectors.shape[1])
+        model.tree_ = None
+        if facts.get("tree") is not None:
+            model.tree_ = TreeStage.from_saved(facts["tree"], part, model.n_features_in_)
+        model._saved = part
+        return model
+
+    def _check_params(self) -> None:
+        check_integer("epochs", self.epochs, low=1)
+        check_integer("max_length", self.max_length, low=3)
+        check_real("momentum", self.momentum, low=0, high=1)
+        check_real("validation", self.validation, low=0, high=0.5)
+        check_integer("patience", self.patience, low=1)
+        check_integer("accumulate", self.accumulate, low=1)
+        check_real("checkpoint_minutes", self.checkpoint_minutes, low=0)
+        for name in ("warm_start", "classifier", "tree", "mixed_precision", "compile"):
+            check_flag(name, getattr(self, name))
+        check_choice("index", self.index, INDEXES)
+        check_choice("precision", self.precision, PRECISIONS)
+        if self.encoder is not None and not isinstance(self.encoder, str | Path | dict):
+            raise ParameterError(f"encoder must be a name, a folder, a dict or None; got {self.encoder!r}.")
+        if self.encoder is None or isinstance(self.encoder, dict):
+            check_new_encoder(self.encoder or {}, self.max_length)
+        resolve_seed(self.random_state)

@@ -1,0 +1,123 @@
+"""Word counts and a trained encoder side by side: rows for the label tree and other linear models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.errors import ModelError, ParameterError
+from longtail.model import Estimator, clone, not_fitted
+from longtail.prime.estimator import Prime
+from longtail.storage import Part
+from longtail.text import TfidfFeatures, as_texts, hstack_rows, unit_rows
+from longtail.training import import_nn
+from longtail.validate import check_real
+
+TFIDF, ENCODER = "tfidf.", "encoder."
+
+
+class PrimeFeatures(Estimator):
+    """Turn texts into sparse rows: TF-IDF and, to the right of it, the vectors of a trained `Prime`.
+
+    prime : a fitted `Prime`; it is not trained again.
+    tfidf : how words are counted; None for `TfidfFeatures()`.
+    weight : how much the encoder's block counts beside the words' (see `longtail.text.hstack_rows`).
+
+    A label tree on these rows should keep small weights (`threshold=0`): those of dense features are small.
+
+    >>> PrimeFeatures(Prime(encoder=None), weight=1.0)  # with a fitted Prime: fit_transform(texts)
+    PrimeFeatures(prime=Prime(encoder=None), weight=1.0)
+    """
+
+    kind: ClassVar[str] = "prime-features.v1"
+    n_features_: int
+    _saved: Part
+
+    def __init__(self, prime: Any, tfidf: Any = None, weight: float = 2.0) -> None:
+        self.prime = prime
+        self.tfidf = tfidf
+        self.weight = weight
+
+    def __sklearn_clone__(self) -> PrimeFeatures:
+        """The trained encoder is a given, not something to be learned: a clone has the same."""
+        return type(self)(self.prime, None if self.tfidf is None else clone(self.tfidf), self.weight)
+
+    def fit(self, texts: Sequence[str], y: Any = None) -> Self:
+        """Learn the vocabulary; returns self."""
+        self.fit_transform(texts)
+        return self
+
+    def fit_transform(self, texts: Sequence[str], y: Any = None) -> sp.csr_array:
+        """Learn the vocabulary and return one row per text."""
+        if not isinstance(self.prime, Prime):
+            raise ParameterError(f"prime must be a fitted Prime; got {self.prime!r}.")
+        check_real("weight", self.weight, low=0)
+        found = as_texts(texts)
+        words = clone(self.tfidf) if self.tfidf is not None else TfidfFeatures()
+        counted = words.fit_transform(found)
+        dense = self.prime.encode(found)
+        self.tfidf_, self.encoder_ = words, self.prime.network_.encoder
+        self.n_features_ = int(counted.shape[1] + dense.shape[1])
+        return hstack_rows(counted, dense, self.weight)
+
+    def transform(self, texts: Sequence[str]) -> sp.csr_array:
+        """Return one row per text."""
+        self._check_fitted()
+        found = as_texts(texts)
+        counted = self.tfidf_.transform(found)
+        if not found:
+            return sp.csr_array((0, self.n_features_), dtype=np.float32)
+        return hstack_rows(counted, unit_rows(self._encoder().encode(found)), self.weight)
+
+    def feature_names(self) -> list[str]:
+        """Return the terms, then a name for every column of the encoder."""
+        self._check_fitted()
+        names = self.tfidf_.feature_names()
+        return names + [f"meaning {number}" for number in range(self.n_features_ - len(names))]
+
+    def locate(self, text: str) -> list[tuple[int, int, int]]:
+        """Return where a text has which terms, as (start, end, column); the encoder's columns have no place."""
+        self._check_fitted()
+        return self.tfidf_.locate(text)
+
+    def to_part(self) -> Part:
+        """Return what is saved: the words' part and the encoder's."""
+        self._check_fitted()
+        words, encoder = self.tfidf_.to_part(), self._encoder().to_part()
+        params: dict[str, Any] = {"weight": float(self.weight), "n_features": self.n_features_}
+        params |= {"tfidf": [words.kind, words.params], "encoder": [encoder.kind, encoder.params]}
+        arrays = {f"{TFIDF}{name}": array for name, array in words.arrays.items()}
+        arrays |= {f"{ENCODER}{name}": array for name, array in encoder.arrays.items()}
+        return Part(self.kind, params, arrays)
+
+    @classmethod
+    def from_part(cls, part: Part) -> Self:
+        """Make the features from what was saved of them; the encoder is made when the first text comes."""
+        try:
+            made = cls(None, weight=float(part.params["weight"]))
+            made.n_features_ = int(part.params["n_features"])
+            made.tfidf_ = TfidfFeatures.from_part(_inner(part, "tfidf", TFIDF))
+            made._saved = _inner(part, "encoder", ENCODER)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelError(f"the model's part '{part.kind}' is damaged: {error}") from error
+        return made
+
+    def _encoder(self) -> Any:
+        if not hasattr(self, "encoder_"):
+            import_nn()
+            from longtail.encoder import TextEncoder
+
+            self.encoder_ = TextEncoder.from_part(self._saved).eval()
+        return self.encoder_
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "n_features_"):
+            raise not_fitted(f"this {type(self).__name__} is not fitted yet; call fit(texts) first.")
+
+
+def _inner(part: Part, name: str, prefix: str) -> Part:
+    kind, params = part.params[name]
+    return Part(kind, params, part.under(prefix))

@@ -1,0 +1,246 @@
+"""A label tree beside PRIME's encoder: it reads the words, and the vectors if asked; both say what a label scores.
+
+In each row the tree's scores count as much as the chance of its best label: a tree that has seen too few rows to be
+sure of anything leaves the ranking to the encoder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.data import TopK
+from longtail.errors import ModelError, ParameterError
+from longtail.kernels import blocks, run_tasks
+from longtail.prime.sum_scores import blend_lists
+from longtail.storage import Part
+from longtail.text import TfidfFeatures, hstack_rows, side_by_side
+from longtail.tree import LabelTreeClassifier
+from longtail.validate import as_sparse, check_real, check_width, resolve_jobs, resolve_seed
+
+if TYPE_CHECKING:
+    from longtail.prime.estimator import Prime
+
+# chosen on 4,000 rows of eurlex57k held out of the training of everything (`trials` in benchmarks/results/prime.json)
+SHARE = 6.0  # of PRIME's score, beside the tree's: the logarithm of a chance
+WEIGHT = 0.0  # of the vectors beside the words, in what the tree reads: words alone are as good, and far less
+TREE: dict[str, Any] = {"overlap": 2, "threshold": 0.0}  # where it reads vectors, whose weights are small: all are kept
+CANDIDATES = 100  # of the tree, and as many of PRIME's own
+SAMPLE, SAMPLED_LABELS = 2000, 20  # rows and labels that say what a tree's score is to be for a label it does not know
+BLOCK = 256
+LARGEST = 1e6  # share, weight, and what describes the line
+WORDS, LABELS = "tree.words.", "tree.labels."
+
+
+@dataclass
+class TreeStage:
+    """What is trained after the encoder: the words of texts, the tree, and how the scores of both are added."""
+
+    words: TfidfFeatures
+    tree: LabelTreeClassifier
+    weight: float
+    share: float
+    line: tuple[float, float] = (0.0, 0.0)  # the tree's score of a label it does not know: start + slope × product
+
+    def rows(self, texts: list[str], vectors: np.ndarray) -> sp.csr_array:
+        """Return the words of texts and, to the right of them, their vectors."""
+        return as_sparse(side_by_side(self.words.transform(texts), vectors))
+
+    def check_rows(self, X: Any, width: int) -> sp.csr_array:
+        X = as_sparse(X)
+        check_width(X, self.words.n_features_ + width)
+        return X
+
+    def vectors(self, X: sp.csr_array) -> np.ndarray:
+        """Return the vectors, from rows that hold them."""
+        return np.ascontiguousarray(X[:, self.words.n_features_ :].toarray(), dtype=np.float32)
+
+    def read(self, X: sp.csr_array) -> sp.csr_array:
+        """Return what the tree reads of rows: their words, and their vectors where these have a weight."""
+        words = as_sparse(X[:, : self.words.n_features_])
+        return hstack_rows(words, self.vectors(X), self.weight) if self.weight else words
+
+    def topk(self, model: Prime, X: sp.csr_array, k: int, allowed: np.ndarray | None) -> TopK:
+        """Return the best labels of rows by both scores, from the best of each."""
+        if X.shape[0] == 0:
+            return TopK(np.empty((0, k), dtype=np.int32), np.empty((0, k), dtype=np.float32))
+        top, queries = self.tree.predict_topk(self.read(X), k=CANDIDATES), self.vectors(X)
+        more, _ = model.search_.topk(queries, max(k, CANDIDATES), allowed)
+        known = np.zeros(model.n_labels_, dtype=bool)  # labels without a row, and those that came later, are not
+        known[: self.tree.n_labels_] = self.tree.label_counts_ > 0
+        jobs = resolve_jobs(model.n_jobs)
+        return blended(top, queries, model.stored_, more, k, known, allowed, self.share, self.line, jobs)
+
+    def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return the parameters and arrays that make it again."""
+        words, tree = self.words.to_part(), self.tree.to_part()
+        params = {"weight": self.weight, "share": self.share, "line": list(self.line)}
+        params |= {"words": words.params, "labels": tree.params}
+        arrays = {f"{WORDS}{name}": array for name, array in words.arrays.items()}
+        return params, arrays | {f"{LABELS}{name}": array for name, array in tree.arrays.items()}
+
+    @classmethod
+    def from_saved(cls, params: dict[str, Any], part: Part, width: int) -> TreeStage:
+        """Make it from what was saved of it, for an encoder of this width."""
+        words = TfidfFeatures.from_part(Part("tfidf.v1", params["words"], part.under(WORDS)))
+        kind = LabelTreeClassifier.kind
+        tree = LabelTreeClassifier.from_part(Part(kind, params["labels"], part.under(LABELS)))
+        line, numbers = params["line"], [params["weight"], params["share"]]
+        if not isinstance(line, list) or len(line) != 2 or not all(map(_is_number, [*line, *numbers])):
+            raise ModelError(f"the model's part '{part.kind}' is damaged: its tree is not described by finite numbers.")
+        if min(numbers) < 0:
+            raise ModelError(f"the model's part '{part.kind}' is damaged: a weight of its tree is negative.")
+        read = words.n_features_ + (width if params["weight"] else 0)
+        if tree.n_features_in_ != read or tree.n_labels_ > part.array("label_counts").size:
+            raise ModelError(f"the model's part '{part.kind}' is inconsistent: its tree does not fit its encoder.")
+        return cls(words, tree, float(params["weight"]), float(params["share"]), (float(line[0]), float(line[1])))
+
+
+class StageFeatures:
+    """What the tree of a model reads of texts: the features of a tagger that has the tree for its model."""
+
+    def __init__(self, model: Prime, stage: TreeStage) -> None:
+        self.model, self.stage = model, stage
+        self.n_features_ = stage.tree.n_features_in_
+
+    def transform(self, texts: Sequence[str]) -> sp.csr_array:
+        return self.stage.read(as_sparse(self.model.rows(texts)))
+
+    def feature_names(self) -> list[str]:
+        names = self.stage.words.feature_names()
+        return names + [f"meaning {number}" for number in range(self.n_features_ - len(names))]
+
+    def locate(self, text: str) -> list[tuple[int, int, int]]:
+        return self.stage.words.locate(text)
+
+
+def trust_in(top: TopK) -> np.ndarray:
+    """Return the chance of the first label of every row, 0 where there is none.
+
+    >>> trust_in(TopK([[4, 2], [-1, -1]], [[0.0, -3.0], [-np.inf, -np.inf]])).tolist()
+    [1.0, 0.0]
+    """
+    return np.where(top.ids[:, 0] >= 0, np.exp(np.minimum(top.scores[:, 0], 0.0)), 0.0).astype(np.float32)
+
+
+def blended(
+    top: TopK,
+    queries: np.ndarray,
+    stored: dict[str, np.ndarray],
+    more: np.ndarray,
+    k: int,
+    known: np.ndarray,
+    allowed: np.ndarray | None = None,
+    share: float = SHARE,
+    line: tuple[float, float] = (0.0, 0.0),
+    n_jobs: int = 1,
+) -> TopK:
+    """Return the k best labels by the scores of a tree, as far as it is sure, plus `share` × the products of vectors.
+
+    `top` holds the tree's labels and scores, `more` further labels (-1 for none), `known` which labels the tree knows,
+    `allowed` which may come out. What a label scores depends on neither k nor `allowed`.
+    """
+    from longtail.prime.search import widen
+
+    lowest = np.where(top.ids >= 0, top.scores, 0).min(axis=1).astype(np.float32)
+    listed = top.ids if allowed is None else np.where((top.ids >= 0) & allowed[top.ids], top.ids, -1)
+    used = np.unique(np.concatenate([listed.ravel(), more.ravel()]))  # only labels that occur are made float32
+    used = used[used >= 0]
+    vectors = widen({name: array[used] for name, array in stored.items()})
+    first, second = _renumbered(listed, used), _renumbered(more, used)
+    ids = np.empty((queries.shape[0], k), dtype=np.int32)
+    scores = np.empty((queries.shape[0], k), dtype=np.float32)
+    among, trust = known[used], trust_in(top)
+
+    def blend(at: slice) -> None:
+        blend_lists(
+            queries[at],
+            vectors,
+            first[at],
+            top.scores[at],
+            second[at],
+            among,
+            lowest[at],
+            trust[at],
+            share,
+            *line,
+            ids[at],
+            scores[at],
+        )
+
+    run_tasks(blend, blocks(queries.shape[0], BLOCK), n_jobs)
+    found = ids >= 0
+    ids[found] = used[ids[found]]
+    return TopK(ids, scores)
+
+
+def check_tree_settings(settings: dict[str, Any]) -> None:
+    """Refuse settings that a label tree does not have."""
+    known = sorted(set(LabelTreeClassifier().get_params()) - {"random_state", "n_jobs"})
+    for name in settings:
+        if name not in known:
+            raise ParameterError(f"settings of the tree must be among {known}; got {name!r}.")
+
+
+def fit_tree_stage(
+    model: Prime,
+    texts: list[str],
+    Y: sp.csr_array,
+    share: Any,
+    weight: Any,
+    settings: dict[str, Any],
+    words: TfidfFeatures | None = None,
+) -> TreeStage:
+    """Train a tree on the words (learned before, or now) of texts, for a model whose encoder is trained already."""
+    share, weight = (check_real(n, v, low=0, high=LARGEST) for n, v in (("share", share), ("weight", weight)))
+    check_tree_settings(settings)
+    words = learn_words(texts) if words is None else words
+    tree = LabelTreeClassifier(
+        **{**(TREE if weight else {}), **settings}, random_state=resolve_seed(model.random_state), n_jobs=model.n_jobs
+    )
+    stage = TreeStage(words, tree, weight, share)
+    X = stage.rows(texts, model.encode(texts))
+    tree.fit(stage.read(X), Y)
+    stage.line = line_of(model, stage, X)
+    return stage
+
+
+def learn_words(texts: list[str]) -> TfidfFeatures:
+    """Return the words of texts, counted."""
+    return TfidfFeatures().fit(texts)
+
+
+def line_of(model: Prime, stage: TreeStage, X: sp.csr_array) -> tuple[float, float]:
+    """Return how the tree's scores follow PRIME's, among the labels that PRIME likes best: start and slope.
+
+    It stands in for the tree's opinion on labels that come later.
+    """
+    rows = np.unique(np.linspace(0, X.shape[0] - 1, min(SAMPLE, X.shape[0])).astype(np.int64))
+    X = X[rows]
+    top = stage.tree.predict_topk(stage.read(X), k=CANDIDATES)
+    ids, products = model.search_.topk(stage.vectors(X), min(SAMPLED_LABELS, stage.tree.n_labels_))
+    xs, ys = [], []
+    for row in range(X.shape[0]):
+        scores = {int(label): score for label, score in zip(top.ids[row], top.scores[row], strict=True) if label >= 0}
+        lowest = min(scores.values(), default=np.float32(0))
+        for label, product in zip(ids[row], products[row], strict=True):
+            if 0 <= label < stage.tree.n_labels_ and stage.tree.label_counts_[label]:
+                xs.append(float(product))
+                ys.append(float(scores.get(int(label), lowest)))
+    if len(set(xs)) < 2:
+        return (float(np.mean(ys)) if ys else 0.0, 0.0)
+    slope, start = np.polyfit(np.array(xs), np.array(ys), 1)
+    return float(start), float(slope)
+
+
+def _renumbered(ids: np.ndarray, used: np.ndarray) -> np.ndarray:
+    return np.where(ids < 0, -1, np.searchsorted(used, ids)).astype(np.int32)
+
+
+def _is_number(value: Any) -> bool:
+    plain = isinstance(value, float | int) and not isinstance(value, bool)
+    return plain and abs(value) <= LARGEST  # neither NaN nor infinite

@@ -1,0 +1,122 @@
+"""The network of PRIME: one encoder for queries and labels, and what makes a label's prototype from its text."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from longtail.encoder import TextEncoder, TokenRows
+from longtail.kernels import blocks
+from longtail.prime.prototypes import Centroids, FreeVectors, PrototypeNetwork, label_clusters, mean_queries
+
+LABELS_AT_ONCE = 8192
+
+
+class PrimeNetwork(nn.Module):
+    """An encoder with label prototypes; `prototype` says how they are made.
+
+    "network": a `PrototypeNetwork` over text, centroid and free vector, as many of these as there are (PRIME).
+    "sum": text plus free vector (DEXA). "text": the text alone (NGAME).
+    """
+
+    def __init__(
+        self,
+        encoder: TextEncoder,
+        prototype: str = "network",
+        centroids: Centroids | None = None,
+        free: FreeVectors | None = None,
+        hidden: int = 1024,
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.prototype = prototype
+        self.centroids = centroids
+        self.free = free
+        self.joiner = PrototypeNetwork(encoder.width, hidden) if prototype == "network" else None
+
+    def prototypes_of(self, texts: Tensor, labels: Tensor) -> Tensor:
+        """Return the prototypes of labels whose text vectors are known."""
+        parts = [texts]
+        if self.centroids is not None:
+            parts.append(self.centroids(labels))
+        if self.free is not None:
+            parts.append(self.free(labels))
+        return self.join(parts)
+
+    def join(self, parts: list[Tensor]) -> Tensor:
+        """Return prototypes from what is known of the labels: text first, then centroid and free vector, if any."""
+        if self.joiner is not None:
+            return self.joiner(*parts)
+        return torch.stack(parts).sum(dim=0) if self.prototype == "sum" else parts[0]
+
+    @torch.no_grad()
+    def queries(self, tokens: TokenRows, mixed: bool = False, rows: np.ndarray | None = None) -> Tensor:
+        """Return the vectors of queries at unit length, float32; `rows` for some of them."""
+        return F.normalize(self.encoder.embed_all(tokens, mixed, rows), dim=1)
+
+    @torch.no_grad()
+    def prototypes(self, tokens: TokenRows, mixed: bool = False) -> Tensor:
+        """Return the prototypes of all labels at unit length, float32."""
+        training = self.training
+        self.eval()
+        texts = self.encoder.embed_all(tokens, mixed)
+        numbers = torch.arange(len(tokens), device=texts.device)
+        found = [self.prototypes_of(texts[at], numbers[at]) for at in blocks(len(tokens), LABELS_AT_ONCE)]
+        self.train(training)
+        return F.normalize(torch.cat(found).float(), dim=1)
+
+
+def start_network(
+    encoder: TextEncoder,
+    queries: TokenRows,
+    labels: TokenRows,
+    Y: sp.csr_array,
+    *,
+    prototype: str = "network",
+    centroids: bool = True,
+    momentum: float = 0.95,
+    n_free: int = 0,
+    n_private: int = 0,
+    hidden: int = 1024,
+    warm: bool = True,
+    mixed: bool = False,
+    seed: int = 0,
+    n_jobs: int | None = None,
+) -> tuple[PrimeNetwork, Tensor]:
+    """Return the network before training, and the vectors of all queries (float16, unit length).
+
+    Centroids are the means of each label's queries; labels alike, by their text as the encoder sees it now, share a
+    free vector. `warm` starts from sensible prototypes: free vectors from the mean text of their labels, and a joiner
+    that at first only averages. Otherwise both start at random, as published, and the first epochs go into that.
+    """
+    bank = F.normalize(encoder.embed_all(queries, mixed), dim=1)
+    texts = encoder.embed_all(labels, mixed)
+    unit = F.normalize(texts, dim=1)
+    means = None
+    if centroids:
+        found = mean_queries(bank.cpu().numpy(), Y, unit.cpu().numpy())
+        means = Centroids(torch.as_tensor(found), momentum)
+    free = None
+    if n_free or n_private:
+        counts = np.bincount(Y.indices, minlength=Y.shape[1])
+        cluster = label_clusters(unit.cpu().numpy(), max(1, n_free), counts, n_private, seed, n_jobs)
+        free = FreeVectors(cluster, encoder.width)
+    network = PrimeNetwork(encoder, prototype, means, free, hidden)
+    if warm and prototype == "network":
+        _start_warm(network, texts.cpu())
+    return network.to(encoder.device), bank.half()
+
+
+@torch.no_grad()
+def _start_warm(network: PrimeNetwork, texts: Tensor) -> None:
+    if network.free is not None:
+        sums = torch.zeros_like(network.free.vectors).index_add_(0, network.free.cluster, texts)
+        counts = torch.bincount(network.free.cluster, minlength=sums.shape[0]).clamp(min=1)
+        network.free.vectors.copy_(sums / counts[:, None])
+    if network.joiner is not None:  # what the layer adds to its input starts at zero
+        for linear in (network.joiner.layer.self_attn.out_proj, network.joiner.layer.linear2):
+            nn.init.zeros_(linear.weight)
+            nn.init.zeros_(linear.bias)

@@ -1,0 +1,65 @@
+"""Labels that a `Prime` never saw: prototypes from their texts and from the labels nearest to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from longtail.kernels import blocks
+
+CENTROIDS = ("neighbours", "text", "none")
+COMPARED = 10  # the place in a ranking at which texts and label vectors are compared; less for few labels
+LABELS_PER_PLACE = 100
+SAMPLE = 2000  # queries that compare them
+NEIGHBOURS = 5
+SHARPNESS = 10.0  # of the weights of neighbours: exp(SHARPNESS * cosine)
+
+
+@torch.no_grad()
+def text_scale(queries: Tensor, vectors: Tensor, texts: Tensor) -> float:
+    """Return the length a label's text vector needs to compete with trained label vectors; at most 1.
+
+    Queries are nearer to label texts in general than to label vectors, which were taught to keep their distance: new
+    labels of full length would push the trained ones out of most rankings. At this length the tenth best score of the
+    `queries` (n, width) among `texts` (n_labels, width) is that among `vectors`, on average. All but the vectors have
+    unit length.
+
+    >>> near, far = torch.tensor([[0.8, 0.6]]), torch.tensor([[0.6, 0.8]])
+    >>> round(text_scale(torch.tensor([[1.0, 0.0]]), far, near), 3)
+    0.75
+    """
+    place = min(COMPARED, 1 + len(vectors) // LABELS_PER_PLACE)
+    ours, theirs = (
+        torch.cat([(queries[at] @ side.T).topk(place, dim=1).values[:, -1] for at in blocks(len(queries), 256)]).mean()
+        for side in (vectors, texts)
+    )
+    if not (ours > 0 and theirs > 0):
+        return 1.0
+    return min(1.0, float(ours / theirs))
+
+
+@torch.no_grad()
+def new_prototypes(model: Any, label_texts: list[str], centroid: str) -> Any:
+    """Return prototypes of unit length, float32 (n, width), for labels known by their texts alone."""
+    network = model.network_
+    encoder = network.encoder
+    texts = encoder.embed_all(encoder.tokens(label_texts))
+    unit = F.normalize(texts, dim=1)
+    if centroid == "none" or network.prototype == "text":
+        return unit.cpu().numpy()
+    n_trained = network.centroids.values.shape[0] if network.centroids is not None else network.free.cluster.shape[0]
+    if not hasattr(model, "_text_vectors"):
+        known = encoder.embed_all(encoder.tokens(list(model.label_texts_[:n_trained])))
+        model._text_vectors = F.normalize(known, dim=1)
+    cosines, nearest = (unit @ model._text_vectors.T).topk(min(NEIGHBOURS, n_trained), dim=1)
+    parts = [texts]
+    if network.centroids is not None:
+        weights = torch.softmax(SHARPNESS * cosines, dim=1)
+        means = (weights[:, :, None] * network.centroids.values[nearest]).sum(dim=1)
+        parts.append(F.normalize(means, dim=1) if centroid == "neighbours" else unit)
+    if network.free is not None:
+        parts.append(network.free(nearest[:, 0]))
+    return F.normalize(network.join(parts), dim=1).cpu().numpy()

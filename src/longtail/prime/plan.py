@@ -1,0 +1,231 @@
+"""What training `Prime` takes: the shape of its encoder, and the time a few texts take through it."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from longtail.data import Dataset
+from longtail.encoder import NEW_ENCODER, check_new_encoder, find_encoder
+from longtail.prime.check_data import label_texts_of, texts_of
+from longtail.prime.estimator import Prime
+from longtail.prime.settings import PrimeSettings, resolve_settings
+from longtail.training import import_nn
+
+SAMPLE = {"cpu": 32, "cuda": 512}  # texts of the probe
+LETTERS_PER_TOKEN = 4.0
+START_AND_END = 2  # tokens
+JOINER = 1024  # inner width of the layer that makes prototypes
+COPIES = 4  # of the weights in training: themselves, gradients, two moments of the optimiser
+BANK_BYTES = 12  # of a number of the query vectors, when they are made: float32, three times
+LABEL_COPIES = 5  # texts, unit texts, centroids, prototypes, in between
+KEPT_PER_LAYER = (18, 2)  # numbers a layer keeps of a token for the backward pass: times width, times inner width
+COUNTED = 4000  # texts whose words are counted
+PIECE_BYTES = 20  # of a piece in a saved tokenizer
+FEWEST_PLACES = 16  # of a new encoder
+FORWARD = 1 / 3  # of the time of a step
+
+
+@dataclass(frozen=True)
+class PrimePlan:
+    """What one training is expected to take; None where only a probe can tell."""
+
+    network: dict[str, Any]
+    model_bytes: float
+    seconds: float | None = None
+    predict_us: float | None = None
+    probed_rows: int = 0
+    probe_seconds: float = 0.0
+
+
+def plan_prime(data: Dataset, model: Prime, n_rows: int, probe: bool) -> PrimePlan:
+    """Return what fitting on so many of the rows takes; without a probe, memory alone.
+
+    The sizes of weights, optimiser, query and label vectors follow from shapes. What a batch keeps for the backward
+    pass is judged from the lengths of texts; on a GPU all this is in its memory. An encoder that is neither a folder
+    nor a package is not looked at without a probe: its weights are then not counted, and `encoder_known` says so.
+    """
+    import_nn()  # nothing to plan without
+    texts, labels = texts_of(model, data), label_texts_of(model, data)
+    model._check_params()
+    if model.encoder is None or isinstance(model.encoder, dict):
+        check_new_encoder(model.encoder or {}, model.max_length)
+    settings = resolve_settings(model.get_params(deep=False), n_rows, data.n_labels)
+    device = str(model.torch_device().type)
+    rng = np.random.default_rng(0)
+    sample = [texts[i] for i in rng.permutation(len(texts))[: SAMPLE.get(device, SAMPLE["cpu"])]]
+    named = [labels[i] for i in rng.permutation(len(labels))[: len(sample)]]
+    timed = _probe(model, sample, named) if probe else None
+    shape = encoder_shape(model.encoder, [*texts, *labels], model.max_length)
+    shape = shape or (None if timed is None else timed["shape"])
+    pool = min(settings.batch_size * settings.n_positives, data.n_labels)
+    network = _memory(data, model, settings, n_rows, shape, pool)
+    network["device"] = device
+    if device == "cuda":  # what is on the GPU is not in memory; the rest is the texts and the label vectors
+        kept = network["label_vector_bytes"] + network["token_bytes"]
+        network["in_memory_bytes"] = kept + 2 * network["weight_bytes"]
+    model_bytes = network["weight_bytes"] + network["saved_label_bytes"] + sum(map(len, labels))
+    model_bytes += PIECE_BYTES * (shape or {}).get("vocabulary", 0)
+    if timed is None:
+        return PrimePlan(network, model_bytes)
+    batches = -(-n_rows // settings.batch_size)
+    once = n_rows * timed["text"] + batches * pool * timed["label"]
+    start = FORWARD * (n_rows * timed["text"] + 2 * data.n_labels * timed["label"])
+    return PrimePlan(
+        network,
+        model_bytes,
+        seconds=int(model.epochs) * once + start + timed["loading"],
+        predict_us=1e6 * timed["reading"],
+        probed_rows=len(sample),
+        probe_seconds=timed["seconds"],
+    )
+
+
+def encoder_shape(encoder: Any, texts: Sequence[str] = (), max_length: int = 128) -> dict[str, int] | None:
+    """Return width, inner width, layers, vocabulary and number of weights of an encoder; None if unknown.
+
+    It is not loaded. The vocabulary of a new one is judged from the texts it is for; without texts it is the largest.
+
+    >>> encoder_shape(None)
+    {'width': 128, 'inner': 512, 'layers': 2, 'vocabulary': 20000, 'weights': 2973440}
+    """
+    if encoder is None or isinstance(encoder, dict):
+        given = {**NEW_ENCODER, **(encoder or {})}
+        width, places = int(given["width"]), max(max_length, FEWEST_PLACES)
+        return _shape(width, 4 * width, int(given["layers"]), count_pieces(texts, int(given["vocabulary"])), places)
+    folder = find_encoder(encoder)
+    for file in () if folder is None else (folder / "config.json", folder / "0_Transformer" / "config.json"):
+        found = _config(file)
+        try:
+            return _shape(
+                int(found["hidden_size"]),
+                int(found["intermediate_size"]),
+                int(found["num_hidden_layers"]),
+                int(found["vocab_size"]),
+                int(found.get("max_position_embeddings", 512)),
+            )
+        except (KeyError, TypeError, ValueError):
+            continue
+    return None
+
+
+def _shape(width: int, inner: int, layers: int, vocabulary: int, places: int) -> dict[str, int]:
+    each = 4 * width * width + 2 * width * inner + 9 * width + inner  # attention, two linear maps, biases and norms
+    weights = (vocabulary + places + 4) * width + layers * each
+    return {"width": width, "inner": inner, "layers": layers, "vocabulary": vocabulary, "weights": weights}
+
+
+def count_pieces(texts: Sequence[str], at_most: int) -> int:
+    """Return about how large the vocabulary of a new encoder gets; from a sample of many texts, as words keep coming.
+
+    The number of different words grows as a power of the number of texts, whose exponent shows in half the sample.
+    """
+    from longtail.encoder import all_pieces
+
+    if not len(texts):
+        return at_most
+    rng = np.random.default_rng(0)
+    some = texts if len(texts) <= COUNTED else [texts[i] for i in rng.permutation(len(texts))[:COUNTED]]
+    always, more = all_pieces(some)
+    found = float(len(always) + len(more))
+    if len(some) < len(texts):
+        half = sum(map(len, all_pieces(some[: COUNTED // 2])))
+        found *= (len(texts) / len(some)) ** math.log2(found / half)
+    return max(len(always), min(at_most, round(found)))
+
+
+def _config(file: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _memory(
+    data: Dataset, model: Prime, settings: PrimeSettings, n_rows: int, shape: dict[str, int] | None, pool: int
+) -> dict[str, Any]:
+    """Return the bytes of everything that is kept while training."""
+    known = shape is not None
+    width, inner, layers, weights = (shape or {}).get("width", 384), 0, 0, 0
+    if shape is not None:
+        inner, layers, weights = shape["inner"], shape["layers"], shape["weights"]
+    if settings.prototype == "network":
+        weights += 4 * width * width + 2 * width * JOINER
+    weights += (settings.n_free + settings.n_private) * width
+    tokens = _tokens(data.texts, model.max_length)
+    label_tokens = _tokens(data.label_texts or data.names(), model.max_length)
+    numbers = layers * (KEPT_PER_LAYER[0] * width + KEPT_PER_LAYER[1] * inner)  # of a token
+    in_batch = min(settings.batch_size, n_rows) * tokens + pool * label_tokens
+    copies = COPIES + bool(model.validation) + bool(model.classifier)
+    stored = {"float32": 4, "float16": 2, "int8": 1}[model.precision]
+    out: dict[str, Any] = {
+        "width": width if known else None,
+        "encoder_known": known,
+        "weight_bytes": 4 * weights,
+        "optimizer_bytes": 4 * (copies - 1) * weights,
+        "query_vector_bytes": BANK_BYTES * n_rows * width,
+        "label_vector_bytes": 4 * (LABEL_COPIES + 4 * bool(model.classifier)) * data.n_labels * width,
+        "token_bytes": round(8 * (n_rows * tokens + data.n_labels * label_tokens)),
+        "batch_bytes": round(4 * in_batch * numbers),
+        "batch_size": min(settings.batch_size, n_rows),
+    }
+    out["in_memory_bytes"] = sum(value for name, value in out.items() if name.endswith("_bytes"))
+    kept = 4 if settings.centroids else 0
+    out["saved_label_bytes"] = (stored + kept) * data.n_labels * width
+    return out
+
+
+def _tokens(texts: Any, longest: int) -> float:
+    """Return about how many tokens a text has, from the lengths of up to 10,000 of them."""
+    some = texts[:: max(1, len(texts) // 10_000)]
+    found = [min(len(text) / LETTERS_PER_TOKEN + START_AND_END, longest) for text in some]
+    return sum(found) / max(len(found), 1)
+
+
+def _probe(model: Prime, texts: list[str], labels: list[str]) -> dict[str, Any]:
+    """Send some texts and label texts through the encoder and back; return seconds for each of them."""
+    import torch
+
+    from longtail.prime.fit import make_encoder
+    from longtail.training import torch_threads
+
+    device = model.torch_device()
+    started = time.perf_counter()
+
+    def wait() -> float:
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        return time.perf_counter()
+
+    with torch_threads(model.n_jobs), torch.random.fork_rng([device] if device.type == "cuda" else []):
+        encoder = make_encoder(model.encoder, [*texts, *labels], model.max_length).to(device).train()
+        out: dict[str, Any] = {}
+        for name, some in (("warm", texts[:4]), ("text", texts), ("label", labels)):
+            begun = wait()
+            if name == "text":
+                out["loading"] = begun - started
+            tokens = encoder.tokens(some)
+            with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda" and model.mixed_precision):
+                encoder.embed(tokens, np.arange(len(some))).sum().backward()
+            out[name] = (wait() - begun) / max(len(some), 1)
+        begun = wait()
+        encoder.embed_all(encoder.tokens(texts))
+        out["reading"] = (wait() - begun) / len(texts)
+    config: Any = encoder.backbone.config
+    out["shape"] = {
+        "width": encoder.width,
+        "inner": int(getattr(config, "intermediate_size", 4 * encoder.width)),
+        "layers": int(getattr(config, "num_hidden_layers", 0)),
+        "vocabulary": int(getattr(config, "vocab_size", 0)),
+        "weights": sum(p.numel() for p in encoder.parameters()),
+    }
+    out["seconds"] = time.perf_counter() - started
+    return out

@@ -1,0 +1,168 @@
+"""What a label is known by: its text, the queries it was given to, and a vector it shares with labels like it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from longtail.errors import DataError
+from longtail.tree import Place, Vectors, balanced_leaves
+from longtail.validate import check_integer, check_real, check_same_rows, resolve_jobs, resolve_seed
+
+MAX_ITER = 20  # divisions of a cluster of labels, at most
+
+
+class PrototypeNetwork(nn.Module):
+    """Joins the vectors of a label to one prototype: a transformer layer over them as a bag, then their mean.
+
+    One post-norm layer with one attention head; the vectors have no order and no names, so any number of them works.
+
+    >>> network = PrototypeNetwork(8, hidden=16).eval()
+    >>> text, centroid, free = torch.randn(3, 5, 8)
+    >>> network(text, centroid, free).shape
+    torch.Size([5, 8])
+    >>> bool(torch.allclose(network(text, centroid), network(centroid, text), atol=1e-6))
+    True
+    """
+
+    def __init__(self, width: int, hidden: int = 1024, heads: int = 1, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.layer = nn.TransformerEncoderLayer(
+            check_integer("width", width, low=1),
+            check_integer("heads", heads, low=1),
+            check_integer("hidden", hidden, low=1),
+            check_real("dropout", dropout, low=0, high=1),
+            activation="gelu",
+            batch_first=True,
+            norm_first=False,
+        )
+
+    def forward(self, *vectors: Tensor) -> Tensor:
+        """Return one prototype per label from vectors of shape (n_labels, width) each."""
+        return self.layer(torch.stack(vectors, dim=1)).mean(dim=1)
+
+
+class FreeVectors(nn.Module):
+    """Learned vectors that labels share: one per cluster of labels, and one of its own for each of the private labels.
+
+    `cluster` names the vector of every label; `label_clusters` makes such a map. Without weight decay, as published.
+
+    >>> bank = FreeVectors(np.array([0, 1, 0]), width=4)
+    >>> vectors = bank(torch.tensor([0, 2, 1]))
+    >>> bool((vectors[0] == vectors[1]).all()), bool((vectors[0] == vectors[2]).all())
+    (True, False)
+    """
+
+    cluster: Tensor
+
+    def __init__(self, cluster: np.ndarray, width: int, n_vectors: int | None = None) -> None:
+        super().__init__()
+        n = int(cluster.max(initial=-1)) + 1 if n_vectors is None else n_vectors
+        self.register_buffer("cluster", torch.as_tensor(np.asarray(cluster, dtype=np.int64)), persistent=True)
+        self.vectors = nn.Parameter(torch.empty(n, check_integer("width", width, low=1)))
+        nn.init.xavier_uniform_(self.vectors)
+
+    def forward(self, labels: Tensor) -> Tensor:
+        """Return the vectors of some labels."""
+        return F.embedding(self.cluster[labels], self.vectors)
+
+
+def label_clusters(
+    vectors: Any,
+    n_clusters: int,
+    counts: np.ndarray | None = None,
+    n_private: int = 0,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> np.ndarray:
+    """Return the number of its vector for every label: int64 (n_labels,).
+
+    Labels with similar vectors share a number, in clusters of equal size (within one) that come from dividing them in
+    halves again and again; `n_clusters` is rounded down to a power of two and to the number of labels. The `n_private`
+    labels with the largest `counts` get a number of their own instead, after those of the clusters.
+
+    >>> like = label_clusters([[1, 0], [0, 1], [1, 0.1], [0.1, 1], [1, 1]], 2, np.array([1, 1, 1, 1, 9]), n_private=1)
+    >>> bool(like[0] == like[2] != like[1] == like[3]), int(like[4])
+    (True, 2)
+    """
+    rows = Vectors(vectors)
+    n_clusters = check_integer("n_clusters", n_clusters, low=1)
+    n_private = min(check_integer("n_private", n_private, low=0), rows.n_labels)
+    private = np.empty(0, dtype=np.int64)
+    if n_private:
+        if counts is None or len(counts) != rows.n_labels:
+            raise DataError(f"counts must have one entry per label ({rows.n_labels}).")
+        private = np.argsort(-np.asarray(counts), kind="stable")[:n_private]
+    shared = np.setdiff1d(np.arange(rows.n_labels), private).astype(np.int32)
+    out = np.zeros(rows.n_labels, dtype=np.int64)
+    used = 0
+    if shared.size:
+        depth = int(math.log2(min(n_clusters, shared.size)))
+        place, used = Place(resolve_seed(random_state)), 2**depth
+        leaves = balanced_leaves(
+            rows, shared, depth, max_iter=MAX_ITER, sample=None, place=place, n_jobs=resolve_jobs(n_jobs)
+        )
+        for number, leaf in enumerate(leaves):
+            out[leaf] = number
+    out[private] = used + np.arange(n_private)
+    return out
+
+
+class Centroids(nn.Module):
+    """The running mean direction of the queries of every label; follows the encoder as it learns, without gradient.
+
+    c <- momentum * c + (1 - momentum) * h for a label's query h, then scaled to unit length; of several queries of a
+    label in one batch their mean counts.
+
+    >>> centroids = Centroids(torch.eye(2), momentum=0.5)
+    >>> centroids.update(torch.tensor([0, 0]), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
+    >>> [[round(v, 3) for v in row] for row in centroids(torch.tensor([0, 1])).tolist()]
+    [[0.949, 0.316], [0.0, 1.0]]
+    """
+
+    values: Tensor
+
+    def __init__(self, values: Tensor, momentum: float = 0.95) -> None:
+        super().__init__()
+        self.momentum = check_real("momentum", momentum, low=0, high=1)
+        self.register_buffer("values", F.normalize(values.detach().float(), dim=1).clone())
+
+    def forward(self, labels: Tensor) -> Tensor:
+        """Return the centroids of some labels."""
+        return self.values[labels]
+
+    @torch.no_grad()
+    def update(self, labels: Tensor, queries: Tensor) -> None:
+        """Move the centroids of labels (n_pairs,) towards their queries (n_pairs, width), a pair per row."""
+        found, place = torch.unique(labels, return_inverse=True)
+        self.move(found, place, queries)
+
+    @torch.no_grad()
+    def move(self, found: Tensor, place: Tensor, queries: Tensor) -> None:
+        """The same for labels `found[place]`, where the different ones are known: then a GPU need not be waited for."""
+        queries = F.normalize(queries.detach().to(self.values.dtype), dim=1)
+        sums = self.values.new_zeros(found.numel(), self.values.shape[1]).index_add_(0, place, queries)
+        counts = torch.zeros_like(sums[:, 0]).index_add_(0, place, torch.ones_like(queries[:, 0]))
+        moved = self.momentum * self.values[found] + (1 - self.momentum) * (sums / counts[:, None])
+        self.values[found] = F.normalize(moved, dim=1)
+
+
+def mean_queries(queries: np.ndarray, Y: sp.csr_array, instead: np.ndarray) -> np.ndarray:
+    """Return the mean direction of every label's queries, float32 (n_labels, width); `instead` where it has none.
+
+    >>> Y = sp.csr_array([[1.0, 0.0], [1.0, 0.0]])
+    >>> mean_queries(np.array([[1.0, 0.0], [0.0, 1.0]]), Y, np.full((2, 2), 9.0)).round(3).tolist()
+    [[0.5, 0.5], [9.0, 9.0]]
+    """
+    check_same_rows(queries, Y, "queries")
+    counts = np.bincount(Y.indices, minlength=Y.shape[1])
+    ones = sp.csr_array((np.ones(Y.nnz, dtype=np.float32), Y.indices, Y.indptr), shape=Y.shape)
+    sums = ones.T @ np.asarray(queries, dtype=np.float32)
+    means = sums / np.maximum(counts, 1)[:, None]
+    return np.where(counts[:, None] > 0, means, instead).astype(np.float32)

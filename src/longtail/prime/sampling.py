@@ -1,0 +1,130 @@
+"""Batches for contrastive training: queries that are alike together, and which of their labels are shown.
+
+All of it is numpy and follows from the seed, the epoch and the step alone, so a run that was stopped goes on as if
+nothing had happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.data import inverse_propensities
+from longtail.errors import DataError
+from longtail.prime.sample_labels import draw_pool
+from longtail.validate import check_integer, check_real
+
+PROPENSITY_A, PROPENSITY_B = 0.55, 1.5
+# when clusters double, as shares of all epochs: after 10, 25, 50, 75, 100, 125, 150 and 200 of 300
+GROWTH = tuple(epoch / 300 for epoch in (10, 25, 50, 75, 100, 125, 150, 200))
+
+
+def sampling_weights(Y: sp.csr_array, A: float = PROPENSITY_A, B: float = PROPENSITY_B) -> np.ndarray:
+    """Return the inverse propensity of every label, float64: how much more often a rare label should be shown.
+
+    >>> sampling_weights(sp.csr_array(np.array([[1.0, 1.0]] + [[1.0, 0.0]] * 8))).round(2).tolist()
+    [1.54, 2.2]
+    """
+    counts = np.bincount(Y.indices, minlength=Y.shape[1])
+    return inverse_propensities(counts, Y.shape[0], A, B)
+
+
+def label_weights(Y: sp.csr_array, sampling: str) -> np.ndarray:
+    """Return how often each label should be shown: "uniform" or, more often the rarer it is, "propensity"."""
+    return np.ones(Y.shape[1]) if sampling == "uniform" else sampling_weights(Y)
+
+
+class LabelPool(NamedTuple):
+    """The labels of a batch: which were sampled for which row, and which are true for it though sampled for another."""
+
+    rows: np.ndarray  # int64 (n_pool,): the batch row each entry of the pool was sampled for, ascending
+    labels: np.ndarray  # int64 (n_pool,): its label; a label may come several times
+    unique: np.ndarray  # int64 (n_unique,): the labels once each
+    place: np.ndarray  # int64 (n_pool,): unique[place] == labels
+    true_rows: np.ndarray  # int64 (n_true,): pairs (batch row, place in `unique`) that are true
+    true_places: np.ndarray
+
+
+class PositiveSampler:
+    """Draws labels for the rows of a batch: up to `n_positives` of each row's own.
+
+    A row's labels are drawn one after the other in proportion to their `weights`, none twice.
+
+    >>> Y = sp.csr_array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]])
+    >>> pool = PositiveSampler(Y, np.ones(3), n_positives=2)(np.array([1, 0]), np.random.default_rng(0))
+    >>> pool.rows.tolist(), sorted(pool.labels.tolist())
+    ([0, 0, 1, 1], [0, 1, 1, 2])
+    """
+
+    def __init__(self, Y: sp.csr_array, weights: np.ndarray, n_positives: int) -> None:
+        if weights.shape != (Y.shape[1],) or not bool((weights > 0).all()):
+            raise DataError(f"weights must hold one number above 0 per label ({Y.shape[1]}).")
+        self.indptr, self.indices = Y.indptr.astype(np.int64), Y.indices
+        self.weights = weights.astype(np.float64, copy=False)
+        self.n_positives = check_integer("n_positives", n_positives, low=1)
+        self._place = np.full(Y.shape[1], -1, dtype=np.int64)
+
+    def __call__(self, rows: np.ndarray, rng: np.random.Generator) -> LabelPool:
+        """Return the labels sampled for some rows."""
+        rows = rows.astype(np.int64, copy=False)
+        n = int((self.indptr[rows + 1] - self.indptr[rows]).sum())
+        # the labels with the smallest exponential variables of rate w are a draw without replacement, weighted by w
+        lots = rng.exponential(size=n)
+        found = draw_pool(rows, self.indptr, self.indices, self.weights, lots, self.n_positives, self._place)
+        return LabelPool(*found)
+
+
+def cut_batches(
+    n_rows: int, batch_size: int, rng: np.random.Generator, cluster: np.ndarray | None = None
+) -> list[np.ndarray]:
+    """Return the batches of an epoch: all rows in random order, or cluster after cluster in random order.
+
+    >>> batches = cut_batches(6, 4, np.random.default_rng(0), np.array([0, 1, 2, 0, 1, 2]))
+    >>> [rows.size for rows in batches], set(batches[1] % 3).__len__()
+    ([4, 2], 1)
+    """
+    if cluster is None:
+        order = rng.permutation(n_rows)
+    else:
+        shuffled = rng.permutation(int(cluster.max(initial=0)) + 1)
+        order = np.argsort(shuffled[cluster], kind="stable")
+    return [order[at : at + batch_size] for at in range(0, n_rows, batch_size)]
+
+
+@dataclass(frozen=True)
+class Curriculum:
+    """How large the clusters of like queries are as training goes on, and when they are made anew.
+
+    No clusters before the first entry of `growth` (shares of all epochs); from it on clusters of `start` queries, twice
+    as many at every further entry. They are made anew `refreshes` times in all, at most once an epoch.
+
+    >>> [Curriculum(start=4).size(epoch, 300) for epoch in (0, 9, 10, 25, 299)]
+    [0, 0, 4, 8, 512]
+    """
+
+    start: int = 4
+    growth: Sequence[float] = GROWTH
+    refreshes: int = 60
+
+    def __post_init__(self) -> None:
+        check_integer("start", self.start, low=1)
+        check_integer("refreshes", self.refreshes, low=1)
+        for share in self.growth:
+            check_real("growth", share, low=0, high=1)
+
+    def size(self, epoch: int, epochs: int) -> int:
+        """Return the size of clusters in an epoch; 0 for batches at random."""
+        passed = sum(epoch >= share * epochs for share in sorted(self.growth))
+        return self.start * 2 ** (passed - 1) if passed else 0
+
+    def refresh(self, epoch: int, epochs: int) -> bool:
+        """Say whether clusters are made anew before an epoch: on schedule, and when there are none yet."""
+        if not self.size(epoch, epochs):
+            return False
+        every = max(1, epochs // self.refreshes)
+        first = not self.size(epoch - 1, epochs) if epoch else True
+        return first or epoch % every == 0

@@ -1,0 +1,130 @@
+"""The labels with the largest inner products: exact in blocks, or by an approximate index of the faiss library."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from longtail.errors import MissingExtraError
+from longtail.kernels import blocks
+from longtail.prime.settings import INDEXES, PRECISIONS
+from longtail.validate import check_choice
+
+LABELS_AT_ONCE = 65_536
+SCORES_AT_ONCE = 2**24
+LINKS, BUILD_WIDTH, SEARCH_WIDTH = 32, 200, 128  # of the graph "hnsw"
+INT8_MAX = 127
+
+
+def shrink(vectors: np.ndarray, precision: str) -> dict[str, np.ndarray]:
+    """Return vectors as they are stored: `vectors`, and for "int8" also `scales`, one per row.
+
+    >>> stored = shrink(np.array([[0.5, -1.0]], dtype=np.float32), "int8")
+    >>> stored["vectors"].tolist(), widen(stored).round(2).tolist()
+    ([[64, -127]], [[0.5, -1.0]])
+    """
+    check_choice("precision", precision, PRECISIONS)
+    if precision != "int8":
+        return {"vectors": np.asarray(vectors, dtype=precision)}
+    scales = np.maximum(np.abs(vectors).max(axis=1, initial=0.0), 1e-30).astype(np.float32) / INT8_MAX
+    return {"vectors": np.rint(vectors / scales[:, None]).astype(np.int8), "scales": scales}
+
+
+def widen(stored: dict[str, np.ndarray]) -> np.ndarray:
+    """Return stored vectors as float32."""
+    out = stored["vectors"].astype(np.float32)
+    return out * stored["scales"][:, None] if "scales" in stored else out
+
+
+class LabelSearch:
+    """Finds the labels whose vectors have the largest inner products with a query.
+
+    >>> search = LabelSearch(shrink(np.eye(3, dtype=np.float32), "float32"))
+    >>> ids, scores = search.topk(np.array([[0.2, 0.9, 0.1]], dtype=np.float32), k=2)
+    >>> ids.tolist()
+    [[1, 0]]
+    """
+
+    def __init__(self, stored: dict[str, np.ndarray], index: str = "exact", device: str = "cpu") -> None:
+        check_choice("index", index, INDEXES)
+        self.device = torch.device(device)
+        self.vectors = torch.from_numpy(np.array(stored["vectors"])).to(self.device)
+        scales = stored.get("scales")
+        self.scales = None if scales is None else torch.from_numpy(np.array(scales)).to(self.device)
+        self.n_labels = self.vectors.shape[0]
+        self.index = _build(widen(stored), index) if index != "exact" else None
+
+    def topk(self, queries: np.ndarray, k: int, allowed: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return ids (int32) and inner products of the k best labels, best first; -1 and -inf where there are none.
+
+        With `allowed` (bool per label) the search is always exact.
+        """
+        ids = np.full((queries.shape[0], k), -1, dtype=np.int32)
+        scores = np.full((queries.shape[0], k), -np.inf, dtype=np.float32)
+        used = min(k, self.n_labels)
+        if self.index is not None and allowed is None:
+            _widen_search(self.index, used)
+            scores[:, :used], ids[:, :used] = self.index.search(np.ascontiguousarray(queries, np.float32), used)
+            scores[ids < 0] = -np.inf
+        else:
+            mask = None if allowed is None else torch.from_numpy(allowed).to(self.device)
+            for at in blocks(queries.shape[0], max(1, SCORES_AT_ONCE // min(self.n_labels, LABELS_AT_ONCE))):
+                rows = torch.from_numpy(np.ascontiguousarray(queries[at], np.float32)).to(self.device)
+                best = self._exact(rows, used, mask)
+                scores[at, :used], ids[at, :used] = (part.cpu().numpy() for part in best)
+            ids[np.isneginf(scores)] = -1
+        order = np.lexsort((ids, -scores), axis=1)  # equal scores: the lower label first
+        return np.take_along_axis(ids, order, axis=1), np.take_along_axis(scores, order, axis=1)
+
+    def _exact(self, rows: Tensor, k: int, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        best: tuple[Tensor, Tensor] | None = None
+        for at in blocks(self.n_labels, LABELS_AT_ONCE):
+            found = rows @ self.vectors[at].to(torch.float32).T
+            if self.scales is not None:
+                found *= self.scales[at]
+            if mask is not None:
+                found = found.masked_fill(~mask[at], -torch.inf)
+            scores, ids = found.topk(min(k, found.shape[1]), dim=1)
+            ids = ids + at.start
+            if best is not None:
+                scores, ids = torch.cat([best[0], scores], dim=1), torch.cat([best[1], ids], dim=1)
+                scores, kept = scores.topk(min(k, scores.shape[1]), dim=1)
+                ids = ids.gather(1, kept)
+            best = scores, ids
+        if best is None:
+            empty = rows.new_empty(rows.shape[0], 0)
+            return empty, empty.long()
+        return best
+
+
+def import_faiss(index: str) -> Any:
+    """Return the faiss library, or say in one sentence how to install it."""
+    try:
+        return importlib.import_module("faiss")
+    except ImportError as error:
+        raise MissingExtraError(f"The index '{index}'", "faiss-cpu", "ann") from error
+
+
+def _build(vectors: np.ndarray, index: str) -> Any:
+    faiss = import_faiss(index)
+    n, width = vectors.shape
+    if index == "hnsw":
+        made = faiss.IndexHNSWFlat(width, LINKS, faiss.METRIC_INNER_PRODUCT)
+        made.hnsw.efConstruction = BUILD_WIDTH
+    else:
+        cells = max(1, min(n // 40, 4 * math.isqrt(n)))  # at least 40 labels for each, as faiss wants for its k-means
+        made = faiss.IndexIVFFlat(faiss.IndexFlatIP(width), width, cells, faiss.METRIC_INNER_PRODUCT)
+        made.nprobe = max(8, cells // 16)
+        made.train(vectors)
+    made.add(vectors)
+    return made
+
+
+def _widen_search(index: Any, k: int) -> None:
+    if hasattr(index, "hnsw"):
+        index.hnsw.efSearch = max(SEARCH_WIDTH, 2 * k)

@@ -1,0 +1,17 @@
+from .fact_rows import tail_points as tail_points
+from .html.audit_page import audit_page as audit_page
+from .html.page import write_page as write_page
+from .html.pages import comparison_page as comparison_page
+from .html.pages import evaluation_page as evaluation_page
+from .terminal.audit_terminal import show_audit as show_audit
+from .terminal.audit_terminal import show_narrow as show_narrow
+from .terminal.evaluation import show_comparison as show_comparison
+from .terminal.evaluation import show_dataset as show_dataset
+from .terminal.evaluation import show_evaluation as show_evaluation
+from .terminal.label_terminal import show_label as show_label
+from .terminal.model_terminal import show_explanation as show_explanation
+from .terminal.model_terminal import show_inspection as show_inspection
+from .terminal.progress import Progress as Progress
+from .terminal.progress import as_callback as as_callback
+from .terminal.progress import progress as progress
+from .terminal.tree_terminal import show_tree as show_tree

@@ -1,0 +1,1 @@
+"""Facts as self-contained HTML pages."""

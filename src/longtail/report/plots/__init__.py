@@ -1,0 +1,1 @@
+"""Plots as SVG text."""

@@ -1,0 +1,230 @@
+"""A treemap as SVG: boxes as large as their values, with as many of their names as they have room for.
+
+Boxes are laid out in rows so that they come out as square as they can (squarified). Every box is a drawing of its own
+inside the drawing, which cuts off what does not fit.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from longtail.report.plots.canvas import escape
+
+FONT = 12.0
+LINE = 15.0  # from one line of text to the next
+EDGE = 6.0  # between the edge of a box and its text
+LEAST_WIDTH, LEAST_HEIGHT = 34.0, 20.0  # a smaller box stays without text
+LEAST_WITH_CELLS = 70.0  # a lower box shows names only
+LEAST_NAMED = 64.0  # a narrower cell stays without a name
+STRONG = ' class="strong"'
+LEAST_CELL = 12.0  # units of area, on average; where cells would be smaller, none are drawn
+SHADES = 6  # of the boxes, from pale to dark: classes s0 to s5 in the style of the drawings
+NARROW, SLIM, WIDE = frozenset("iljI.,:;'|!()[]/ "), frozenset("tfr-"), frozenset("mwMW@%")
+
+
+class Cell(NamedTuple):
+    """A small box inside a box; it is named only where it is large enough."""
+
+    size: float
+    shade: int
+    names: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Box:
+    """One box: its size, its names (the most important first), its shade, what the pointer finds, and cells inside."""
+
+    size: float
+    names: Sequence[str]
+    shade: int | None = None  # None for a box that stands for several
+    note: str = ""
+    cells: Sequence[Cell] = ()
+
+
+@dataclass(frozen=True)
+class Area:
+    """A rectangle."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+def squarified(sizes: Sequence[float], area: Area) -> list[Area]:
+    """Return one rectangle per size, in proportion; sizes are above 0, the largest first.
+
+    >>> squarified([2, 1, 1], Area(0, 0, 4, 2))
+    [Area(x=0, y=0.0, width=2.0, height=2.0), Area(x=2.0, y=0.0, width=2.0, height=1.0), Area(...)]
+    """
+    x, y, width, height = area.x, area.y, area.width, area.height
+    unit = width * height / (sum(sizes) or 1.0)
+    left, out = [size * unit for size in sizes], []
+    while left:
+        side = min(width, height)
+        n = 1
+        while n < len(left) and _worst(left[: n + 1], side) <= _worst(left[:n], side):
+            n += 1  # one more box makes this row squarer
+        row, left = left[:n], left[n:]
+        thick = sum(row) / side if side > 0 else 0.0
+        along = 0.0
+        for size in row:
+            length = size / thick if thick > 0 else 0.0
+            out.append(Area(x, y + along, thick, length) if width >= height else Area(x + along, y, length, thick))
+            along += length
+        if width >= height:
+            x, width = x + thick, max(width - thick, 0.0)
+        else:
+            y, height = y + thick, max(height - thick, 0.0)
+    return out
+
+
+def _worst(row: Sequence[float], side: float) -> float:
+    """Return how far the longest box of a row is from a square."""
+    total = sum(row)
+    if side <= 0 or total <= 0 or min(row) <= 0:
+        return math.inf
+    return max(side * side * max(row) / total**2, total**2 / (side * side * min(row)))
+
+
+def treemap(
+    boxes: Sequence[Box], *, width: float, height: float, title: str, description: str, css: str = "", legend: str = ""
+) -> str:
+    """Return the drawing of some boxes, with a legend below it if one is given.
+
+    >>> svg = treemap([Box(3, ["fruit"], 0), Box(1, ["cars"], 1)], width=400, height=200, title="A", description="B")
+    >>> svg.count("<rect") == 2 and "fruit" in svg
+    True
+    """
+    kept = sorted((box for box in boxes if box.size > 0), key=lambda box: -box.size)
+    places = squarified([box.size for box in kept], Area(0.0, 0.0, width, height))
+    body = "".join(_drawn(box, place) for box, place in zip(kept, places, strict=True))
+    whole = height + (24 if legend else 0)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="{escape(f"lt map {css}".strip())}" '
+        f'viewBox="0 0 {width:g} {whole:g}" role="img" aria-label="{escape(title)}"><desc>{escape(description)}</desc>'
+        f'{body}<g transform="translate(0 {height + 10:g})">{legend}</g></svg>'
+    )
+
+
+def shades_legend(name: str, marks: Sequence[str]) -> str:
+    """Return a row of shades with what each means."""
+    at = letters(name) + 8
+    out = [f'<text x="0" y="11" class="soft">{escape(name)}</text>']
+    for shade, mark in enumerate(marks):
+        out.append(f'<rect x="{at:.1f}" y="1" width="12" height="12" rx="2" class="s{shade}"/>')
+        out.append(f'<text x="{at + 16:.1f}" y="11" class="soft">{escape(mark)}</text>')
+        at += 24 + letters(mark)
+    return "".join(out)
+
+
+def _drawn(box: Box, area: Area) -> str:
+    width, height = area.width - 2, area.height - 2  # a gap between boxes
+    if width < 1 or height < 1:
+        return ""
+    roomy = min(width, height) >= LEAST_WITH_CELLS and 0.4 * width * height >= LEAST_CELL * len(box.cells)
+    held = roomy and bool(box.cells)
+    kind = "rest" if box.shade is None else "held" if held else f"s{box.shade}"
+    parts = [f"<title>{escape(box.note)}</title>" if box.note else ""]
+    parts.append(f'<rect width="{width:.1f}" height="{height:.1f}" rx="3" class="{kind}"/>')
+    lines = _lines(box.names, Area(0.0, 0.0, width, height * (0.5 if held else 1.0)))
+    parts += lines
+    if held:
+        top = 11 + len(lines) * LINE
+        parts += _cells(box.cells, Area(3.0, top, width - 6, height - top - 3))
+    where = f'x="{area.x + 1:.1f}" y="{area.y + 1:.1f}" width="{width:.1f}" height="{height:.1f}"'
+    return f"<svg {where}>{''.join(parts)}</svg>"
+
+
+def _lines(names: Sequence[str], area: Area) -> list[str]:
+    """Return as many names as an area has room for, line by line, the first one strong."""
+    if area.width < LEAST_WIDTH or area.height < LEAST_HEIGHT or not names:
+        return []
+    strong, others = filled(names, area.width - 2 * EDGE, max(1, int((area.height - 5) / LINE)))
+    x, y = area.x + EDGE, area.y + 3 + FONT
+    return [
+        f'<text x="{x:.1f}" y="{y + number * LINE:.1f}"{STRONG if number < len(strong) else ""}>{escape(line)}</text>'
+        for number, line in enumerate([*strong, *others])
+    ]
+
+
+def _cells(cells: Sequence[Cell], area: Area) -> list[str]:
+    """Return the cells as one path per shade, and the names of those that have room for them."""
+    kept = sorted((cell for cell in cells if cell.size > 0), key=lambda cell: -cell.size)
+    paths: dict[int, list[str]] = {}
+    named = []
+    for cell, a in zip(kept, squarified([cell.size for cell in kept], area), strict=True):
+        width, height = max(a.width - 0.8, 0.3), max(a.height - 0.8, 0.3)
+        paths.setdefault(cell.shade, []).append(f"M{a.x:.1f} {a.y:.1f}h{width:.1f}v{height:.1f}h-{width:.1f}z")
+        if width >= LEAST_NAMED:
+            named += _lines(cell.names, Area(a.x, a.y, width, height))
+    drawn = [f'<path d="{"".join(steps)}" class="s{shade}"/>' for shade, steps in sorted(paths.items())]
+    return drawn + ([f'<g class="small">{"".join(named)}</g>'] if named else [])
+
+
+def filled(names: Sequence[str], room: float, most: int) -> tuple[list[str], list[str]]:
+    """Return lines no wider than the room: those of the first name, then those of the others, as many as fit.
+
+    >>> filled(["games", "chess", "go", "poker"], 72, 3)
+    (['games'], ['chess, go,', 'poker'])
+    """
+    strong = wrapped(names[0], room / 1.1, 1 if most < 3 else 2)
+    lines: list[str] = []
+    rest = [" ".join(str(name).split()) for name in names[1:]]
+    while rest and len(strong) + len(lines) < most:
+        line, taken = rest[0], 1
+        while taken < len(rest) and letters(f"{line}, {rest[taken]},") <= room:
+            line, taken = f"{line}, {rest[taken]}", taken + 1
+        rest = rest[taken:]
+        lines.append(cut(line + ("," if rest else ""), room))
+    if rest and lines and not lines[-1].endswith("…"):
+        lines[-1] = cut(lines[-1] + " …", room)
+    return strong, lines
+
+
+def wrapped(name: str, room: float, most: int) -> list[str]:
+    """Return a name on as few lines as it needs, at most some; broken after blanks, dashes, slashes and colons.
+
+    >>> wrapped("restoration of customs duties", 130, 2)
+    ['restoration of', 'customs duties']
+    """
+    lines = [""]
+    for piece in re.findall(r"[^\s/:-]+[\s/:-]*|[\s/:-]+", " ".join(str(name).split())):
+        if lines[-1] and len(lines) < most and letters((lines[-1] + piece).rstrip()) > room:
+            lines.append("")
+        lines[-1] += piece
+    return [cut(line, room) for line in lines]
+
+
+def letters(text: str) -> float:
+    """Return about how wide a text is drawn; rather too wide, so that names are shortened and not clipped."""
+    return FONT * sum(
+        0.34
+        if c in NARROW
+        else 0.42
+        if c in SLIM
+        else 0.97
+        if c in WIDE or ord(c) > 0x2E7F
+        else 0.72
+        if c.isupper()
+        else 0.62
+        for c in text
+    )
+
+
+def cut(text: str, room: float) -> str:
+    """Return a text cut with an ellipsis to the room there is.
+
+    >>> cut("a very long name", 60)
+    'a very l…'
+    """
+    plain = " ".join(str(text).split())
+    if letters(plain) <= room:
+        return plain
+    while plain and letters(plain + "…") > room:
+        plain = plain[:-1]
+    return plain.rstrip(" ,.:-") + "…"

@@ -1,0 +1,1 @@
+"""Facts on the terminal: tables, small plots, progress bars."""

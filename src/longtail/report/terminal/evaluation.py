@@ -1,0 +1,228 @@
+"""Facts to the terminal: tables and small plots that fit 80 columns.
+
+The same facts as on the pages, read by the same functions. A pipe gets plain letters without colours, so that the
+output can be searched and stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from longtail.report import fact_rows as reading
+from longtail.report import sentences
+from longtail.report.formatting import count, flat_rows, percent, points, points_span, span
+from longtail.report.plots.canvas import finite
+from longtail.report.terminal.console import (
+    BAR,
+    clean,
+    heading,
+    is_plain,
+    print_bar,
+    print_facts,
+    print_table,
+    say,
+)
+from longtail.report.terminal.label_terminal import show_label
+from longtail.report.terminal.model_terminal import (
+    judgement,
+    marked_text,
+    show_explanation,
+    show_inspection,
+    show_metrics,
+    show_tail,
+)
+from longtail.report.terminal.tree_terminal import show_tree
+from longtail.report.terminal.unicode_plots import around_zero, marked_bar
+
+__all__ = [
+    "show_comparison",
+    "show_dataset",
+    "show_evaluation",
+    "show_explanation",
+    "show_inspection",
+    "show_label",
+    "show_tree",
+]
+
+Facts = Mapping[str, Any]
+LABELS_SHOWN = 10  # the page shows all
+EXAMPLES_SHOWN = 2
+EXAMPLE_LETTERS = 240
+NAME_LETTERS = 6  # of a compared model, above its column
+ZERO_LINE = 17  # letters of a difference plot
+TONE = {"better": "green", "worse": "red", "unclear": "dim"}
+
+
+def show_evaluation(console: Console, facts: Facts) -> None:
+    """Print an evaluation; takes the same facts as `evaluation_page` and leaves out what is missing.
+
+    >>> import io
+    >>> console = Console(file=io.StringIO(), width=80)
+    >>> show_evaluation(console, {"evaluation": {"ks": [1], "metrics": {"p@1": {"value": 0.8125}}}})
+    >>> "81.25" in console.file.getvalue()
+    True
+    """
+    evaluation = facts.get("evaluation") or {}
+    say(console, facts.get("title"), "bold")
+    say(console, sentences.headline(facts))
+    if evaluation.get("metrics"):
+        console.print()
+        show_metrics(console, evaluation["metrics"])
+        say(console, sentences.interval_sentence(evaluation), "dim")
+    places = reading.place_rows(evaluation)
+    if len(places) > 1:
+        heading(console, "Right suggestions by place")
+        body = [[row["name"], percent(row["value"], 1), print_bar(console, row["value"])] for row in places]
+        print_table(console, ["", "percent", " "], body)
+    _show_frequencies(console, evaluation)
+    _show_calibration(console, evaluation)
+    _show_labels(console, facts)
+    _show_examples(console, facts)
+    if facts.get("data"):
+        show_dataset(console, facts["data"])
+    print_facts(console, "Time", flat_rows(facts.get("timings")))
+
+
+def show_comparison(console: Console, facts: Facts) -> None:
+    """Print a comparison; takes the same facts as `comparison_page`."""
+    comparison = facts.get("comparison") or {}
+    a, b = reading.model_names(facts)
+    say(console, facts.get("title"), "bold")
+    say(console, sentences.comparison_headline(facts))
+    rows = reading.difference_rows(comparison.get("metrics") or {}, tuple(reading.FAMILIES))
+    bands = reading.band_difference_rows(comparison)
+    if rows:
+        console.print()
+        _show_differences(console, a, b, rows)
+    if bands:
+        heading(console, "On frequent and on rare labels")
+        _show_differences(console, a, b, bands)
+    if rows or bands:
+        say(console, f"a: {a}; b: {b}; change: b minus a. {sentences.interval_sentence(comparison)}".strip(), "dim")
+    print_facts(console, "Time", flat_rows(facts.get("timings")))
+
+
+def show_dataset(console: Console, data: Facts) -> None:
+    """Print the facts about a dataset, with its long tail where `tail` holds (rank, count) pairs.
+
+    >>> import io
+    >>> console = Console(file=io.StringIO(), width=80)
+    >>> show_dataset(console, {"rows": 1200, "labels": 30})
+    >>> print(console.file.getvalue())
+    <BLANKLINE>
+    Data
+    rows    1,200
+    labels  30
+    """
+    print_facts(console, "Data", reading.data_rows(data))
+    if data.get("tail"):
+        show_tail(console, data["tail"])
+
+
+def _show_frequencies(console: Console, evaluation: Facts) -> None:
+    rows = reading.frequency_rows(evaluation)
+    if rows:
+        heading(console, sentences.frequency_sentence(rows))
+        body = [
+            [
+                row["name"],
+                count(row.get("labels")) or "–",
+                percent(row.get("precision"), 1),
+                print_bar(console, row.get("precision")),
+                percent(row.get("recall"), 1),
+            ]
+            for row in rows
+        ]
+        print_table(console, ["in training", "labels", "precision", " ", "recall"], body)
+    k = max(evaluation.get("ks") or [0])
+    bands = reading.band_rows(evaluation.get("bands"), k)
+    if bands:
+        heading(console, "Head, torso and tail")
+        body = [
+            [
+                band["name"],
+                count(band["labels"]) or "–",
+                band["range"],
+                *(part for key in ("p", "r") for part in (percent(band[key].get("value"), 1), span(band[key]))),
+            ]
+            for band in bands
+        ]
+        print_table(console, ["band", "labels", "in training", f"P@{k}", "interval", f"R@{k}", "interval"], body)
+
+
+def _show_calibration(console: Console, evaluation: Facts) -> None:
+    rows, plain = reading.calibration_rows(evaluation), is_plain(console)
+    body = []
+    for row in rows:
+        said, right = row["predicted"], row["observed"]
+        if row["count"] and finite(said) and finite(right):
+            drawn = Text(marked_bar(right, said, BAR, ascii=plain), style="cyan")
+            body.append([row["name"], count(row["count"]) or "–", percent(said, 1), percent(right, 1), drawn])
+    if body:
+        heading(console, sentences.calibration_sentence(rows))
+        mark = "|" if plain else "│"
+        print_table(console, ["probability", "suggestions", "said", "right", f"right, and said at {mark} "], body)
+        gap = (evaluation.get("calibration") or {}).get("expected_calibration_error")
+        say(console, f"Mean gap: {percent(gap)} points." if finite(gap) else "", "dim")
+
+
+def _show_labels(console: Console, facts: Facts) -> None:
+    rows = facts.get("labels") or []
+    body = [
+        [
+            row.get("label", ""),
+            *(count(row.get(key)) or "–" for key in ("train_count", "test_count")),
+            *(percent(row.get(key), 1) for key in ("precision", "recall")),
+        ]
+        for row in rows[:LABELS_SHOWN]
+    ]
+    if body:
+        heading(console, "Label by label")
+        print_table(console, ["label", "training rows", "test rows", "precision", "recall"], body)
+    if len(rows) > LABELS_SHOWN:
+        say(console, f"{len(rows) - LABELS_SHOWN:,} more are on the page that --report writes.", "dim")
+
+
+def _show_examples(console: Console, facts: Facts) -> None:
+    for number, example in enumerate((facts.get("examples") or [])[:EXAMPLES_SHOWN], 1):
+        heading(console, f"Example {number}")
+        predicted = reading.suggestions(example)
+        say(console, marked_text(console, str(example.get("text", "")), predicted, EXAMPLE_LETTERS))
+        body = []
+        for p in predicted:
+            words = ", ".join(f"{w['word']} {w['weight']:+.2f}" for w in reading.strongest(p, 2))
+            body.append([p.get("label", ""), reading.confidence(p), judgement(console, p), words])
+        print_table(console, ["", "", " ", " "], body, header=False)
+        gone = reading.missed(example)
+        say(console, "Missed: " + ", ".join(gone) if gone else "", "dim")
+
+
+def _show_differences(console: Console, a: str, b: str, rows: Sequence[Facts]) -> None:
+    ends = [row.get(key) for row in rows for key in ("difference", "low", "high")]
+    reach = max([abs(v) for v in ends if v is not None and finite(v)] + [0.001])
+    body = []
+    for row in rows:
+        p, value, style = row.get("p_value"), row.get("difference"), TONE[row["verdict"]]
+        drawn = ""
+        if finite(value):
+            low, high = (float(row[key]) if finite(row.get(key)) else value for key in ("low", "high"))
+            drawn = around_zero(low, value, high, reach, ZERO_LINE, ascii=is_plain(console))
+        body.append(
+            [
+                row["name"],
+                percent(row.get("a")),
+                percent(row.get("b")),
+                Text(clean(console, points(value)), style=style),
+                points_span(row),
+                f"{p:.4f}" if finite(p) else "",
+                Text(drawn, style=style),
+            ]
+        )
+    low_end, high_end = f"-{100 * reach:.1f}", f"+{100 * reach:.1f}"
+    axis = f"{low_end.ljust(ZERO_LINE // 2)}0{high_end.rjust(ZERO_LINE // 2)} "
+    short = len(a) <= NAME_LETTERS and len(b) <= NAME_LETTERS
+    print_table(console, ["percent", *((a, b) if short else ("a", "b")), "change", "interval", "p", axis], body)

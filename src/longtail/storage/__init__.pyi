@@ -1,0 +1,13 @@
+from .arrays import map_arrays as map_arrays
+from .folder import FORMAT_VERSION as FORMAT_VERSION
+from .folder import LoadedFolder as LoadedFolder
+from .folder import check_target as check_target
+from .folder import load_folder as load_folder
+from .folder import read_manifest as read_manifest
+from .folder import save_folder as save_folder
+from .folder import verify_folder as verify_folder
+from .part import Part as Part
+from .part import pack_csr as pack_csr
+from .part import pack_strings as pack_strings
+from .part import unpack_csr as unpack_csr
+from .part import unpack_strings as unpack_strings

@@ -1,0 +1,10 @@
+from .check_texts import as_texts as as_texts
+from .check_texts import check_unicode as check_unicode
+from .check_texts import is_unicode as is_unicode
+from .label_vectors import combine as combine
+from .label_vectors import label_text_vectors as label_text_vectors
+from .label_vectors import pifa as pifa
+from .row_vectors import hstack_rows as hstack_rows
+from .row_vectors import side_by_side as side_by_side
+from .row_vectors import unit_rows as unit_rows
+from .tfidf import TfidfFeatures as TfidfFeatures

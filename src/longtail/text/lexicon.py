@@ -1,0 +1,245 @@
+"""The n-grams of a collection of texts: found and counted by the kernels, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from longtail.errors import DataError
+from longtail.text.hash_table import make_slots, refill
+from longtail.text.ngrams import gram_counts, gram_nodes
+from longtail.text.string_arrays import gram_bytes, gram_offsets
+from longtail.text.tokenise import char_ids, word_ids
+from longtail.text.unicode_tables import SHORTEST_WORD, WORD, fold_table, irregular, without_accents
+from longtail.text.utf8 import CODE_POINTS
+
+BLOCK = 1 << 18  # characters handled at once: keeps memory bounded and the work of a block in cache
+TEXT_COST = 16  # what a text costs besides its characters
+INT32_MAX = int(np.iinfo(np.int32).max)
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """How a text is cut into n-grams; checked by whoever makes it."""
+
+    analyzer: str = "word"  # "word" or "char_wb"
+    ngrams: tuple[int, int] = (1, 1)
+    lowercase: bool = True
+    strip_accents: bool = False
+    stop_words: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> bool:
+        """Whether n-grams are of words, not of characters."""
+        return self.analyzer == "word"
+
+
+class Counts(NamedTuple):
+    """How often each n-gram occurs in each text, as the arrays of a CSR matrix in no particular order."""
+
+    indptr: np.ndarray  # int64 (n_texts + 1,)
+    nodes: np.ndarray  # int32 (nnz,)
+    counts: np.ndarray  # int32 (nnz,)
+
+
+class Packed(NamedTuple):
+    """Many strings as one UTF-8 array: string s is raw[offsets[s]:offsets[s + 1]]."""
+
+    raw: np.ndarray  # uint8
+    offsets: np.ndarray  # int64 (n + 1,)
+
+
+class Lexicon:
+    """A set of n-grams that grows while texts are counted, or is fixed and finds its own again.
+
+    >>> Lexicon(Analysis()).count(["red apple", "red red car"], grow=True).counts.tolist()
+    [1, 1, 2, 1]
+    """
+
+    def __init__(self, analysis: Analysis) -> None:
+        self.analysis = analysis
+        self.words = analysis.words
+        self.low, self.high = analysis.ngrams
+        self.n_words = self.n_skip = self.n_nodes = 0
+        self._word_slots = make_slots(0)
+        self._starts = np.zeros(1, dtype=np.int64)
+        self._arena = np.empty(0, dtype=np.uint8)
+        self._first = np.full(0 if self.words else CODE_POINTS, -1, dtype=np.int32)
+        self._slots = make_slots(0)
+        self._parent = np.empty(0, dtype=np.int32)
+        self._last = np.empty(0, dtype=np.int32)
+        if analysis.stop_words:
+            reachable = [w for w in analysis.stop_words if WORD.fullmatch(w)]
+            self._ids(*_encode(reachable), fold_table("any", False), 1, 0, True)
+            self.n_skip = self.n_words  # stop words come first, so that one comparison finds them
+
+    def count(self, texts: Sequence[str], *, grow: bool) -> Counts:
+        """Count the n-grams of some texts; with `grow` new ones join the lexicon, else they are left out."""
+        ids, id_ends = self._ids(*self._folded(texts), SHORTEST_WORD, self.n_skip, grow)
+        spread = self.high - self.low + 1
+        if grow:
+            self._reserve_nodes(ids.size * self.high)
+        indptr = np.empty(id_ends.size + 1, dtype=np.int64)
+        nodes, counts = np.empty(ids.size * spread, dtype=np.int32), np.empty(ids.size * spread, dtype=np.int32)
+        self.n_nodes = gram_counts(
+            ids,
+            id_ends,
+            self.low,
+            self.high,
+            not self.words,
+            grow,
+            self._first,
+            self._slots,
+            self._parent,
+            self._last,
+            self.n_nodes,
+            indptr,
+            nodes,
+            counts,
+        )
+        return Counts(indptr, nodes[: indptr[-1]], counts[: indptr[-1]])
+
+    def add(self, grams: Packed) -> np.ndarray:
+        """Add whole n-grams and return their nodes."""
+        found = [np.empty(0, dtype=np.int32)]
+        for block in _cut(grams.offsets[1:]):
+            begin, end = grams.offsets[block.start], grams.offsets[block.stop]
+            raw = grams.raw[begin:end].view()
+            raw.flags.writeable = False  # as the bytes of texts are: the kernels need compiling only once
+            found.append(self._nodes(raw, grams.offsets[block.start + 1 : block.stop + 1] - begin, grow=True))
+        return np.concatenate(found)
+
+    def find(self, grams: Sequence[str]) -> np.ndarray:
+        """Return the node of each n-gram, or -1."""
+        return self._nodes(*_encode(grams), grow=False)
+
+    def strings(self, nodes: np.ndarray) -> Packed:
+        """Write n-grams out: words with a space between them, or characters end to end."""
+        offsets = np.empty(nodes.size + 1, dtype=np.int64)
+        gram_offsets(nodes, self._parent, self._last, self.words, self._starts, offsets)
+        raw = np.empty(offsets[-1], dtype=np.uint8)
+        gram_bytes(nodes, self._parent, self._last, self.words, self._starts, self._arena, offsets, raw)
+        return Packed(raw, offsets)
+
+    def _folded(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the texts as bytes, where they end, and the table that lowercases what is not lowercased yet."""
+        letters = "word" if self.words else "solid"
+        lowercase = self.analysis.lowercase
+        if self.analysis.strip_accents:
+            return *_encode([without_accents(t.lower() if lowercase else t) for t in texts]), fold_table(letters, False)
+        if lowercase and _any_irregular(texts):
+            return *_encode([t.lower() for t in texts]), fold_table(letters, False)
+        return *_encode(texts), fold_table(letters, lowercase)
+
+    def _ids(
+        self, text: np.ndarray, ends: np.ndarray, fold: np.ndarray, shortest: int, n_skip: int, grow: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        id_ends = np.zeros(ends.size, dtype=np.int64)
+        if not self.words:
+            ids = np.empty(2 * (text.size + ends.size), dtype=np.int32)
+            char_ids(text, ends, fold, ids, id_ends)
+            return ids[: id_ends[-1] if ends.size else 0], id_ends
+        room = (text.size + ends.size) // (shortest + 1)
+        ids = np.empty(room, dtype=np.int32)
+        if grow:
+            self._reserve_words(room, 2 * text.size)
+        self.n_words = word_ids(
+            text,
+            ends,
+            fold,
+            shortest,
+            n_skip,
+            grow,
+            self._word_slots,
+            self._starts,
+            self._arena,
+            self.n_words,
+            ids,
+            id_ends,
+        )
+        if self.n_words > self._first.size:
+            self._first = grown(self._first, self.n_words, -1)
+        return ids[: id_ends[-1] if ends.size else 0], id_ends
+
+    def _nodes(self, text: np.ndarray, ends: np.ndarray, grow: bool) -> np.ndarray:
+        if self.words:
+            ids, id_ends = self._ids(text, ends, fold_table("any", False), 1, 0, grow)
+        else:
+            decoded = text.tobytes().decode("utf-8", "surrogatepass")
+            ids = np.frombuffer(decoded.encode("utf-32-le", "surrogatepass"), dtype=np.int32).copy()
+            heads = np.concatenate([[0], np.cumsum((text & 0xC0) != 0x80)])
+            id_ends = heads[ends]
+        if grow:
+            self._reserve_nodes(ids.size)
+        found = np.empty(id_ends.size, dtype=np.int32)
+        self.n_nodes = gram_nodes(
+            ids, id_ends, grow, self._first, self._slots, self._parent, self._last, self.n_nodes, found
+        )
+        return found
+
+    def _reserve_words(self, n_new: int, n_bytes: int) -> None:
+        room = self.n_words + n_new
+        if 2 * room > len(self._word_slots):
+            self._word_slots = _refilled(self._word_slots, room)
+        self._starts = grown(self._starts, room + 1)
+        self._arena = grown(self._arena, int(self._starts[self.n_words]) + n_bytes + 8)
+
+    def _reserve_nodes(self, n_new: int) -> None:
+        room = self.n_nodes + n_new
+        if room > INT32_MAX:
+            raise DataError(f"the texts have more than {INT32_MAX} different n-grams; use shorter n-grams.")
+        if self.high > 1 and 2 * room > len(self._slots):
+            self._slots = _refilled(self._slots, room)
+        self._parent, self._last = grown(self._parent, room), grown(self._last, room)
+
+
+def blocks(texts: Sequence[str]) -> Iterator[slice]:
+    """Cut texts into blocks of about `BLOCK` characters; a text is never cut.
+
+    >>> list(blocks(["a" * 200_000] * 3))
+    [slice(0, 2, None), slice(2, 3, None)]
+    """
+    sizes = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+    return _cut(np.cumsum(sizes + TEXT_COST))
+
+
+def _cut(ends: np.ndarray) -> Iterator[slice]:
+    start = 0
+    while start < ends.size:
+        before = ends[start - 1] if start else 0
+        stop = min(int(np.searchsorted(ends, before + BLOCK, side="left")) + 1, ends.size)
+        yield slice(start, stop)
+        start = stop
+
+
+def _any_irregular(texts: Sequence[str]) -> bool:
+    odd = [t for t in texts if not t.isascii()]
+    return any(c in t for c in irregular() for t in odd)
+
+
+def _encode(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the texts as UTF-8, end to end, and where each ends."""
+    try:
+        parts = list(map(str.encode, texts))
+    except UnicodeEncodeError:  # lone surrogates
+        parts = [t.encode("utf-8", "surrogatepass") for t in texts]
+    sizes = np.fromiter(map(len, parts), dtype=np.int64, count=len(parts))
+    return np.frombuffer(b"".join(parts), dtype=np.uint8), np.cumsum(sizes)
+
+
+def grown(array: np.ndarray, size: int, fill: int = 0) -> np.ndarray:
+    """Return an array of at least `size` places that starts with the old one; grows by half to stay cheap."""
+    if array.size >= size:
+        return array
+    out = np.full(max(size, array.size * 3 // 2), fill, dtype=array.dtype)
+    out[: array.size] = array
+    return out
+
+
+def _refilled(slots: np.ndarray, n_entries: int) -> np.ndarray:
+    out = make_slots(n_entries)
+    refill(slots, out)
+    return out

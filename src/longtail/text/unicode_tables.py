@@ -1,0 +1,105 @@
+"""What Python's Unicode rules say about characters, as tables the kernels can read.
+
+`str.lower()` maps every code point on its own, with two exceptions: a capital sigma becomes a final sigma at the end
+of a word, and a dotted capital I becomes two code points. Texts with these are lowercased by Python itself.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+import numpy as np
+
+from longtail.text.utf8 import CODE_POINTS
+
+WORD = re.compile(r"(?u)\b\w\w+\b")
+SHORTEST_WORD = 2
+FINAL_SIGMA = "Σ"
+
+
+@lru_cache(maxsize=1)
+def irregular() -> tuple[str, ...]:
+    """Return the characters that `str.lower()` does not map one to one.
+
+    >>> irregular()
+    ('İ', 'Σ')
+    """
+    everything = _everything()
+    known = ("İ", FINAL_SIGMA)
+    if len(_without(everything, known).lower()) == CODE_POINTS:
+        return known
+    return (FINAL_SIGMA, *(c for c in everything if len(c.lower()) != 1))  # a Python with newer tables
+
+
+@lru_cache(maxsize=8)
+def fold_table(letters: str, lowercase: bool) -> np.ndarray:
+    r"""Return for each code point the one to keep in its place, or -1 where it belongs to no word.
+
+    `letters` is "word" (what `\w` matches), "solid" (all but white space) or "any" (all but the space itself).
+
+    >>> fold = fold_table("word", lowercase=True)
+    >>> chr(fold[ord("Ä")]), int(fold[ord("-")])
+    ('ä', -1)
+    """
+    everything = _everything()
+    lowered = _without(everything, irregular()).lower() if lowercase else everything
+    fold = np.frombuffer(lowered.encode("utf-32-le", "surrogatepass"), dtype=np.int32).copy()
+    inside = np.zeros(CODE_POINTS, dtype=bool)
+    for found in re.finditer({"word": r"\w+", "solid": r"\S+", "any": "[^ ]+"}[letters], everything, re.DOTALL):
+        inside[found.start() : found.end()] = True
+    fold[~inside[fold]] = -1
+    fold.flags.writeable = False
+    return fold
+
+
+class _Accents(dict[int, str]):
+    """A table for `str.translate` that decomposes characters and drops their accents, filled as they come."""
+
+    def __missing__(self, code: int) -> str:
+        bare = "".join(c for c in unicodedata.normalize("NFKD", chr(code)) if not unicodedata.combining(c))
+        self[code] = bare
+        return bare
+
+
+_ACCENTS = _Accents()
+
+
+def without_accents(text: str) -> str:
+    """Return the text in compatibility decomposition (NFKD) without combining marks.
+
+    Decomposing each character on its own gives the same: only marks change places, and they are dropped.
+
+    >>> without_accents("Œuvre à ﬁnir, Ångström")
+    'Œuvre a finir, Angstrom'
+    """
+    return text if text.isascii() else text.translate(_ACCENTS)
+
+
+def fold_text(text: str, lowercase: bool, strip_accents: bool) -> tuple[str, list[int] | None]:
+    """Return the text as it is tokenised, and the origin of each of its characters (None: nothing moved).
+
+    >>> fold_text("İi", lowercase=True, strip_accents=False)
+    ('i̇i', [0, 0, 1])
+    """
+    folded = text.lower() if lowercase else text
+    if strip_accents and not text.isascii():
+        folded = without_accents(folded)
+    elif len(folded) == len(text):
+        return folded, None
+    origin: list[int] = []
+    for at, c in enumerate(text):
+        piece = c.lower() if lowercase else c
+        origin += [at] * len(without_accents(piece) if strip_accents else piece)
+    return folded, origin
+
+
+def _everything() -> str:
+    return np.arange(CODE_POINTS, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
+
+
+def _without(text: str, characters: tuple[str, ...]) -> str:
+    for c in characters:
+        text = text.replace(c, "\n")
+    return text

@@ -1,0 +1,81 @@
+"""Who belongs to what in a label tree: rows, labels, places and nodes as sparse matrices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.tree.chunk_kernels import rows_of_nodes
+from longtail.tree.label_tree import LabelTree
+from longtail.validate import make_csr
+
+
+def children_of(tree: LabelTree, level: int) -> np.ndarray:
+    """Return the pointers from the chunks of a level to their children (level 0: from the root to the first nodes)."""
+    return np.array([0, tree.n_nodes(0)], dtype=np.int64) if level == 0 else tree.children(level - 1)
+
+
+def places_matrix(tree: LabelTree) -> sp.csr_array:
+    """Return labels × places."""
+    order = np.argsort(tree.leaf_labels, kind="stable").astype(np.int32)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(tree.leaf_labels, minlength=tree.n_labels))])
+    return make_csr(indptr, order, np.ones(order.size, np.float32), tree.n_places)
+
+
+def nodes_of_places(tree: LabelTree, level: int) -> sp.csr_array:
+    """Return places × nodes of a level."""
+    nodes = np.repeat(tree.ancestors(level), np.diff(tree.leaf_indptr))
+    return make_csr(np.arange(tree.n_places + 1), nodes, np.ones(tree.n_places, np.float32), tree.n_nodes(level))
+
+
+def matches(nodes: np.ndarray, n_nodes: int) -> sp.csr_array:
+    """Return the nodes that the search kept for each row, as 0/1 CSR."""
+    keep = nodes >= 0
+    indptr = np.concatenate([[0], np.cumsum(keep.sum(axis=1))])
+    out = sp.csr_array((np.ones(int(indptr[-1]), np.float32), nodes[keep], indptr), shape=(nodes.shape[0], n_nodes))
+    out.sort_indices()
+    return out
+
+
+def binary(M: sp.csr_array) -> sp.csr_array:
+    out = sp.csr_array(M)
+    out.sum_duplicates()
+    out.data = np.ones_like(out.data, dtype=np.float32)
+    return out
+
+
+def row_shares(M: sp.csr_array) -> sp.csr_array:
+    out = sp.csr_array(M, dtype=np.float32)
+    out.sum_duplicates()
+    sums = np.asarray(out.sum(axis=1)).ravel()
+    out.data /= np.repeat(np.where(sums > 0, sums, 1), np.diff(out.indptr)).astype(np.float32)
+    return out
+
+
+NOWHERE = np.empty((0, 0), dtype=np.int32)
+
+
+@dataclass(frozen=True)
+class Members:
+    """The rows of every node, ascending: those of node j are indices[indptr[j]:indptr[j + 1]]."""
+
+    indptr: np.ndarray  # int64
+    indices: np.ndarray  # int32
+
+    @classmethod
+    def of(cls, sent: np.ndarray, labelled: sp.csr_array | None, n_nodes: int) -> Self:
+        """Return the rows that are sent to a node, (n_rows, beam) with -1 where none, or have a label below it."""
+        if labelled is None:
+            return cls(*rows_of_nodes(sent, np.zeros(1, np.int64), np.empty(0, np.int32), n_nodes))
+        return cls(*rows_of_nodes(sent, labelled.indptr.astype(np.int64, copy=False), labelled.indices, n_nodes))
+
+
+def column(M: sp.csc_array | Members, j: int) -> np.ndarray:
+    return M.indices[M.indptr[j] : M.indptr[j + 1]]
+
+
+def values_of(M: sp.csc_array, j: int) -> np.ndarray:
+    return M.data[M.indptr[j] : M.indptr[j + 1]]

@@ -1,0 +1,30 @@
+"""Labels drawn for the rows of a batch: the kernel against numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from longtail.prime.sample_labels import draw_pool, draw_pool_plain
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**31), st.integers(1, 12), st.integers(1, 9), st.integers(1, 4), st.booleans())
+def test_draws_agree(seed, n_rows, n_labels, n_drawn, ties):
+    rng = np.random.default_rng(seed)
+    has = rng.random((n_rows, n_labels)) < rng.random()
+    indptr = np.concatenate([[0], np.cumsum(has.sum(axis=1))])
+    indices = np.nonzero(has)[1].astype(np.int32)
+    rows = rng.permutation(n_rows)[: rng.integers(n_rows + 1)]
+    lots = rng.exponential(size=int(has[rows].sum()))
+    if ties:
+        lots = np.round(lots)
+    weights = rng.integers(1, 4, size=n_labels).astype(np.float64)
+    place = np.full(n_labels, -1)
+    found = draw_pool(rows, indptr, indices, weights, lots, n_drawn, place)
+    expected = draw_pool_plain(rows, indptr, indices, weights, lots, n_drawn, place)
+    for a, b in zip(found, expected, strict=True):
+        assert a.dtype == np.int64
+        np.testing.assert_array_equal(a, b)
+    assert (place == -1).all()

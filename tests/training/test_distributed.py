@@ -1,0 +1,49 @@
+"""Training by several processes, as torchrun starts them."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+pytestmark = pytest.mark.torch
+
+PROGRAM = """
+import sys
+import numpy as np
+from longtail.prime.estimator import Prime
+texts = [f"{a} {b}" for a in ("red", "green", "old", "new") for b in ("apple", "car", "house")] * 4
+Y = np.array([[t.endswith("apple"), t.endswith("car"), t.endswith("house"), "red" in t] for t in texts], dtype=float)
+settings = {"epochs": 4, "batch_size": 13, "lr": 3e-3, "device": "cpu", "n_jobs": 1}
+model = Prime({"width": 16, "layers": 1, "heads": 2}, **settings).fit(texts, Y, ["apple", "car", "house", "red"])
+np.savez(sys.argv[1], loss=[r["loss"] for r in model.history_], **model.to_part().arrays)
+"""
+
+
+def test_two_processes_end_with_the_same_network(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    shared = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"}
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(tmp_path / f"{rank}.npz")],
+            env={**os.environ, **shared, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    for process in started:
+        _, problems = process.communicate(timeout=300)
+        assert process.returncode == 0, problems
+    first, second = (dict(np.load(tmp_path / f"{rank}.npz")) for rank in range(2))
+    for name, array in first.items():
+        assert array.tobytes() == second[name].tobytes(), name
+    assert first["loss"][-1] < first["loss"][0]

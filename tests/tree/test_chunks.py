@@ -1,0 +1,68 @@
+"""Chunks: renumbering rows and packing weights agree with their plain twins."""
+
+import numpy as np
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from longtail.tree.chunk_kernels import (
+    QUANTA,
+    gather_rows,
+    gather_rows_plain,
+    pack_chunk,
+    pack_chunk_plain,
+    rows_of_nodes,
+    rows_of_nodes_plain,
+)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 12))
+@settings(max_examples=50, deadline=None)
+def test_gather_rows_agrees_with_plain(seed, m):
+    rng = np.random.default_rng(seed)
+    X = sp.random_array((12, 30), density=0.2, rng=rng, dtype=np.float32).tocsr()
+    rows = np.sort(rng.permutation(12)[:m]).astype(np.int32)
+    position = np.full(30, -1, np.int32)
+    args = (X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, rows, position)
+    for got, want in zip(gather_rows(*args), gather_rows_plain(*args), strict=True):
+        assert np.array_equal(got, want)
+    assert (position == -1).all()
+
+
+def test_gather_rows_above_65536_features():
+    row = (np.array([0, 2]), np.array([3, 70_000], np.int32), np.ones(2, np.float32))
+    found = gather_rows(*row, np.zeros(1, np.int32), np.full(70_001, -1, np.int32))
+    assert found[3].tolist() == [3, 70_000] and found[1].tolist() == [0, 1]
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.sampled_from([0.0, 0.5, 5.0]))
+@settings(max_examples=50, deadline=None)
+def test_pack_chunk_agrees_with_plain(seed, n_children, threshold):
+    rng = np.random.default_rng(seed)
+    n_batches = -(-n_children // 16)
+    W = rng.standard_normal((n_batches, 8, 16)).astype(np.float32)
+    W[rng.random(W.shape) < 0.5] = 0
+    got, want = pack_chunk(W, n_children, threshold), pack_chunk_plain(W, n_children, threshold)
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_packed_weights_come_back_within_half_a_quantum():
+    rng = np.random.default_rng(0)
+    W = rng.standard_normal((1, 21, 16)).astype(np.float32)
+    lines, counts, children, weights, scales, _ = pack_chunk(W, 16, 0.0)
+    back = np.zeros((20, 16), np.float32)
+    back[np.repeat(lines, counts), children] = weights * scales[children]
+    assert np.abs(back - W[0, :-1]).max() <= np.abs(W).max() / QUANTA / 2 * 1.001
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 20), st.integers(0, 4), st.booleans())
+@settings(max_examples=50, deadline=None)
+def test_the_rows_of_nodes_agree_with_plain(seed, n_rows, beam, labelled):
+    rng = np.random.default_rng(seed)
+    sent = rng.integers(-1, 7, (n_rows, beam)).astype(np.int32)
+    more = sp.random_array((n_rows, 7), density=0.2, rng=rng).tocsr()
+    indptr = more.indptr.astype(np.int64) if labelled else np.zeros(1, np.int64)
+    indices = more.indices.astype(np.int32) if labelled else np.empty(0, np.int32)
+    got, want = (f(sent, indptr, indices, 7) for f in (rows_of_nodes, rows_of_nodes_plain))
+    assert np.array_equal(got[0], want[0]) and np.array_equal(got[1], want[1])

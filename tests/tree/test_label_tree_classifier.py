@@ -1,0 +1,191 @@
+"""The label tree: as good as one-vs-all where it can be, and everything around it works."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import longtail as lt
+from longtail.checks import CHECKS
+from longtail.data.synthetic.generate import make_linear
+from longtail.errors import DataError, ModelError, ParameterError
+from longtail.metrics import precision_at_k
+from longtail.one_vs_all import OneVsAllClassifier
+from longtail.storage import Part
+from longtail.tree import LabelTree, LabelTreeClassifier
+
+
+@pytest.fixture(scope="module")
+def data():
+    made = make_linear(n_rows=1500, n_features=800, n_labels=120, random_state=1)[0]
+    return made.take(slice(0, 1200)), made.take(slice(1200, 1500))
+
+
+def p_at_1(model, test):
+    return model.score(test.X, test.Y)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("params", [{"n_trees": 3}, {"max_leaf": 4, "branching": 3}], ids=["ensemble", "deep"])
+def test_conformance_of_ensembles_and_deep_trees(check, params):
+    check(LabelTreeClassifier(**params))
+
+
+def test_a_wide_beam_comes_close_to_one_vs_all(data):
+    train, test = data
+    exact = p_at_1(OneVsAllClassifier().fit(train.X, train.Y), test)
+    tree = p_at_1(LabelTreeClassifier(max_leaf=40, beam=50).fit(train.X, train.Y), test)
+    assert tree >= exact - 0.03
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"negatives": "tfn"},
+        {"negatives": "man"},
+        {"balanced": True, "max_leaf": 10},
+        {"loss": "logistic", "C": 10, "link": "sigmoid"},
+        {"cost_sensitive": True},
+        {"link": "noop", "path_weight": 0},
+        {"link": "l1-hinge"},
+        {"n_trees": 3},
+        {"branching": 2, "max_leaf": 4},
+        {"positive_weight": 3.0},
+    ],
+    ids=str,
+)
+def test_every_setting_learns(data, params):
+    train, test = data
+    settings = {"max_leaf": 40, **params}
+    assert p_at_1(LabelTreeClassifier(**settings).fit(train.X, train.Y), test) > 0.6
+
+
+def test_fast_is_a_preset_and_not_a_model(data):
+    fast = LabelTreeClassifier.fast(C=2.0)
+    assert isinstance(fast, LabelTreeClassifier) and fast.C == 2.0
+    assert fast.beam_width < LabelTreeClassifier().beam_width
+    assert LabelTreeClassifier.fast(beam=7).beam == 7
+
+
+def test_given_trees_and_label_vectors(data):
+    train, test = data
+    parents = np.concatenate([np.full(10, -1), np.arange(120) % 10])
+    tree = LabelTree.from_parents(parents, labels=np.arange(10, 130))
+    model = LabelTreeClassifier().fit(train.X, train.Y, tree=tree)
+    assert model.trees_[0] == tree and p_at_1(model, test) > 0.6
+    vectors = np.random.default_rng(0).standard_normal((120, 5))
+    assert p_at_1(LabelTreeClassifier(max_leaf=40).fit(train.X, train.Y, label_vectors=vectors), test) > 0.5
+    with pytest.raises(DataError, match=r"label_vectors must have one row per label \(120\); got 3"):
+        LabelTreeClassifier().fit(train.X, train.Y, label_vectors=np.eye(3))
+    with pytest.raises(DataError, match="tree must be a LabelTree of 120 labels"):
+        LabelTreeClassifier().fit(train.X, train.Y, tree=LabelTree.flat(3))
+    with pytest.raises(ParameterError, match="n_trees must be 1 where a tree is given; got 2"):
+        LabelTreeClassifier(n_trees=2).fit(train.X, train.Y, tree=tree)
+
+
+def test_new_rows_teach(data):
+    train, test = data
+    model = LabelTreeClassifier(max_leaf=40).fit(train.X[:100], train.Y[:100])
+    before = precision_at_k(test.Y, model.predict_topk(test.X, k=3), k=3)
+    model.partial_fit(train.X[100:], train.Y[100:])
+    assert precision_at_k(test.Y, model.predict_topk(test.X, k=3), k=3) > before + 0.05 and model.n_rows_ == 1200
+    assert model.label_counts_.sum() == train.Y.nnz
+    assert LabelTreeClassifier(max_leaf=40).partial_fit(train.X, train.Y).score(test.X, test.Y) > 0.6
+
+
+def test_new_rows_teach_a_label_that_had_none(data):
+    train, _ = data
+    Y = train.Y.toarray()
+    rows = np.flatnonzero(Y[:, 0])
+    without = np.delete(np.arange(train.n_rows), rows)
+    model = LabelTreeClassifier(max_leaf=40).fit(train.X[without], Y[without])
+    assert 0 not in model.predict_topk(train.X[rows], k=20).ids
+    model.partial_fit(train.X[rows], Y[rows])
+    assert 0 in model.predict_topk(train.X[rows], k=20).ids
+
+
+def test_new_labels_are_found_and_old_ones_stay(data):
+    train, test = data
+    Y, T = train.Y.toarray(), test.Y.toarray()
+    model = LabelTreeClassifier(max_leaf=40).fit(train.X, Y[:, :110])
+    old = model.predict_topk(test.X, k=110)
+    model.add_labels(train.X, Y[:, 110:])
+    assert model.n_labels_ == 120 and model.trees_[0].n_labels == 120
+    assert p_at_1(model, test) > 0.6
+    new = model.predict_topk(test.X, k=120, deny=range(110, 120))
+    for row in range(20):  # the old labels' scores are untouched
+        a = dict(zip(old.ids[row].tolist(), old.scores[row].tolist(), strict=True))
+        b = dict(zip(new.ids[row].tolist(), new.scores[row].tolist(), strict=True))
+        assert all(abs(a[label] - b[label]) < 1e-6 for label in a.keys() & b.keys() if label >= 0)
+    rows = np.flatnonzero(T[:, 110:].any(axis=1))
+    found = model.predict_topk(test.X[rows], k=5).ids
+    hits = [bool(set(found[i]) & set(110 + np.flatnonzero(T[row, 110:]))) for i, row in enumerate(rows)]
+    assert np.mean(hits) > 0.5
+
+
+def test_removed_labels_are_gone_and_the_rest_move_up(tmp_path, data):
+    train, test = data
+    model = LabelTreeClassifier(max_leaf=40).fit(train.X, train.Y)
+    before = model.predict_topk(test.X, k=3, deny=[0, 5, 119])
+    model.remove_labels([5, 0, 119])
+    after = model.predict_topk(test.X, k=3)
+    kept = np.delete(np.arange(120), [0, 5, 119])
+    assert model.n_labels_ == 117 and np.mean(kept[after.ids] == before.ids) > 0.98
+    model.save(tmp_path / "m")
+    assert np.array_equal(lt.load(tmp_path / "m").predict_topk(test.X, k=3).ids, after.ids)
+    with pytest.raises(ParameterError, match="labels must be numbers from 0 to 116; got 117"):
+        model.remove_labels([117])
+    with pytest.raises(ParameterError, match="must leave at least one label"):
+        model.remove_labels(range(117))
+
+
+def test_a_model_whose_arrays_point_outside_is_refused(data):
+    train, _ = data
+    part = LabelTreeClassifier(max_leaf=40).fit(train.X, train.Y).to_part()
+    for name, change in (
+        ("0.features", lambda a: a + 10_000),
+        ("0.children", lambda a: np.full_like(a, 255)),
+        ("0.counts", lambda a: a[:-1]),
+        ("0.line_indptr", lambda a: a[::-1].copy()),
+        ("0.child_indptr", lambda a: a + 1),
+        ("0.tree.leaf_labels", lambda a: a + 500),
+        ("0.weights", lambda a: a.astype(np.float32)),
+        ("0.bias", lambda a: a[:3]),
+    ):
+        broken = Part(part.kind, dict(part.params), {**part.arrays, name: change(part.arrays[name])})
+        with pytest.raises(ModelError):
+            LabelTreeClassifier.from_part(broken)
+
+
+def test_dense_and_sparse_with_dense_rows(data):
+    train, test = data
+    dense = np.random.default_rng(0).standard_normal((train.n_rows, 8)).astype(np.float32)
+    X = lt.text.hstack_rows(train.X, dense, weight=0.2)
+    assert LabelTreeClassifier(max_leaf=40).fit(X, train.Y).score(X, train.Y) > 0.8
+    full = sp.csr_array(train.X).toarray()
+    assert LabelTreeClassifier(max_leaf=40).fit(full, train.Y).score(test.X.toarray(), test.Y) > 0.6
+
+
+@pytest.mark.parametrize(
+    ("params", "sentence"),
+    [
+        ({"branching": 1}, "branching must be an integer >= 2; got 1"),
+        ({"max_leaf": 0}, "max_leaf must be an integer >= 1; got 0"),
+        ({"beam": 0}, "beam must be an integer between 1 and 1048576; got 0"),
+        ({"negatives": "tnf"}, r"negatives must be one of \['tfn', 'man', 'tfn\+man'\]; got 'tnf'. Did you mean 'tfn'"),
+        ({"link": "l9"}, "link must be one of"),
+        ({"path_weight": -1}, "path_weight must be a number >= 0; got -1"),
+        ({"n_trees": 0}, "n_trees must be an integer >= 1; got 0"),
+        ({"cost_sensitive": True, "loss": "logistic"}, "cost_sensitive=True needs loss='squared_hinge'"),
+    ],
+)
+def test_bad_parameters_are_refused_at_fit(data, params, sentence):
+    with pytest.raises(ParameterError, match=sentence):
+        LabelTreeClassifier(**params).fit(data[0].X, data[0].Y)
+
+
+def test_progress_ends_at_its_total(data):
+    seen = []
+    LabelTreeClassifier(max_leaf=40).fit(data[0].X, data[0].Y, progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1][0] == seen[-1][1] and all(a <= b for (a, _), (b, _) in itertools.pairwise(seen))

@@ -1,0 +1,137 @@
+"""A label tree whose labels stand in several leaves."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import longtail as lt
+from longtail import LabelTreeClassifier
+from longtail.data import make_linear
+from longtail.errors import ParameterError
+from longtail.metrics import precision_at_k
+from longtail.model.base import row_scale
+from longtail.tree import LabelTree
+from longtail.tree import chunks as chunked
+
+
+@pytest.fixture(scope="module")
+def fused():
+    """Labels joined at random, two by two: each has two meanings."""
+    data, _ = make_linear(n_rows=3000, n_features=300, n_labels=160, random_state=0)
+    order = np.random.default_rng(0).permutation(160)
+    join = sp.csr_array((np.ones(160, np.float32), (order, np.arange(160) // 2)), shape=(160, 80))
+    Y = sp.csr_array(data.Y @ join)
+    Y.data[:] = 1
+    return data.X[:2400], Y[:2400], data.X[2400:], Y[2400:]
+
+
+def fitted(fused, **params):
+    settings = {"max_leaf": 16, "beam": 2, "random_state": 0, **params}
+    return LabelTreeClassifier(**settings).fit(*fused[:2])
+
+
+def p_at(model, fused, k):
+    return precision_at_k(fused[3], model.predict_topk(fused[2], k=k), k)
+
+
+@pytest.mark.parametrize("params", [{}, {"merge": "mean"}, {"rounds": 0}, {"rounds": 2}, {"negatives": "tfn"}])
+def test_overlap_helps_labels_with_two_meanings(fused, params):
+    plain, overlapping = fitted(fused), fitted(fused, overlap=2, **params)
+    tree = overlapping.trees_[0]
+    assert tree.n_places > tree.n_labels and np.bincount(tree.leaf_labels).max() == 2
+    assert p_at(overlapping, fused, 3) > p_at(plain, fused, 3)
+
+
+def test_places_that_learn_meanings_of_their_own_beat_places_that_learn_everything(fused):
+    apart, alike = fitted(fused, overlap=2), fitted(fused, overlap=2, split_positives=False)
+    assert p_at(apart, fused, 3) > p_at(alike, fused, 3)
+
+
+def test_auto_gives_fewer_places_and_still_helps(fused):
+    auto = fitted(fused, overlap="auto")
+    assert fused[1].shape[1] < auto.trees_[0].n_places
+    assert p_at(auto, fused, 3) > p_at(fitted(fused), fused, 3)
+
+
+@pytest.mark.parametrize("merge", ["max", "mean"])
+@pytest.mark.parametrize("n_trees", [1, 2])
+def test_a_label_comes_once_and_single_rows_agree_with_batches(fused, merge, n_trees):
+    model = fitted(fused, overlap=3, merge=merge, n_trees=n_trees)
+    X = fused[2][:60]
+    for k in (1, 5, 30):
+        top = model.predict_topk(X, k=k)
+        for ids in top.ids:
+            assert len(set(ids[ids >= 0])) == (ids >= 0).sum()
+        for row in range(0, 60, 7):
+            one = model.predict_topk(X[[row]], k=k)
+            assert np.array_equal(one.ids[0], top.ids[row]) and np.array_equal(one.scores[0], top.scores[row])
+
+
+def test_the_best_place_counts(fused, monkeypatch):
+    """merge="max" is the best of all places that the beam reaches, whatever way of searching is taken."""
+    model = fitted(fused, overlap=3, beam=4)
+    X = sp.csr_array(fused[2][:50])
+    tree, chunks = model.trees_[0], model.chunks_[0]
+    found, scores = chunks.search(X, row_scale(X, True), model._plan(tree, 4 * 40), 1)
+    top = model.predict_topk(X, k=5)
+    for row in range(50):
+        best = {}
+        for place, score in zip(found[row], scores[row], strict=True):
+            if place >= 0:
+                label = tree.leaf_labels[place - chunks.n_chunks + 1]
+                best[label] = max(score, best.get(label, -np.inf))
+        assert top.scores[row].tolist() == sorted(best.values(), reverse=True)[:5]
+    monkeypatch.setattr(chunked, "LARGEST_SPREAD", 0)
+    bare = lt.LabelTreeClassifier.from_part(model.to_part())
+    again = bare.predict_topk(X, k=5)
+    assert np.array_equal(again.ids, top.ids) and np.array_equal(again.scores, top.scores)
+
+
+def test_same_model_for_any_number_of_threads(fused):
+    one, two = (fitted(fused, overlap=2, rounds=2, n_jobs=n) for n in (1, 2))
+    assert one.trees_ == two.trees_
+    for name, array in one.chunks_[0].arrays("").items():
+        assert np.array_equal(array, two.chunks_[0].arrays("")[name]), name
+
+
+def test_saved_and_loaded_edited_and_restricted(fused, tmp_path):
+    model = fitted(fused, overlap=2)
+    top = model.predict_topk(fused[2], k=5)
+    again = lt.load(model.save(tmp_path / "model")).predict_topk(fused[2], k=5)
+    assert np.array_equal(top.ids, again.ids) and np.array_equal(top.scores, again.scores)
+    several = int(np.argmax(np.bincount(model.trees_[0].leaf_labels)))
+    assert several not in model.predict_topk(fused[2], k=5, deny=[several]).ids
+    assert model.explain(fused[2][[0]], [several])[0].label == several
+    smaller = model.remove_labels([several])
+    assert smaller.n_labels_ == 79 and smaller.predict_topk(fused[2], k=5).ids.max() < 79
+
+
+def test_bad_parameters(fused):
+    for params, words in (
+        ({"overlap": "two"}, "overlap must be a whole number from 1 to 1048576 or 'auto'; got 'two'"),
+        ({"overlap": 0}, "overlap"),
+        ({"merge": "sum"}, "merge"),
+        ({"rounds": -1}, "rounds"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            fitted(fused, **params)
+
+
+def test_a_given_tree_may_overlap(fused):
+    tree = LabelTree.from_clusters(np.arange(80) % 8)
+    places = tree.places().toarray()
+    places[:, 0] = 1
+    model = LabelTreeClassifier(random_state=0).fit(*fused[:2], tree=tree.with_places(places))
+    assert model.trees_[0].n_places == 150 and p_at(model, fused, 1) > 0.5
+
+
+def test_rows_can_be_learned_where_a_leaf_has_become_empty(fused):
+    tree = LabelTree.from_clusters([0] * 5 + [1] * 75)
+    model = LabelTreeClassifier(random_state=0).fit(*fused[:2], tree=tree).remove_labels(range(5))
+    again = model.partial_fit(fused[0][:500], fused[1][:500][:, 5:])
+    assert again.n_labels_ == 75 and again.predict_topk(fused[2], k=3).ids.max() < 75
+
+
+def test_labels_to_remove_are_whole_numbers(fused):
+    with pytest.raises(ParameterError, match="whole numbers"):
+        fitted(fused).remove_labels([1.5])
