@@ -7,11 +7,11 @@ import io
 import re
 
 import pytest
-from longtail.report.terminal.evaluation import show_label
 from rich.console import Console
 
 from longtail.report import evaluation_page
 from longtail.report.html.overlap_section import places_sentence
+from longtail.report.terminal.evaluation import show_label
 
 HOSTILE = "</bdi><script>alert(1)</script><img src=x onerror=alert(2)>\"'\x00\ud800\u202e"
 TERMINAL_HOSTILE = "\x1b]0;title\x07\x1b[2J[red]x[/red]\n\ud800"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 
 import pytest
+from rich.console import Console
+
 from longtail.report.terminal.evaluation import (
     show_comparison,
     show_dataset,
@@ -12,7 +14,6 @@ from longtail.report.terminal.evaluation import (
     show_explanation,
     show_inspection,
 )
-from rich.console import Console
 
 HOSTILE = "\x1b]0;title\x07\x1b[2J[red]x[/red]\n\ud800"
 

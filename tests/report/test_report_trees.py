@@ -10,13 +10,13 @@ import xml.etree.ElementTree as ET
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from longtail.report.terminal.evaluation import show_explanation, show_tree
 from rich.cells import cell_len
 from rich.console import Console
 
 from longtail.report import evaluation_page
 from longtail.report.html.tree_section import tree
 from longtail.report.plots.treemap import Area, Box, cut, filled, letters, squarified, treemap, wrapped
+from longtail.report.terminal.evaluation import show_explanation, show_tree
 
 HOSTILE = "</svg></title><script>alert(1)</script><img src=x onerror=alert(2)>\"'\x00\ud800\u202e"
 TERMINAL_HOSTILE = "\x1b]0;title\x07\x1b[2J[red]x[/red]\n\ud800"
