@@ -6,4 +6,3 @@ from .label_order import count_runs as count_runs
 from .network import load_weights as load_weights
 from .output_layers import BottleneckOutput as BottleneckOutput
 from .output_layers import DFTOutput as DFTOutput
-from .plan import estimate_network as estimate_network

@@ -90,15 +90,15 @@ def _tree(model: Path, options: dict[str, Any]) -> dict[str, Any]:
 
 def inspection(model: Path) -> dict[str, Any]:
     """Return the facts about a model folder."""
+    from longtail.pipeline import MODELS
     from longtail.storage import load_folder
 
     folder = load_folder(model)
     manifest = folder.manifest
     counts = sorted((int(record.get("count", 0)) for record in folder.labels), reverse=True)
     by_count = sorted(folder.labels, key=lambda record: (-int(record.get("count", 0)), str(record.get("name"))))
-    about: dict[str, Any] = {}
-    if "model" in folder.parts and folder.parts["model"].kind == "prime.v1":
-        about = _encoder_facts(folder.parts["model"])
+    part = folder.parts.get("model")
+    about = {} if part is None or part.kind not in MODELS else MODELS[part.kind].describe_saved(part)
     return {
         "model_folder": str(model),
         "kind": manifest["kind"],
@@ -123,34 +123,6 @@ def inspection(model: Path) -> dict[str, Any]:
         "files": manifest["files"],
         "bytes": sum(entry["bytes"] for entry in manifest["files"].values()),
     }
-
-
-def _encoder_facts(part: Part) -> dict[str, Any]:
-    """Return what matters most about a model that reads texts, and how its epochs went."""
-    params, fitted = part.params, part.params["fitted"]
-    n_labels, width = part.array("labels.vectors").shape
-    n_trained = part.arrays["network.centroids.values"].shape[0] if "network.centroids.values" in part.arrays else None
-    facts = {
-        "encoder": params["encoder"] if isinstance(params["encoder"], str) else "a new one, made for the texts",
-        "preset": params["preset"],
-        "epochs": len(fitted["history"]),
-        "rows": fitted["n_rows"],
-        "labels": n_labels,
-        "labels_trained": n_trained,
-        "dimensions": width,
-        "max_length": params["max_length"],
-        "fusion": fitted["fusion"] if fitted["fusion"] is not None else "prototypes alone",
-        "tree": _stage_facts(fitted["tree"]) if fitted.get("tree") else "none",
-        "index": params["index"],
-        "precision": params["precision"],
-    }
-    return {"encoder_model": facts, "epochs": fitted["history"]}
-
-
-def _stage_facts(stage: dict[str, Any]) -> str:
-    """Return in a few words what the tree beside an encoder reads, and how much the encoder's scores count."""
-    reads = f"words and {stage['weight']:g} × vectors" if stage["weight"] else "words"
-    return f"on {reads}; {stage['share']:g} × the encoder's score is added"
 
 
 def _without_history(params: dict[str, Any]) -> dict[str, Any]:
@@ -178,7 +150,7 @@ def _arrays(part: Part) -> dict[str, Any]:
 @json_option
 def verify(model: Path, as_json: bool) -> None:
     """Check every file of MODEL against its digest, and that the model loads."""
-    from longtail.pipeline import build_network, load
+    from longtail.pipeline import load
     from longtail.storage import verify_folder
 
     records = verify_folder(model)
@@ -187,7 +159,7 @@ def verify(model: Path, as_json: bool) -> None:
     if not damaged:
         found = load(model, verify=False)
         try:
-            build_network(found)
+            found.build()
         except MissingExtraError as error:
             unbuilt = f"its encoder was not built, which could not be checked: {error}"
     if as_json:

@@ -89,14 +89,14 @@ def make_tagger(options: dict[str, Any]) -> Tagger:
 
     method = check_choice("method", options["method"], tuple(METHODS))
     words = {name: options[name] for name in ("ngrams", "min_df", "max_features") if options[name] is not None}
-    takes_texts = getattr(METHODS[method], "takes_texts", False)
-    if takes_texts and words:
+    reads_texts = METHODS[method].reads_texts
+    if reads_texts and words:
         raise _not_of(method, next(iter(words)))
     if "ngrams" in words:
         words["ngrams"] = (1, words["ngrams"])
     return Tagger(
         method,
-        features=None if takes_texts else TfidfFeatures(**words),
+        features=None if reads_texts else TfidfFeatures(**words),
         model=_estimator(METHODS[method], method, options),
         calibrate=options["calibrate"],
         random_state=options["seed"],

@@ -38,7 +38,7 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     of the XMC repository, or bundled:debtags, bundled:debian-relations. With --groups, labels are known only for groups
     of rows: those of the rows are found first (see `longtail impute`).
     """
-    from longtail.pipeline import model_facts, plan_training, refuse_without_memory, takes_texts
+    from longtail.pipeline import model_facts, plan_training, refuse_without_memory
     from longtail.storage import check_target
 
     check_target(model)
@@ -52,7 +52,7 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
             warning = refuse_without_memory(plan_training(rows, tagger, probe=False))
         if warning is not None:
             note(warning)
-    textual = takes_texts(tagger.model)
+    textual = tagger.new_model().reads_texts
     told = {"on_epoch": lambda record: note_above_bar(epoch_line(record))} if textual else {}
     with naming_texts(data, options["labels_file"]), stages("steps" if textual else "labels") as progress:
         if imputed is None:

@@ -9,7 +9,7 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -40,6 +40,7 @@ class EncoderFeatures(Estimator):
     [[1.0, 1.0], [3.0, 1.0]]
     """
 
+    kind: ClassVar[str] = KIND
     n_features_: int
 
     def __init__(

@@ -7,9 +7,11 @@ asks for it: cloning, searching, an error of its own kind.
 from __future__ import annotations
 
 import inspect
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from longtail.errors import ParameterError, near
+
+T = TypeVar("T")
 
 
 class Estimator:
@@ -74,7 +76,7 @@ def not_fitted(sentence: str) -> Exception:
     return NotFittedError(sentence)
 
 
-def clone(estimator: Any) -> Any:
+def clone(estimator: T) -> T:
     """Return an unfitted estimator with the same parameters."""
     from sklearn.base import clone as sklearn_clone
 

@@ -21,6 +21,7 @@ from longtail.tree import (
     path_scores,
     place_child,
     places_of,
+    tree_inside,
 )
 from longtail.validate import check_integer
 
@@ -112,10 +113,10 @@ def page_splits(tagger: Tagger, n: int = SPLITS_ON_A_PAGE) -> Facts | None:
     mean cosine, over pairs of places, of what the label's words add on the way there. It is 0 if they lead to both
     alike and 2 if every word that leads to one leads away from the other.
     """
-    tagger = tree_tagger(tagger)
-    model = tagger.model_
-    if not isinstance(model, LabelTreeClassifier) or model.trees_[0].n_places == model.n_labels_:
+    inside = tree_inside(tagger.model_, tagger.features_)
+    if inside is None or inside.tree.trees_[0].n_places == inside.tree.n_labels_:
         return None
+    tagger, model = tree_tagger(tagger), inside.tree
     look, counts = Look.at(tagger, model, 0), model.label_counts_
     copies = np.bincount(look.tree.leaf_labels, minlength=model.n_labels_)
     several = np.flatnonzero((copies > 1) & (counts >= FEWEST_ROWS))

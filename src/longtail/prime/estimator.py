@@ -9,18 +9,40 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.data import TopK
+from longtail.data import Dataset, TopK
 from longtail.encoder import DEFAULT_ENCODER, check_new_encoder
 from longtail.errors import DataError, ModelError, ParameterError
 from longtail.kernels import Progress
-from longtail.model import MOST_PLACES, XMCEstimator, allowed_labels
-from longtail.prime.check_data import check_label_texts, check_more, check_training
-from longtail.prime.hybrid import SHARE, WEIGHT, TreeStage, fit_tree_stage, learn_words, line_of
+from longtail.model import (
+    MOST_PLACES,
+    EpochReport,
+    HeldOut,
+    LinearLayer,
+    Shape,
+    Split,
+    Stages,
+    TextExplanation,
+    TextFeatures,
+    TextReader,
+    TrainingPlan,
+    XMCEstimator,
+    allowed_labels,
+    of_stage,
+)
+from longtail.prime.check_data import check_label_texts, check_more, check_training, label_texts_of, texts_of
+from longtail.prime.hybrid import SHARE, WEIGHT, StageFeatures, TreeStage, fit_tree_stage, learn_words, line_of
+from longtail.prime.plan import plan_prime
 from longtail.prime.settings import INDEXES, PRECISIONS, resolve_settings
 from longtail.storage import Part, pack_strings, unpack_strings
-from longtail.text import as_texts
-from longtail.training import import_nn, pick_device
+from longtail.text import as_texts, check_unicode
+from longtail.training import import_nn, on_device, pick_device
+from longtail.tree import TreeInside
 from longtail.validate import (
+    Json,
+    LabelNumbers,
+    MatrixLike,
+    RandomState,
+    Rows,
     as_dense,
     as_sparse,
     check_choice,
@@ -32,11 +54,12 @@ from longtail.validate import (
 )
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from longtail.prime.network import PrimeNetwork
     from longtail.prime.search import LabelSearch
 
 OF_A_MACHINE = ("checkpoint", "checkpoint_minutes", "device", "compile")  # no part of the model
-Report = Callable[[dict[str, Any]], None]
 
 
 class Prime(XMCEstimator):
@@ -77,9 +100,15 @@ class Prime(XMCEstimator):
 
     kind: ClassVar[str] = "prime.v1"
     needs: ClassVar[str | None] = "torch"
-    takes_texts: ClassVar[bool] = True
+    tagger_method: ClassVar[str | None] = "prime"
+    reads_texts: ClassVar[bool] = True
+    prediction_params: ClassVar[tuple[str, ...]] = ("device", "index", "mixed_precision", "n_jobs", "precision")
     tree_: TreeStage | None  # trained by `fit_tree`
+    stored_: dict[str, np.ndarray]  # the label vectors, as `precision` keeps them
     _saved: Part
+    _network: PrimeNetwork
+    _search: tuple[tuple[str, str, str], LabelSearch]  # with the index, precision and device it was made for
+    _known_texts: Tensor | None  # vectors of the trained labels' texts
 
     def __init__(
         self,
@@ -113,7 +142,7 @@ class Prime(XMCEstimator):
         checkpoint: str | Path | None = None,
         checkpoint_minutes: float = 10.0,
         device: str | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
     ) -> None:
         self.encoder = encoder
@@ -148,13 +177,13 @@ class Prime(XMCEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(  # type: ignore[override]
+    def fit(
         self,
         texts: Sequence[str],
-        Y: Any,
+        Y: MatrixLike,
         label_texts: Sequence[str],
         progress: Progress | None = None,
-        on_epoch: Report | None = None,
+        on_epoch: EpochReport | None = None,
     ) -> Self:
         """Train on texts, their labels and the texts of the labels.
 
@@ -172,7 +201,7 @@ class Prime(XMCEstimator):
             import_faiss(self.index)  # before hours of training, not after
         words = learn_words(found) if self.tree else None  # for the same reason: texts may have none
         fitted = fit_prime(self, settings, found, Y, names, progress, on_epoch)
-        for name in ("calibration_", "_search", "_saved", "_text_vectors"):
+        for name in ("calibration_", "_search", "_saved", "_known_texts"):
             self.__dict__.pop(name, None)
         self.n_rows_, self.n_labels_ = (int(n) for n in Y.shape)
         self.label_counts_ = np.bincount(Y.indices, minlength=self.n_labels_).astype(np.int64)
@@ -230,8 +259,8 @@ class Prime(XMCEstimator):
             import_nn()
             from longtail.prime.store import restore_network
 
-            self._network = restore_network(self._saved).to(self.torch_device()).eval()
-        return self._network
+            self._network = restore_network(self._saved).eval()
+        return on_device(self._network, self.device)
 
     def torch_device(self) -> Any:
         """Return the device that texts are encoded on."""
@@ -247,7 +276,7 @@ class Prime(XMCEstimator):
         network = self.network_
         from longtail.training import torch_threads
 
-        mixed = bool(self.mixed_precision) and network.encoder.device.type == "cuda"
+        mixed = check_flag("mixed_precision", self.mixed_precision) and network.encoder.device.type == "cuda"
         with torch_threads(self.n_jobs):
             return network.queries(network.encoder.tokens(found), mixed).cpu().numpy()
 
@@ -268,7 +297,14 @@ class Prime(XMCEstimator):
         check_width(rows, self.n_features_in_)
         return rows
 
-    def predict_topk(self, X: Any, k: int = 5, *, allow: Any = None, deny: Any = None) -> TopK:
+    def predict_topk(
+        self,
+        X: MatrixLike | Sequence[str],
+        k: int = 5,
+        *,
+        allow: LabelNumbers | None = None,
+        deny: LabelNumbers | None = None,
+    ) -> TopK:
         """Return the k best labels of every text with their scores, best first.
 
         X is a list of texts, or their `rows`. `allow` (only these labels) and `deny` (none of these) are lists of
@@ -291,13 +327,24 @@ class Prime(XMCEstimator):
 
     @property
     def search_(self) -> LabelSearch:
-        """The search over label vectors; made when it is first needed."""
-        if not hasattr(self, "_search"):
+        """The search over label vectors; made when it is first needed, and again when a parameter of it changes."""
+        self._check_fitted()
+        key = check_choice("index", self.index, INDEXES), self._keep_precision(), str(self.torch_device())
+        if not hasattr(self, "_search") or self._search[0] != key:
             from longtail.prime.search import LabelSearch
 
-            index = check_choice("index", self.index, INDEXES)
-            self._search = LabelSearch(self.stored_, index, str(self.torch_device()))
-        return self._search
+            self._search = key, LabelSearch(self.stored_, key[0], key[2])
+        return self._search[1]
+
+    def _keep_precision(self) -> str:
+        """Keep the label vectors as `precision` says, which may have changed after training; return it."""
+        precision = check_choice("precision", self.precision, PRECISIONS)
+        if self.stored_["vectors"].dtype != precision:
+            import_nn()
+            from longtail.prime.search import shrink, widen
+
+            self.stored_ = shrink(widen(self.stored_), precision)
+        return precision
 
     def add_labels(self, label_texts: Sequence[str], centroid: str = "none") -> Self:
         """Add labels by their texts alone, numbered after the old ones; nothing is trained. Returns self.
@@ -312,13 +359,18 @@ class Prime(XMCEstimator):
         if not names:
             raise DataError("label_texts must hold at least one text; got 0.")
         import_nn()
-        from longtail.prime.new_labels import CENTROIDS, new_prototypes
+        from longtail.prime.new_labels import CENTROIDS, new_prototypes, trained_text_vectors
         from longtail.prime.search import shrink
         from longtail.training import torch_threads
 
+        check_choice("centroid", centroid, CENTROIDS)
+        network = self.network_
         with torch_threads(self.n_jobs):
-            vectors = new_prototypes(self, names, check_choice("centroid", centroid, CENTROIDS))
-        more = shrink(vectors * np.float32(self.text_scale_ if centroid == "none" else 1.0), self.precision)
+            if centroid != "none" and not hasattr(self, "_known_texts"):
+                self._known_texts = trained_text_vectors(network, self.label_texts_)
+            known = None if centroid == "none" else self._known_texts
+            vectors = new_prototypes(network, names, centroid, known)
+        more = shrink(vectors * np.float32(self.text_scale_ if centroid == "none" else 1.0), self._keep_precision())
         self.stored_ = {name: np.concatenate([old, more[name]]) for name, old in self.stored_.items()}
         self.label_texts_ = (*self.label_texts_, *names)
         self.label_counts_ = np.concatenate([self.label_counts_, np.zeros(len(names), dtype=np.int64)])
@@ -342,6 +394,115 @@ class Prime(XMCEstimator):
 
         return widen(self.stored_), None
 
+    @classmethod
+    def small(cls) -> Self:
+        return cls({"width": 16, "layers": 1, "heads": 2}, "prime-lite", epochs=3, batch_size=16, max_length=16)
+
+    def check_features(self, features: TextFeatures | None) -> None:
+        if features is not None:
+            raise ParameterError(f"features must be None with {type(self).__name__}, which reads texts itself.")
+
+    def check_texts(self, texts: Sequence[str]) -> None:
+        check_unicode(texts)
+
+    def check_training_data(self, data: Dataset) -> None:
+        texts_of(self, data)
+
+    def fit_dataset(
+        self,
+        data: Dataset,
+        *,
+        features: TextFeatures | None = None,
+        split: Split | None = None,
+        progress: Stages | None = None,
+        on_epoch: EpochReport | None = None,
+    ) -> HeldOut | None:
+        """Train once, on the rows that are not held out, and calibrate on the others; return predictions for these.
+
+        One training, not two: it takes hours where others take minutes. So the rows held out are not added
+        afterwards, and what they say is about the very model that is kept.
+        """
+        names = label_texts_of(self, data)
+        texts, Y, _ = check_training(texts_of(self, data), data.Y, names)  # rows are numbered as in the data
+        check_unicode(texts)
+        train = np.arange(len(texts)) if split is None else split[0]
+        self.fit([texts[i] for i in train], Y[train], names, of_stage(progress, "Training"), on_epoch)
+        return None if split is None else self.judge(self.rows([texts[i] for i in split[1]]), Y[split[1]])
+
+    def rows_of(self, texts: Sequence[str], features: TextReader | None) -> Rows:
+        return self.rows(texts)
+
+    def describe(self) -> Json:
+        """Return facts about the trained model, with the records of its epochs."""
+        return super().describe() | {
+            "epochs": self.history_,
+            "fusion": self.fusion_,
+            "tree": self.tree_ is not None,
+        }
+
+    @classmethod
+    def describe_saved(cls, part: Part) -> Json:
+        """Return what matters most about a saved model, and how its epochs went."""
+        params, fitted = part.params, part.params["fitted"]
+        n_labels, width = part.array("labels.vectors").shape
+        centroids = part.arrays.get("network.centroids.values")
+        facts = {
+            "encoder": params["encoder"] if isinstance(params["encoder"], str) else "a new one, made for the texts",
+            "preset": params["preset"],
+            "epochs": len(fitted["history"]),
+            "rows": fitted["n_rows"],
+            "labels": n_labels,
+            "labels_trained": None if centroids is None else centroids.shape[0],
+            "dimensions": width,
+            "max_length": params["max_length"],
+            "fusion": fitted["fusion"] if fitted["fusion"] is not None else "prototypes alone",
+            "tree": TreeStage.describe_saved(fitted["tree"]) if fitted.get("tree") else "none",
+            "index": params["index"],
+            "precision": params["precision"],
+        }
+        return {"encoder_model": facts, "epochs": fitted["history"]}
+
+    def plan(self, data: Dataset, shape: Callable[[], Shape], n_held_out: int, probe: bool) -> TrainingPlan:
+        return plan_prime(data, self, n_held_out, probe)
+
+    def predictable_labels(self) -> np.ndarray:
+        """Return that every label can be given: its text speaks for it without any row."""
+        self._check_fitted()
+        return np.ones(self.n_labels_, dtype=bool)
+
+    def output_layer(self) -> LinearLayer:
+        if self.tree_ is not None:
+            raise ModelError(
+                f"the scores of this {type(self).__name__} come from a label tree too, and which labels that scores at "
+                "all depends on the search; audit a model trained without one."
+            )
+        return LinearLayer(*self.output_weights(), ranked=True)
+
+    def explains_words(self, features: TextReader | None) -> bool:
+        return True
+
+    def explain_text(
+        self, text: str, row: Rows, labels: Sequence[int], features: TextReader | None
+    ) -> list[TextExplanation]:
+        """Return what the score of each label loses without each word; that does not add up, so there is no bias."""
+        top = self.predict_topk(row, k=len(labels), allow=labels)
+        scores = dict(zip(top.ids[0].tolist(), top.scores[0].tolist(), strict=True))
+        return [
+            TextExplanation(label, scores[label], scores[label], None, words, [])
+            for label, words in zip(labels, self.explain_words(text, labels), strict=True)
+        ]
+
+    def label_tree(self, features: TextReader | None) -> TreeInside | None:
+        self._check_fitted()
+        return None if self.tree_ is None else TreeInside(self.tree_.tree, StageFeatures(self, self.tree_))
+
+    def add_labels_by_text(self, texts: Sequence[str]) -> Self:
+        return self.add_labels(texts)
+
+    def build(self) -> None:
+        """Make the network, which loading leaves until it is needed."""
+        _ = self.network_
+
     def saved_params(self) -> dict[str, Any]:
         out = {name: value for name, value in super().saved_params().items() if name not in OF_A_MACHINE}
         out["encoder"] = str(self.encoder) if isinstance(self.encoder, Path) else self.encoder
@@ -351,6 +512,7 @@ class Prime(XMCEstimator):
         import_nn()
         from longtail.prime.store import network_part
 
+        self._keep_precision()
         params, arrays = network_part(self.network_)
         arrays |= {f"labels.{name}": array for name, array in self.stored_.items()}
         arrays |= {"label_counts": self.label_counts_, **pack_strings("label_texts", self.label_texts_)}

@@ -83,6 +83,10 @@ class PrimeFeatures(Estimator):
         self._check_fitted()
         return self.tfidf_.locate(text)
 
+    def build(self) -> None:
+        """Make the encoder, which loading leaves until it is needed."""
+        self._encoder()
+
     def to_part(self) -> Part:
         """Return what is saved: the words' part and the encoder's."""
         self._check_fitted()

@@ -75,6 +75,12 @@ class TreeStage:
         jobs = resolve_jobs(model.n_jobs)
         return blended(top, queries, model.stored_, more, k, known, allowed, self.share, self.line, jobs)
 
+    @staticmethod
+    def describe_saved(saved: dict[str, Any]) -> str:
+        """Return in a few words what the tree of a saved model reads, and how much the encoder's scores count."""
+        reads = f"words and {saved['weight']:g} × vectors" if saved["weight"] else "words"
+        return f"on {reads}; {saved['share']:g} × the encoder's score is added"
+
     def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return the parameters and arrays that make it again."""
         words, tree = self.words.to_part(), self.tree.to_part()

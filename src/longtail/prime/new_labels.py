@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from longtail.kernels import blocks
+from longtail.prime.network import PrimeNetwork
 
 CENTROIDS = ("neighbours", "text", "none")
 COMPARED = 10  # the place in a ranking at which texts and label vectors are compared; less for few labels
@@ -42,19 +44,18 @@ def text_scale(queries: Tensor, vectors: Tensor, texts: Tensor) -> float:
 
 
 @torch.no_grad()
-def new_prototypes(model: Any, label_texts: list[str], centroid: str) -> Any:
-    """Return prototypes of unit length, float32 (n, width), for labels known by their texts alone."""
-    network = model.network_
+def new_prototypes(network: PrimeNetwork, label_texts: list[str], centroid: str, known: Tensor | None) -> np.ndarray:
+    """Return prototypes of unit length, float32 (n, width), for labels known by their texts alone.
+
+    `known` are the vectors of the trained labels' texts (see `trained_text_vectors`), among which a new label finds
+    its neighbours; None where it needs none.
+    """
     encoder = network.encoder
     texts = encoder.embed_all(encoder.tokens(label_texts))
     unit = F.normalize(texts, dim=1)
-    if centroid == "none" or network.prototype == "text":
+    if known is None:
         return unit.cpu().numpy()
-    n_trained = network.centroids.values.shape[0] if network.centroids is not None else network.free.cluster.shape[0]
-    if not hasattr(model, "_text_vectors"):
-        known = encoder.embed_all(encoder.tokens(list(model.label_texts_[:n_trained])))
-        model._text_vectors = F.normalize(known, dim=1)
-    cosines, nearest = (unit @ model._text_vectors.T).topk(min(NEIGHBOURS, n_trained), dim=1)
+    cosines, nearest = (unit @ known.T).topk(min(NEIGHBOURS, len(known)), dim=1)
     parts = [texts]
     if network.centroids is not None:
         weights = torch.softmax(SHARPNESS * cosines, dim=1)
@@ -63,3 +64,14 @@ def new_prototypes(model: Any, label_texts: list[str], centroid: str) -> Any:
     if network.free is not None:
         parts.append(network.free(nearest[:, 0]))
     return F.normalize(network.join(parts), dim=1).cpu().numpy()
+
+
+@torch.no_grad()
+def trained_text_vectors(network: PrimeNetwork, label_texts: Sequence[str]) -> Tensor | None:
+    """Return the unit vectors of the texts of the trained labels, the first ones; None where texts stand alone."""
+    trained = None if network.free is None else network.free.cluster
+    trained = trained if network.centroids is None else network.centroids.values
+    if trained is None or network.prototype == "text":
+        return None
+    encoder = network.encoder
+    return F.normalize(encoder.embed_all(encoder.tokens(list(label_texts[: trained.shape[0]]))), dim=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -47,6 +47,7 @@ class TfidfFeatures(Estimator):
     array([[0.   , 0.639, 0.769]], dtype=float32)
     """
 
+    kind: ClassVar[str] = KIND
     idf_: np.ndarray  # float32 (n_features,)
     n_features_: int
 

@@ -15,5 +15,6 @@ from .to_device import send as send
 from .torch_runtime import checked_training as checked_training
 from .torch_runtime import import_nn as import_nn
 from .torch_runtime import import_torch as import_torch
+from .torch_runtime import on_device as on_device
 from .torch_runtime import pick_device as pick_device
 from .torch_runtime import threads_for as threads_for

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from longtail.errors import MissingExtraError, ParameterError
-from longtail.validate import check_integer, check_real, resolve_seed
+from longtail.validate import check_integer, check_real, resolve_jobs, resolve_seed
 
 if TYPE_CHECKING:
     from torch import nn
 
     from longtail.training.loop import Training
 
+Network = TypeVar("Network", bound="nn.Module")
 WORTH_THREADS = 50_000_000  # multiplications in a batch, below which a second thread costs more than it brings
 
 
@@ -52,12 +53,21 @@ def pick_device(device: Any) -> Any:
     return found
 
 
+def on_device(network: Network, device: Any) -> Network:
+    """Return a network on the device of a name (see `pick_device`), moved there if it is elsewhere."""
+    wanted, now = pick_device(device), next(p.device for p in network.parameters())
+    there = now.type == wanted.type and wanted.index in (None, now.index)
+    return network if there else network.to(wanted)
+
+
 @contextlib.contextmanager
 def threads_for(n_jobs: Any, network: nn.Module, rows_at_once: int) -> Iterator[None]:
     """Let torch use so many threads, one where there is little to do; None leaves it its own number."""
     import_torch()
     from longtail.training.thread_limit import torch_threads
 
+    if n_jobs is not None:
+        resolve_jobs(n_jobs)  # refused also where there is little to do
     little = rows_at_once * sum(p.numel() for p in network.parameters()) < WORTH_THREADS
     with torch_threads(1 if little else n_jobs):
         yield

@@ -5,6 +5,8 @@ from .grow.balanced import balanced_leaves as balanced_leaves
 from .grow.build import build_tree as build_tree
 from .grow.compact_vectors import Vectors as Vectors
 from .grow.seeding import Place as Place
+from .inside import TreeInside as TreeInside
+from .inside import tree_inside as tree_inside
 from .label_tree import LabelTree as LabelTree
 from .look import child_weights as child_weights
 from .look import leaf_of as leaf_of
@@ -15,4 +17,3 @@ from .look import places_of as places_of
 from .overlap import check_overlap as check_overlap
 from .overlap import disentangle as disentangle
 from .overlap import recalled as recalled
-from .plan import estimate_tree as estimate_tree

@@ -10,10 +10,20 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.data import TopK
+from longtail.data import Dataset, TopK
 from longtail.errors import DataError, ModelError, ParameterError
 from longtail.kernels import Progress, row_squares, scale_rows
-from longtail.model import MOST_PLACES, Explanation, XMCEstimator, allowed_labels, row_scale
+from longtail.model import (
+    MOST_PLACES,
+    Estimate,
+    Explanation,
+    LinearLayer,
+    RowClassifier,
+    Shape,
+    TextReader,
+    allowed_labels,
+    row_scale,
+)
 from longtail.one_vs_all import LOSSES
 from longtail.storage import Part
 from longtail.text import pifa
@@ -22,10 +32,12 @@ from longtail.tree.chunks import NO_LABELS, Chunks, Link, Plan
 from longtail.tree.edit import add_to_leaves, drop_labels, learn_rows, place_labels, silenced
 from longtail.tree.explain import explain_place
 from longtail.tree.grow.build import build_tree
+from longtail.tree.inside import TreeInside
 from longtail.tree.label_tree import LabelTree
 from longtail.tree.membership import matches
 from longtail.tree.merge import is_one_row, labels_of, merge
 from longtail.tree.overlap import check_overlap, disentangle
+from longtail.tree.plan import estimate_tree
 from longtail.tree.settings import (
     BEAM,
     BEAM_OVERLAP,
@@ -59,8 +71,11 @@ from longtail.validate import (
     resolve_seed,
 )
 
+# read at prediction, and checked there when one of them has changed
+SEARCH_PARAMS = ("beam", "link", "merge", "negatives", "normalize", "overlap", "path_weight")
 
-class LabelTreeClassifier(XMCEstimator):
+
+class LabelTreeClassifier(RowClassifier):
     """Labels clustered into a tree; a row walks down to the few leaves where its labels may be.
 
     Parameters
@@ -95,6 +110,8 @@ class LabelTreeClassifier(XMCEstimator):
     """
 
     kind: ClassVar[str] = "label-tree.v1"
+    tagger_method: ClassVar[str | None] = "tree"
+    prediction_params: ClassVar[tuple[str, ...]] = (*SEARCH_PARAMS, "n_jobs")
 
     def __init__(
         self,
@@ -354,7 +371,8 @@ class LabelTreeClassifier(XMCEstimator):
 
     def _links(self, tree: LabelTree) -> list[Link]:
         power = LINKS[check_choice("link", self.link, tuple(LINKS))]
-        weight = PATH_WEIGHT[self.negatives] if self.path_weight is None else self.path_weight
+        negatives = check_choice("negatives", self.negatives, NEGATIVES)
+        weight = PATH_WEIGHT[negatives] if self.path_weight is None else self.path_weight
         weight = check_real("path_weight", weight, low=0)
         return [Link(power, SLOPE, 1.0) for _ in range(tree.n_levels)] + [Link(power, SLOPE, weight)]
 
@@ -429,12 +447,16 @@ class LabelTreeClassifier(XMCEstimator):
     def beam_width(self) -> int:
         """Nodes kept at every level: `beam`, or what stands for None."""
         if self.beam is None:
-            return BEAM if self.overlap == 1 else BEAM_OVERLAP
+            return BEAM if check_overlap(self.overlap) == 1 else BEAM_OVERLAP
         return check_integer("beam", self.beam, low=1, high=MOST_PLACES)
 
     def _plan(self, tree: LabelTree, places: int) -> Plan:
-        key = (tree.n_levels, places, self.beam, self.overlap, self.link, self.path_weight, self.negatives)
+        search = self.beam, self.link, self.merge, self.negatives, self.normalize, self.overlap, self.path_weight
+        key = (tree.n_levels, places, *search)
         if getattr(self, "_planned", (None,))[0] != key:
+            check_choice("merge", self.merge, MERGES)
+            check_flag("normalize", self.normalize)
+            check_overlap(self.overlap)
             self._planned = (key, Plan.of([self.beam_width] * tree.n_levels + [places], self._links(tree)))
         return self._planned[1]
 
@@ -450,7 +472,7 @@ class LabelTreeClassifier(XMCEstimator):
         In an ensemble, or where a label stands in several leaves, the place that scores highest is explained. The
         score is the path's own, whether or not the beam reached it.
         """
-        ids, values = self._one_row(X)
+        ids, values = self._one_row(X, self.normalize)
         out = []
         for label in labels:
             ways = [
@@ -460,6 +482,18 @@ class LabelTreeClassifier(XMCEstimator):
             ]
             out.append(max(ways, key=lambda way: way.score))
         return out
+
+    def output_layer(self) -> LinearLayer:
+        """Refuse: which labels are scored at all depends on the search."""
+        raise self._no_output_layer(
+            "a label tree has no single output layer: which labels it scores at all depends on the search"
+        )
+
+    def estimate_fit(self, data: Dataset, shape: Shape, probe: bool) -> Estimate:
+        return estimate_tree(data, shape, self, probe)
+
+    def label_tree(self, features: TextReader | None) -> TreeInside:
+        return TreeInside(self, features)
 
     def to_part(self) -> Part:
         arrays: dict[str, np.ndarray] = {"label_counts": self.label_counts_}
