@@ -7,3 +7,5 @@ from .calibration import Calibration as Calibration
 from .params import Estimator as Estimator
 from .params import clone as clone
 from .params import not_fitted as not_fitted
+from .params import Transformer as Transformer
+from .params import available_if as available_if
