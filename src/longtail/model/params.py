@@ -96,7 +96,7 @@ class Transformer(Estimator):
         raise ParameterError(f"{type(self).__name__} does not name its columns.")
 
     def set_output(self, *, transform: str | None = None) -> Self:
-        """Choose what `transform` returns: "default" (arrays), "pandas" or "polars"; None changes nothing. Returns self.
+        """Choose what `transform` returns: "default" (arrays), "pandas" or "polars"; None changes nothing.
 
         Sparse rows stay arrays: data frames of thousands of sparse columns are refused with one sentence.
         """
@@ -118,7 +118,7 @@ class Transformer(Estimator):
         return ADAPTERS_MANAGER.adapters[wanted].create_container(rows, texts, columns=self.get_feature_names_out())
 
 
-class available_if:  # noqa: N801 (a decorator, named as scikit-learn's)
+class available_if:
     """Let an object have a method only where a condition holds, as scikit-learn's decorator of this name does.
 
     `condition(self)` returns None where the method is there, else the sentence of the AttributeError.
@@ -136,7 +136,7 @@ class available_if:  # noqa: N801 (a decorator, named as scikit-learn's)
 
     def __call__(self, method: Callable[..., Any]) -> Self:
         self.method = method
-        functools.update_wrapper(self, method)  # type: ignore[arg-type]
+        functools.update_wrapper(self, method)
         return self
 
     def __get__(self, owner: Any, kind: type | None = None) -> Callable[..., Any]:
