@@ -5,6 +5,7 @@ import doctest
 import importlib.util
 import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,21 @@ def run(capfd):
         return out if code == 0 else err
 
     return call
+
+
+@pytest.fixture
+def wait_until_at_work():
+    """Return a function that waits until a process has used some processor time: imports are done, work has begun."""
+    if not Path("/proc/self/stat").exists():
+        pytest.skip("reads processor time from /proc")
+    ticks = os.sysconf("SC_CLK_TCK")
+
+    def wait(process, seconds=1.5):
+        while process.poll() is None:
+            fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+            if (int(fields[11]) + int(fields[12])) / ticks >= seconds:
+                return
+            time.sleep(0.02)
+        raise AssertionError(f"the process ended before it was at work, with exit code {process.returncode}")
+
+    return wait
