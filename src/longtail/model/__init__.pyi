@@ -20,6 +20,8 @@ from .cost import distinct_features as distinct_features
 from .cost import rows_per_feature as rows_per_feature
 from .cost import vocabulary_growth as vocabulary_growth
 from .params import Estimator as Estimator
+from .params import Transformer as Transformer
+from .params import available_if as available_if
 from .params import clone as clone
 from .params import not_fitted as not_fitted
 from .text_features import BuiltLater as BuiltLater
