@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -165,8 +167,9 @@ def check_bad_input(estimator: RowClassifier) -> None:
     estimator.fit(X, Y)
     refuses(estimator, lambda: estimator.predict_topk(X[:, :-1]), DataError, "rows of another width")
     refuses(estimator, lambda: estimator.predict_topk(broken), DataError, "NaN at prediction")
-    for k in (0, -1, 2.5, "five"):
-        refuses(estimator, lambda k=k: estimator.predict_topk(X, k=k), ParameterError, f"k={k!r}")  # type: ignore[misc]
+    bad: tuple[Any, ...] = (0, -1, 2.5, "five")
+    for k in bad:
+        refuses(estimator, partial(estimator.predict_topk, X, k=k), ParameterError, f"k={k!r}")
 
 
 def check_odd_shapes(estimator: RowClassifier) -> None:

@@ -29,7 +29,9 @@ from longtail.audit import (
 )
 from longtail.data import Columns, Dataset, collect, jsonl_batches, plain_name, read_npz_counts
 from longtail.errors import DataError, ParameterError
+from longtail.model import XMCEstimator
 from longtail.pipeline.output_layer import Layer, model_layer
+from longtail.pipeline.tagger import Tagger
 from longtail.validate import check_integer, resolve_seed
 
 Progress = Callable[[int, int], None]
@@ -59,7 +61,7 @@ class Audited:
 
 
 def audit_model(
-    model: Any,
+    model: Tagger | XMCEstimator | Layer,
     data: Dataset | None = None,
     *,
     classes: bool = False,

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from longtail.data import Dataset
 from longtail.errors import DataError
+from longtail.model import XMCEstimator
 from longtail.text import as_texts, check_unicode, is_unicode
 from longtail.validate import as_labels
 
@@ -52,17 +53,18 @@ def check_more(texts: Any, Y: Any, label_texts: Sequence[str]) -> tuple[list[str
     return found, Y
 
 
-def texts_of(model: Any, data: Dataset) -> tuple[str, ...]:
+def texts_of(model: XMCEstimator, data: Dataset) -> tuple[str, ...]:
     """Return the texts of the data; one sentence where it has none."""
     if data.texts is None:
         raise DataError(f"{type(model).__name__} is trained on texts, and the data has only rows of features.")
     return data.texts
 
 
-def label_texts_of(model: Any, data: Dataset) -> tuple[str, ...]:
+def label_texts_of(model: XMCEstimator, data: Dataset) -> tuple[str, ...]:
     """Return what the labels are read as: their texts, or their names where the data has no texts for them.
 
-    >>> label_texts_of(None, Dataset.from_lists(["a red apple"], [["fruit"]]))
+    >>> from longtail.prime import Prime
+    >>> label_texts_of(Prime(), Dataset.from_lists(["a red apple"], [["fruit"]]))
     ('fruit',)
     """
     kind = type(model).__name__
