@@ -2,13 +2,9 @@ from .answers import Explanation as Explanation
 from .answers import LinearLayer as LinearLayer
 from .answers import TextExplanation as TextExplanation
 from .base import MOST_PLACES as MOST_PLACES
-from .base import EpochReport as EpochReport
-from .base import HeldOut as HeldOut
 from .base import RowClassifier as RowClassifier
-from .base import Split as Split
 from .base import XMCEstimator as XMCEstimator
 from .base import allowed_labels as allowed_labels
-from .base import of_stage as of_stage
 from .base import row_scale as row_scale
 from .calibration import Calibration as Calibration
 from .cost import FLATTENING as FLATTENING
@@ -19,6 +15,12 @@ from .cost import TrainingPlan as TrainingPlan
 from .cost import distinct_features as distinct_features
 from .cost import rows_per_feature as rows_per_feature
 from .cost import vocabulary_growth as vocabulary_growth
+from .fitting import EpochReport as EpochReport
+from .fitting import HeldOut as HeldOut
+from .fitting import Split as Split
+from .fitting import Stages as Stages
+from .fitting import learn_rows as learn_rows
+from .fitting import of_stage as of_stage
 from .params import Estimator as Estimator
 from .params import Transformer as Transformer
 from .params import available_if as available_if
@@ -26,8 +28,6 @@ from .params import clone as clone
 from .params import not_fitted as not_fitted
 from .text_features import BuiltLater as BuiltLater
 from .text_features import SavedFeatures as SavedFeatures
-from .text_features import Stages as Stages
 from .text_features import TextFeatures as TextFeatures
 from .text_features import TextReader as TextReader
 from .text_features import WordFeatures as WordFeatures
-from .text_features import learn_rows as learn_rows

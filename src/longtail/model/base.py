@@ -7,9 +7,8 @@ below. Each has a default that suits a model of rows, or refuses in one sentence
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,8 +19,9 @@ from longtail.kernels import Progress, row_scales
 from longtail.model.answers import Explanation, LinearLayer, TextExplanation
 from longtail.model.calibration import Calibration
 from longtail.model.cost import Estimate, Shape, TrainingPlan, plan_row_training
+from longtail.model.fitting import EpochReport, HeldOut, Split, Stages, learn_rows, of_stage
 from longtail.model.params import Estimator, clone, not_fitted
-from longtail.model.text_features import Stages, TextFeatures, TextReader, WordFeatures, learn_rows
+from longtail.model.text_features import TextFeatures, TextReader, WordFeatures
 from longtail.storage import Part, save_folder
 from longtail.validate import (
     Json,
@@ -39,21 +39,6 @@ from longtail.validate import (
 MOST_PLACES = 1 << 20  # labels of one row that can be asked for
 HELD_OUT_PLACES = 5  # labels predicted for every held-out row
 UNSAVED = ("n_jobs",)  # changes how fast a model is made, never which
-
-Split: TypeAlias = "tuple[np.ndarray, np.ndarray]"
-"""Numbers of the rows to train on, and of those held out."""
-EpochReport: TypeAlias = "Callable[[dict[str, Any]], None]"
-"""Called after every epoch with its record: epoch, loss and more."""
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOut:
-    """Predictions for held-out rows, by a model that was not trained on them."""
-
-    Y: sp.csr_array  # the true labels
-    top: TopK
-    label_counts: np.ndarray  # training rows per label, of that model
-    n_rows: int  # training rows of that model
 
 
 class XMCEstimator(Estimator):
@@ -389,11 +374,6 @@ class RowClassifier(XMCEstimator):
 
     def imputing_model(self) -> RowClassifier:
         return self
-
-
-def of_stage(progress: Stages | None, name: str) -> Progress | None:
-    """Return the callable `(done, total)` of one stage."""
-    return None if progress is None else lambda done, total: progress(name, done, total)
 
 
 def row_scale(X: sp.csr_array, normalize: bool) -> np.ndarray:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
+from collections.abc import Sequence
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
-from longtail.data import Dataset
-from longtail.errors import DataError
 from longtail.storage import Part
-from longtail.validate import Rows, as_rows
-
-Stages: TypeAlias = "Callable[[str, int, int], None]"
-"""Progress of a work of many stages: `progress(what is being done, done, total)`."""
+from longtail.validate import Rows
 
 
 class TextReader(Protocol):
@@ -57,14 +52,3 @@ class BuiltLater(Protocol):
     """Features with a network that loading leaves until it is needed; `build` makes it now."""
 
     def build(self) -> None: ...
-
-
-def learn_rows(data: Dataset, features: TextFeatures | None, progress: Stages | None = None) -> Rows:
-    """Return the rows of the data: by features that learn from its texts, or its own where it has no texts."""
-    if data.texts is None:
-        return as_rows(data.X)
-    if features is None:
-        raise DataError("the data has texts and no rows; give features that turn texts into rows.")
-    if progress is not None:
-        progress("Reading texts", 0, data.n_rows)
-    return features.fit_transform(data.texts)
