@@ -9,8 +9,8 @@ from longtail import audit
 from longtail.audit import reference_lp as highs
 from longtail.audit.audited_layer import AuditedLayer
 from longtail.audit.certificate import Certificate, KnownProofs
+from longtail.audit.certificate_search import audit_set
 from longtail.audit.proof import prove
-from longtail.audit.search import audit_set
 
 
 def layer(n, d, seed, kind="random"):
@@ -106,7 +106,7 @@ def test_a_proof_serves_every_set_it_fits():
 
 
 def test_highs_takes_over_when_the_kernel_fails(monkeypatch):
-    monkeypatch.setattr("longtail.audit.search.find_centre", lambda *args: None)
+    monkeypatch.setattr("longtail.audit.certificate_search.find_centre", lambda *args: None)
     W, Y, _ = layer(150, 5, 8)
     problem = AuditedLayer.read(W)
     for row in Y[::5]:

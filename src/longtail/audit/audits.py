@@ -12,12 +12,12 @@ from collections.abc import Iterable
 import numpy as np
 
 from longtail.audit.audited_layer import AuditedLayer
+from longtail.audit.certificate_search import WitnessFinder, audit_sets, deadline
 from longtail.audit.dft_witness import dft_witness, find_circle
 from longtail.audit.label_sets import LabelSets, distinct_sets, listed_sets
 from longtail.audit.projection import audit_by_projection
 from longtail.audit.read_weights import BiasLike, LayerLike
 from longtail.audit.result import Audit
-from longtail.audit.search import WitnessFinder, audit_sets, deadline
 from longtail.errors import DataError
 from longtail.kernels import Progress, blocks
 from longtail.validate import LabelNumbers, MatrixLike, check_choice, check_real, resolve_jobs

@@ -19,8 +19,8 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from longtail.audit.audited_layer import AuditedLayer
 from longtail.audit.certificate import IMPOSSIBLE, Certificate, KnownProofs
+from longtail.audit.certificate_search import NOTHING, SetAudit, WitnessFinder, audit_certificates, not_reached
 from longtail.audit.label_sets import LabelSets
-from longtail.audit.search import NOTHING, SetAudit, WitnessFinder, audit_certificates, not_reached
 from longtail.errors import DataError
 from longtail.kernels import Progress
 

@@ -1,4 +1,4 @@
-"""Checking a certificate: what it proves, with every rounding error accounted for. `search` looks for certificates.
+"""Checking certificates: what each proves, with every rounding error accounted for.
 
 - An input x proves that a set can come out: all scores have the right sign. Scores are computed with a bound on their
   error; those that are nearer to 0 are computed exactly.

@@ -9,8 +9,8 @@ import numpy as np
 
 from longtail.audit.audited_layer import AuditedLayer
 from longtail.audit.certificate import IMPOSSIBLE, REACHABLE, ROBUST, UNDECIDED, VERDICTS, Certificate
+from longtail.audit.certificate_search import SetAudit
 from longtail.audit.label_sets import LabelSets
-from longtail.audit.search import SetAudit
 from longtail.validate import Json
 
 FORMAT = "audit.v1"
