@@ -6,7 +6,6 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longtail.kernels import lanes
 from longtail.tree import chunks as chunked
 from longtail.tree.beam import index_lines, link, search_block
 from longtail.tree.chunks import Chunks, Link, Packed, Plan
@@ -155,18 +154,6 @@ def test_features_and_children_above_65536():
     nodes, _ = chunks.search(X, np.ones(1, np.float32), plan, 1)
     place = int(nodes[0, 0]) - (chunks.n_chunks - 1)
     assert place == 299 * 256 + 255 > 65_536
-
-
-@given(st.integers(0, 2**32 - 1), st.sampled_from([16, 32, 48, 64, 112]), st.integers(0, 9))
-@settings(max_examples=40, deadline=None)
-def test_wide_sums_equal_plain_to_the_last_bit(seed, width, n):
-    rng = np.random.default_rng(seed)
-    block = rng.integers(-127, 128, 5 + 11 * width).astype(np.int8)
-    lines, values = rng.integers(0, 11, 9).astype(np.int32), rng.standard_normal(9).astype(np.float32)
-    got, want = np.zeros(width, np.float32), np.zeros(width, np.float32)
-    lanes.wide_sums(block, 5, lines, values, n, width, got)
-    lanes.wide_sums_plain(block, 5, lines, values, n, width, want)
-    assert np.array_equal(got, want)
 
 
 def test_rows_without_nodes_get_nothing():

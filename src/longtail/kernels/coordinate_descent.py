@@ -17,6 +17,8 @@ from numba import njit
 
 from longtail.kernels.lanes import LANES, axpy_lanes, dot_lanes, hinge_step_lanes, prefetch
 
+EVERY_ROW = np.empty(0, dtype=np.uint16)  # `allowed` where every row counts in every lane
+
 
 @njit(nogil=True, cache=True, inline="always")
 def _next_random(state):
@@ -44,7 +46,7 @@ def _seeded(seed):
 
 
 @njit(nogil=True, cache=True)
-def hinge_lanes(
+def hinge_lanes(  # one loop over rows with shared buffers: splitting costs speed
     indptr, indices, data,  # IN   rows, CSR                          (n + 1,), (nnz,), (nnz,)
     norms,                  # IN   ‖x‖² + bias²                       (n,) float32
     positive,               # IN   bit l set: row is positive in lane (n,) uint16
@@ -151,7 +153,7 @@ def hinge_lanes(
 
 
 @njit(nogil=True, cache=True)
-def logistic_lanes(
+def logistic_lanes(  # one loop over rows with shared buffers: splitting costs speed
     indptr, indices, data,  # IN   as in hinge_lanes
     norms, positive, n_lanes, bias,
     cost,                   # IN   C: row 0 negatives, row 1 positives (2, 16)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from longtail.kernels import LANES, SHORTEST, popcount, wide_sums
+from longtail.kernels import LANES, SHORTEST, popcount, sum_int8_lines
 
 INDEXED_FROM = 8  # times as many rows must visit a chunk before it is spread out if it has an index
 FIRST_PLACES = 3  # nodes of every row that are scored before the others are judged
@@ -333,7 +333,7 @@ def _score_pairs(
                     met_values,
                 )
                 if kept:
-                    wide_sums(block, start, met_lines, met_values, met, width, line)
+                    sum_int8_lines(block, start, met_lines, met_values, met, width, line)
                 else:
                     sums_of_lines(met_lines, met_values, met, low, entry_indptr, children, weights, n_children, line)
             else:
@@ -343,7 +343,7 @@ def _score_pairs(
                     met_lines[met] = at
                     met_values[met] = data[t] * scale[row]
                     met += at >= 0
-                wide_sums(block, start, met_lines, met_values, met, width, line)
+                sum_int8_lines(block, start, met_lines, met_values, met, width, line)
             above = parent_weight * scores[row, pair % beam]
             _to_scores(line, scales, bias, child, n_children, power, slope, above)
             _keep(line, child, n_children, labels, offset, new_nodes[row], new_scores[row])
@@ -411,7 +411,7 @@ def search_one(
                     ids, values, 0, ids.size, np.float32(1.0), bits[node], before[node], met_lines, met_values
                 )
                 if blocks.size:
-                    wide_sums(blocks, block_indptr[node], met_lines, met_values, met, padded, line)
+                    sum_int8_lines(blocks, block_indptr[node], met_lines, met_values, met, padded, line)
                 else:
                     low = line_indptr[node]
                     sums_of_lines(met_lines, met_values, met, low, entry_indptr, children, weights, n_children, line)

@@ -50,17 +50,6 @@ def gather_rows(
     return local_indptr, local_indices, local_data, features
 
 
-def gather_rows_plain(
-    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, rows: np.ndarray, position: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    spans = [slice(indptr[r], indptr[r + 1]) for r in rows]
-    found = np.concatenate([indices[s] for s in spans]) if len(spans) else np.empty(0, np.int32)
-    values = np.concatenate([data[s] for s in spans]) if len(spans) else np.empty(0, np.float32)
-    features, local = np.unique(found, return_inverse=True)
-    local_indptr = np.concatenate([[0], np.cumsum([s.stop - s.start for s in spans])]).astype(np.int64)
-    return local_indptr, local.astype(np.int32), values.astype(np.float32), features.astype(np.int32)
-
-
 @njit(nogil=True, cache=True)
 def pack_chunk(
     W,          # IN   weights of 16 children at a time; last line = bias  (n_batches, n_lines + 1, 16)
@@ -105,19 +94,6 @@ def pack_chunk(
     return lines, counts, children, weights, scales, bias
 
 
-def pack_chunk_plain(
-    W: np.ndarray, n_children: int, threshold: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    flat = W.transpose(1, 0, 2).reshape(W.shape[1], -1)[:, :n_children]
-    kept = np.where(np.abs(flat[:-1]) >= threshold, flat[:-1], np.float32(0))
-    scales = (np.abs(kept).max(axis=0, initial=0) / np.float32(QUANTA)).astype(np.float32)
-    per_line = (kept != 0).sum(axis=1)
-    lines = np.flatnonzero(per_line).astype(np.int32)
-    where, children = np.nonzero(kept)
-    weights = np.rint(kept[where, children] / scales[children]).astype(np.int8)
-    return lines, per_line[lines].astype(np.uint16), children.astype(np.uint16), weights, scales, flat[-1].copy()
-
-
 @njit(nogil=True, cache=True)
 def rows_of_nodes(
     sent,             # IN  nodes each row is sent to, -1 where none      (n_rows, beam) int32; beam may be 0
@@ -157,17 +133,3 @@ def rows_of_nodes(
                 starts[node + 1] += starts[node]
             rows = np.empty(starts[-1], dtype=np.int32)
     return starts, rows
-
-
-def rows_of_nodes_plain(
-    sent: np.ndarray, indptr: np.ndarray, indices: np.ndarray, n_nodes: int
-) -> tuple[np.ndarray, np.ndarray]:
-    found: list[set[int]] = [set() for _ in range(n_nodes)]
-    for row in range(sent.shape[0] if sent.shape[1] else 0):
-        for node in sent[row][sent[row] >= 0].tolist():
-            found[node].add(row)
-    for row in range(indptr.size - 1):
-        for node in indices[indptr[row] : indptr[row + 1]].tolist():
-            found[node].add(row)
-    starts = np.concatenate([[0], np.cumsum([len(rows) for rows in found])]).astype(np.int64)
-    return starts, np.array([row for rows in found for row in sorted(rows)], dtype=np.int32)

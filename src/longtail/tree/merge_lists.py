@@ -39,18 +39,3 @@ def merge_lists(
                 place -= 1
             out_scores[row, place] = score
             out_ids[row, place] = label
-
-
-def merge_lists_plain(
-    ids: np.ndarray, scores: np.ndarray, shares: int, out_ids: np.ndarray, out_scores: np.ndarray
-) -> None:
-    out_ids[:], out_scores[:] = -1, -np.inf
-    for row in range(ids.shape[0]):
-        found: dict[int, list[float]] = {}
-        for label, score in zip(ids[row].tolist(), scores[row].astype(np.float64).tolist(), strict=True):
-            found.setdefault(label, []).append(np.exp(score))
-        chances = {label: sum(parts) / (shares or len(parts)) for label, parts in found.items() if label >= 0}
-        logs = {label: np.float32(np.log(chance)) for label, chance in chances.items() if chance > 0}
-        best = sorted(logs, key=lambda label: (-logs[label], label))[: out_ids.shape[1]]
-        out_ids[row, : len(best)] = best
-        out_scores[row, : len(best)] = [logs[label] for label in best]

@@ -73,49 +73,6 @@ def choose_places(
             taken[ids[out, place]] = False
 
 
-def choose_places_plain(
-    label_indptr: np.ndarray,
-    label_rows: np.ndarray,
-    match_indptr: np.ndarray,
-    match_ids: np.ndarray,
-    first_indptr: np.ndarray,
-    first_ids: np.ndarray,
-    start: int,
-    stop: int,
-    least: int,
-    share: float,
-    counts: np.ndarray,
-    taken: np.ndarray,
-    covered: np.ndarray,
-    ids: np.ndarray,
-    gains: np.ndarray,
-) -> None:
-    ids[:], gains[:] = -1, 0
-    for label in range(start, stop):
-        left = [
-            set(match_ids[match_indptr[r] : match_indptr[r + 1]].tolist())
-            for r in label_rows[label_indptr[label] : label_indptr[label + 1]]
-        ]
-        given = first_ids[first_indptr[label] : first_indptr[label + 1]].tolist()
-        needed = max(least, int(np.ceil(share * len(left))))
-        chosen: list[int] = []
-        for place in range(ids.shape[1]):
-            found: dict[int, int] = {}
-            for clusters in left:
-                for c in clusters:
-                    found[c] = found.get(c, 0) + 1
-            if place < len(given):
-                best = given[place]
-            else:
-                new = [c for c in found if c not in chosen]
-                best = min(new, key=lambda c: (-found[c], c)) if new else -1
-                if best < 0 or found[best] < needed:
-                    break
-            chosen.append(best)
-            ids[label - start, place], gains[label - start, place] = best, found.get(best, 0)
-            left = [clusters for clusters in left if best not in clusters]
-
-
 @njit(nogil=True, cache=True)
 def fill_places(
     labels, clusters, counts,  # IN   choices, best first             (n,)
@@ -135,26 +92,6 @@ def fill_places(
         taken[i] = True
         n_of_label[label] += 1
         n_of_cluster[cluster] += 1
-    return taken
-
-
-def fill_places_plain(
-    labels: np.ndarray,
-    clusters: np.ndarray,
-    counts: np.ndarray,
-    held: np.ndarray,
-    most: int,
-    least: int,
-    cap: float,
-    n_of_label: np.ndarray,
-    n_of_cluster: np.ndarray,
-) -> np.ndarray:
-    taken = np.zeros(labels.size, dtype=np.bool_)
-    for i, (label, cluster) in enumerate(zip(labels.tolist(), clusters.tolist(), strict=True)):
-        roomy = n_of_label[label] < most and n_of_cluster[cluster] < cap
-        taken[i] = held[i] or (roomy and (n_of_label[label] == 0 or counts[i] >= least))
-        n_of_label[label] += taken[i]
-        n_of_cluster[cluster] += taken[i]
     return taken
 
 
@@ -183,26 +120,3 @@ def best_places(
                     best, best_score = place, score
             chosen[t] = best
             found[t] = best_score > -np.inf
-
-
-def best_places_plain(
-    indptr: np.ndarray,
-    labels: np.ndarray,
-    place_indptr: np.ndarray,
-    place_ids: np.ndarray,
-    leaf_of: np.ndarray,
-    nodes: np.ndarray,
-    scores: np.ndarray,
-    start: int,
-    stop: int,
-    usual: np.ndarray,
-    found: np.ndarray,
-    chosen: np.ndarray,
-) -> None:
-    for row in range(start, stop):
-        sent = dict(zip(nodes[row].tolist(), scores[row].tolist(), strict=True))
-        for t in range(indptr[row], indptr[row + 1]):
-            places = place_ids[place_indptr[labels[t]] : place_indptr[labels[t] + 1]].tolist()
-            ranked = [(sent.get(int(leaf_of[p]), -np.inf), int(usual[p]), -p) for p in places]
-            chosen[t] = -max(ranked)[2]
-            found[t] = max(ranked)[0] > -np.inf

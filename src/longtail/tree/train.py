@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.kernels import LANES, hinge_lanes, logistic_lanes, run_tasks
+from longtail.kernels import EVERY_ROW, LANES, hinge_lanes, logistic_lanes, run_tasks
 from longtail.tree.assign_positives import where_sent
 from longtail.tree.chunk_kernels import gather_rows, pack_chunk
 from longtail.tree.chunks import Chunks, Link, Packed, Plan
@@ -27,7 +27,6 @@ from longtail.tree.membership import (
 )
 from longtail.validate import make_csr
 
-EVERY_ROW = np.empty(0, dtype=np.uint16)
 Counter = Callable[[int], None]  # (labels or nodes finished since the last call)
 
 

@@ -15,7 +15,7 @@ from longtail.kernels import (
     run_tasks,
     set_direction,
     split_rows,
-    split_rows_plain,
+    split_rows_stepwise,
 )
 from longtail.tree.grow.compact_vectors import Vectors
 from longtail.tree.grow.seeding import BLOCK, WORTH_SHARING, Place, in_blocks, run_nodes, some_of
@@ -77,7 +77,7 @@ def halve(
     half = np.empty(chosen.size, dtype=np.uint8)
     if n_jobs > 1 and rows.values.size >= WORTH_SHARING:
         steps = in_blocks(project_rows, n_jobs), mark_upper, _adding(n_jobs), set_direction
-        split_rows_plain(*rows.rows, first, second, max_iter, direction, half, steps)
+        split_rows_stepwise(*rows.rows, first, second, max_iter, direction, half, steps)
     else:
         split_rows(*rows.rows, first, second, max_iter, direction, half)
     if chosen.size == members.size:

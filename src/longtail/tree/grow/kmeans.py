@@ -9,7 +9,13 @@ import numpy as np
 from longtail.kernels import LANES, Progress, blocks, run_tasks
 from longtail.tree.grow.balanced import balanced_leaves
 from longtail.tree.grow.compact_vectors import Vectors
-from longtail.tree.grow.kmeans_kernels import cluster_rows, cluster_rows_plain, move_rows, nearest_centres, set_centres
+from longtail.tree.grow.kmeans_kernels import (
+    cluster_rows,
+    cluster_rows_stepwise,
+    move_rows,
+    nearest_centres,
+    set_centres,
+)
 from longtail.tree.grow.seeding import BLOCK, WORTH_SHARING, Place, in_blocks, run_nodes, some_of
 
 ROOM = 4  # how much larger than the mean cluster the largest may be
@@ -84,7 +90,7 @@ def divide_node(
     found = np.empty(chosen.size, dtype=np.int32)
     if n_jobs > 1 and rows.values.size >= WORTH_SHARING:
         steps = in_blocks(nearest_centres, n_jobs), move_rows, set_centres
-        cluster_rows_plain(*rows.rows, seeds, max_iter, W, found, steps)
+        cluster_rows_stepwise(*rows.rows, seeds, max_iter, W, found, steps)
     else:
         cluster_rows(*rows.rows, seeds, max_iter, W, found)
     if chosen.size < members.size:
