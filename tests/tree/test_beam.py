@@ -6,9 +6,12 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longtail.tree import chunks as chunked
-from longtail.tree.beam import index_lines, link, search_block
-from longtail.tree.chunks import Chunks, Link, Packed, Plan
+from longtail.tree import chunks as tree_chunks
+from longtail.tree import search as tree_search
+from longtail.tree.beam import link, search_block
+from longtail.tree.chunk_kernels import index_lines
+from longtail.tree.chunks import Chunks, PackedChunk
+from longtail.tree.search import BeamPlan, LevelLink, search_row, search_rows
 
 
 def random_chunks(rng, widths_of_levels, n_features=25):
@@ -21,7 +24,7 @@ def random_chunks(rng, widths_of_levels, n_features=25):
             lines = np.flatnonzero(dense.any(axis=1)).astype(np.int32)
             where, kids = np.nonzero(dense[lines])
             level.append(
-                Packed(
+                PackedChunk(
                     lines,
                     np.bincount(where, minlength=lines.size).astype(np.uint16),
                     kids.astype(np.uint16),
@@ -49,7 +52,7 @@ def plain_search(chunks, row, plan):
                     c = chunks.children[e]
                     margins[c] += row[chunks.features[line]] * chunks.weights[e] * chunks.scales[first + c]
             for c, margin in enumerate(margins):
-                power, above = int(plan.powers[level]), plan.aboves[level]
+                power, above = int(plan.powers[level]), plan.parent_weights[level]
                 loss = max(0.0, 1 - margin) ** power if power else -margin
                 found.append((first + c, np.float32(-loss) + above * score))
         found.sort(key=lambda pair: (-pair[1], pair[0]))
@@ -59,9 +62,9 @@ def plain_search(chunks, row, plan):
 
 
 def one_row(chunks, ids, values, plan):
-    """Search for one row, unscaled, with places for labels."""
-    n_places = int(chunks.child_indptr[-1]) - (chunks.n_chunks - 1)
-    return chunks.search_row(ids, values, False, plan, np.arange(n_places, dtype=np.int32), False, plan.n_kept)
+    """Search for one row, unscaled, with the slots for labels."""
+    n_slots = int(chunks.child_indptr[-1]) - (chunks.n_chunks - 1)
+    return search_row(chunks, ids, values, False, plan, np.arange(n_slots, dtype=np.int32), False, plan.n_kept)
 
 
 @given(st.integers(0, 2**32 - 1), st.lists(st.integers(1, 20), min_size=1, max_size=3), st.integers(1, 4))
@@ -71,14 +74,14 @@ def test_every_way_of_searching_agrees_with_a_plain_loop(seed, widths, beam):
     chunks = random_chunks(rng, widths)
     dense = (rng.integers(-2, 3, (9, 25)) * (rng.random((9, 25)) < 0.4)).astype(np.float32)
     X = sp.csr_array(dense)
-    plan = Plan.of([beam] * len(widths), [Link(int(rng.integers(0, 4)), 0.0, 0.5) for _ in widths])
+    plan = BeamPlan.of([beam] * len(widths), [LevelLink(int(rng.integers(0, 4)), 0.0, 0.5) for _ in widths])
     ones = np.ones(9, np.float32)
     results = []
     for dense_from in (1, 10**9):
-        chunked.DENSE_FROM, kept = dense_from, chunked.DENSE_FROM
-        results.append(chunks.search(X, ones, plan, n_jobs=1))
-        chunked.DENSE_FROM = kept
-    results.append(chunks.search(X, ones, plan, n_jobs=2))
+        tree_search.DENSE_FROM, kept = dense_from, tree_search.DENSE_FROM
+        results.append(search_rows(chunks, X, ones, plan, n_jobs=1))
+        tree_search.DENSE_FROM = kept
+    results.append(search_rows(chunks, X, ones, plan, n_jobs=2))
     for nodes, scores in results[1:]:
         assert np.array_equal(nodes, results[0][0]) and np.array_equal(scores, results[0][1])
     for row in range(9):
@@ -96,19 +99,19 @@ def test_every_way_of_searching_agrees_with_a_plain_loop(seed, widths, beam):
 def test_search_without_an_index_or_blocks_is_the_same(monkeypatch, room):
     rng = np.random.default_rng(0)
     chunks = random_chunks(rng, [5, 6])
-    plan = Plan.of([2, 3], [Link(3, 0.0, 1.0), Link(3, 0.0, 0.3)])
+    plan = BeamPlan.of([2, 3], [LevelLink(3, 0.0, 1.0), LevelLink(3, 0.0, 0.3)])
     ids, values = np.arange(0, 25, 2, dtype=np.int32), rng.standard_normal(13).astype(np.float32)
     with_index = one_row(chunks, ids, values, plan)
     X = sp.random_array((30, 25), density=0.3, rng=rng, dtype=np.float32).tocsr()
-    many = chunks.search(X, np.ones(30, np.float32), plan, 1)
-    monkeypatch.setattr(chunked, "LARGEST_SPREAD", room)
+    many = search_rows(chunks, X, np.ones(30, np.float32), plan, 1)
+    monkeypatch.setattr(tree_chunks, "LARGEST_SPREAD", room)
     other = random_chunks(np.random.default_rng(0), [5, 6])
     assert (other.spread[0].size > 0) == (room > 0) and other.spread[3].size == 0
     without = one_row(other, ids, values, plan)
     assert np.array_equal(with_index[0], without[0]) and np.array_equal(with_index[1], without[1])
     for dense_from in (1, 10**9):
-        monkeypatch.setattr(chunked, "DENSE_FROM", dense_from)
-        again = other.search(X, np.ones(30, np.float32), plan, 1)
+        monkeypatch.setattr(tree_search, "DENSE_FROM", dense_from)
+        again = search_rows(other, X, np.ones(30, np.float32), plan, 1)
         assert np.array_equal(many[0], again[0]) and np.array_equal(many[1], again[1])
 
 
@@ -130,7 +133,7 @@ def test_links(power, margin, want):
 def test_features_and_children_above_65536():
     n_features, n_leaves = 70_000, 300
     leaf = [
-        Packed(
+        PackedChunk(
             np.array([69_999], np.int32),
             np.array([1], np.uint16),
             np.array([255], np.uint16),
@@ -140,7 +143,7 @@ def test_features_and_children_above_65536():
         )
         for i in range(n_leaves)
     ]
-    root = Packed(
+    root = PackedChunk(
         np.empty(0, np.int32),
         np.empty(0, np.uint16),
         np.empty(0, np.uint16),
@@ -150,8 +153,8 @@ def test_features_and_children_above_65536():
     )
     chunks = Chunks.join([[root], leaf], n_features)
     X = sp.csr_array((np.ones(1, np.float32), np.array([69_999], np.int32), np.array([0, 1])), shape=(1, n_features))
-    plan = Plan.of([1, 1], [Link(0, 0.0, 1.0), Link(0, 0.0, 0.0)])
-    nodes, _ = chunks.search(X, np.ones(1, np.float32), plan, 1)
+    plan = BeamPlan.of([1, 1], [LevelLink(0, 0.0, 1.0), LevelLink(0, 0.0, 0.0)])
+    nodes, _ = search_rows(chunks, X, np.ones(1, np.float32), plan, 1)
     place = int(nodes[0, 0]) - (chunks.n_chunks - 1)
     assert place == 299 * 256 + 255 > 65_536
 
@@ -176,7 +179,7 @@ def test_rows_without_nodes_get_nothing():
         chunks.scales,
         chunks.bias,
         *chunks.spread,
-        chunked.NO_LABELS,
+        tree_search.NO_LABELS,
         0,
         np.int64(3),
         np.float32(0),

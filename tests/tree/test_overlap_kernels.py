@@ -5,11 +5,11 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longtail.tree.merge_lists import merge_lists
+from longtail.tree.beam import merge_lists
 from longtail.tree.overlap_kernels import (
-    best_places,
-    choose_places,
-    fill_places,
+    best_slots,
+    choose_slots,
+    fill_slots,
 )
 
 
@@ -28,7 +28,7 @@ def merge_lists_plain(
         out_scores[row, : len(best)] = [logs[label] for label in best]
 
 
-def choose_places_plain(
+def choose_slots_plain(
     label_indptr: np.ndarray,
     label_rows: np.ndarray,
     match_indptr: np.ndarray,
@@ -71,7 +71,7 @@ def choose_places_plain(
             left = [clusters for clusters in left if best not in clusters]
 
 
-def fill_places_plain(
+def fill_slots_plain(
     labels: np.ndarray,
     clusters: np.ndarray,
     counts: np.ndarray,
@@ -91,11 +91,11 @@ def fill_places_plain(
     return taken
 
 
-def best_places_plain(
+def best_slots_plain(
     indptr: np.ndarray,
     labels: np.ndarray,
-    place_indptr: np.ndarray,
-    place_ids: np.ndarray,
+    slot_indptr: np.ndarray,
+    slot_ids: np.ndarray,
     leaf_of: np.ndarray,
     nodes: np.ndarray,
     scores: np.ndarray,
@@ -108,7 +108,7 @@ def best_places_plain(
     for row in range(start, stop):
         sent = dict(zip(nodes[row].tolist(), scores[row].tolist(), strict=True))
         for t in range(indptr[row], indptr[row + 1]):
-            places = place_ids[place_indptr[labels[t]] : place_indptr[labels[t] + 1]].tolist()
+            places = slot_ids[slot_indptr[labels[t]] : slot_indptr[labels[t] + 1]].tolist()
             ranked = [(sent.get(int(leaf_of[p]), -np.inf), int(usual[p]), -p) for p in places]
             chosen[t] = -max(ranked)[2]
             found[t] = max(ranked)[0] > -np.inf
@@ -126,7 +126,7 @@ def test_places_are_chosen_alike(seed, n_rows, n_labels, n_clusters, most):
     first = zero_one(rng, (n_labels, n_clusters), 0.1)
     start, least, share = int(rng.integers(0, n_labels)), int(rng.integers(1, 4)), float(rng.choice([0, 0.3]))
     found = []
-    for kernel in (choose_places, choose_places_plain):
+    for kernel in (choose_slots, choose_slots_plain):
         counts, taken = np.zeros(n_clusters, np.int64), np.zeros(n_clusters, np.bool_)
         ids, gains = np.zeros((n_labels - start, most), np.int32), np.zeros((n_labels - start, most), np.int64)
         kernel(
@@ -160,7 +160,7 @@ def test_places_are_filled_alike(seed, n):
     limits = int(rng.integers(1, 4)), int(rng.integers(0, 4)), float(rng.choice([3, 7.5, np.inf]))
     found = [
         kernel(labels, clusters, counts, held, *limits, np.zeros(9, np.int64), np.zeros(5, np.int64)).tolist()
-        for kernel in (fill_places, fill_places_plain)
+        for kernel in (fill_slots, fill_slots_plain)
     ]
     assert found[0] == found[1]
 
@@ -173,20 +173,20 @@ def test_places_of_rows_are_chosen_alike(seed, n_rows, n_labels, n_leaves, width
     stands = rng.random((n_leaves, n_labels)) < 0.3
     stands[rng.integers(0, n_leaves, n_labels), np.arange(n_labels)] = True  # every label has a place
     leaf_of, labels = (a.astype(np.int32) for a in np.nonzero(stands))
-    place_ids = np.argsort(labels, kind="stable").astype(np.int32)
-    place_indptr = np.concatenate([[0], np.cumsum(np.bincount(labels, minlength=n_labels))])
+    slot_ids = np.argsort(labels, kind="stable").astype(np.int32)
+    slot_indptr = np.concatenate([[0], np.cumsum(np.bincount(labels, minlength=n_labels))])
     nodes = np.argsort(rng.random((n_rows, max(n_leaves, width))), axis=1)[:, :width].astype(np.int32)
     nodes[(nodes >= n_leaves) | (rng.random(nodes.shape) < 0.3)] = -1
     scores = -rng.integers(0, 3, nodes.shape).astype(np.float32)  # ties are common
     usual, start = rng.integers(0, 3, leaf_of.size), int(rng.integers(0, n_rows))
     found = []
-    for kernel in (best_places, best_places_plain):
+    for kernel in (best_slots, best_slots_plain):
         there, chosen = np.zeros(Y.nnz, np.bool_), np.full(Y.nnz, -1, np.int32)
         kernel(
             Y.indptr.astype(np.int64),
             Y.indices,
-            place_indptr,
-            place_ids,
+            slot_indptr,
+            slot_ids,
             leaf_of,
             nodes,
             scores,

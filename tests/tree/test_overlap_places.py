@@ -26,13 +26,13 @@ def recalled_slowly(M, Y, C):
 def test_recall_is_never_below_that_of_the_partition(seed, overlap, room):
     """Theorem 3 of the paper, with ≥; with room it holds because every label keeps its place."""
     M, Y, tree = drawn(seed)
-    before = recalled(M, Y, tree.places())
+    before = recalled(M, Y, tree.slots())
     places = disentangle(M, Y, overlap, start=tree, room=room)
-    assert before == recalled_slowly(M, Y, tree.places().toarray())
+    assert before == recalled_slowly(M, Y, tree.slots().toarray())
     assert recalled(M, Y, places) == recalled_slowly(M, Y, places.toarray()) >= before
     assert (np.diff(places.indptr) >= 1).all() and (np.diff(places.indptr) <= overlap).all()
     auto = disentangle(M, Y, "auto", start=tree, room=room)
-    assert recalled(M, Y, auto) >= before and (auto.toarray() >= tree.places().toarray()).all()
+    assert recalled(M, Y, auto) >= before and (auto.toarray() >= tree.slots().toarray()).all()
 
 
 def test_the_largest_counts_win():
@@ -48,7 +48,7 @@ def test_labels_that_are_never_matched_stay_where_they_are():
     M, Y, tree = drawn(4)
     Y[:, 5] = 0
     places = disentangle(M, Y, 3, start=tree).toarray()
-    assert np.array_equal(places[5], tree.places().toarray()[5])
+    assert np.array_equal(places[5], tree.slots().toarray()[5])
     assert not disentangle(M, Y, 3).toarray()[5].any()
 
 
@@ -99,5 +99,5 @@ def test_bad_input():
         disentangle(M, Y, 0)
     with pytest.raises(DataError, match="start must have the shape"):
         disentangle(M, Y, 2, start=LabelTree.flat(12))
-    with pytest.raises(DataError, match="places must have the shape"):
+    with pytest.raises(DataError, match="slots must have the shape"):
         recalled(M, Y, np.ones((2, 2)))

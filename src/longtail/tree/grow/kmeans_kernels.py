@@ -1,4 +1,4 @@
-"""Spherical k-means: every row goes to the centre it has the largest dot product with.
+"""Compiled spherical k-means: a row x goes to the centre c with the largest x · c.
 
 The centre of a cluster is the sum of its rows at unit length. Sixteen centres lie side by side as the lanes of one
 vector, `W[group, feature, lane]`, so a row's features are read once for sixteen centres. Sums are exact (see
