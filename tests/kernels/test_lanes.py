@@ -3,6 +3,7 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from numba import njit
 
 from longtail.kernels import lanes
@@ -117,24 +118,29 @@ def test_axpy_agrees_with_plain(seed, nnz):
     np.testing.assert_allclose(got, want, atol=1e-5)
 
 
-@given(st.integers(0, 2**32 - 1))
+def floats(low, high, *shape):
+    return arrays(np.float32, shape, elements=st.floats(low, high, width=32))
+
+
+bits = st.integers(0, (1 << 16) - 1)
+
+
+@given(
+    floats(0, 3, 4, 16),
+    floats(0.125, 3, 4, 16),
+    floats(-3, 3, 16),
+    floats(0, 3, 16),
+    floats(-3, 3, 2, 16),
+    bits,
+    bits,
+    st.integers(-1, 3),
+)
 @settings(max_examples=100, deadline=None)
-def test_hinge_step_agrees_with_plain(seed):
-    rng = np.random.default_rng(seed)
-
-    def vector():
-        return rng.standard_normal(16).astype(np.float32)
-
-    alpha = np.maximum(rng.standard_normal((4, 16)), 0).astype(np.float32)
-    diagonal = np.abs(rng.standard_normal((4, 16))).astype(np.float32) + np.float32(0.1)
-    high, low, delta = vector(), vector(), vector()
-    fixed = (vector() * 2, np.abs(vector()))
-    positive, active = (int(v) for v in rng.integers(0, 1 << 16, 2))
-    d_row = int(rng.integers(-1, 4))
+def test_hinge_step_agrees_with_plain(alpha, diagonal, dot, old_max, extremes, positive, active, d_row):
     results = []
     for function in (step, hinge_step_lanes_plain):
-        a, h, lo, d = alpha.copy(), high.copy(), low.copy(), delta.copy()
-        args = (fixed[0], a, 2, positive, active, np.float32(1.5), diagonal, d_row, fixed[1], h, lo, d)
+        a, (h, lo), d = alpha.copy(), extremes.copy(), np.empty(16, np.float32)
+        args = (dot, a, 2, positive, active, np.float32(1.5), diagonal, d_row, old_max, h, lo, d)
         results.append((function(*args), a, h, lo, d))
     assert results[0][0] == results[1][0]
     for got, want in zip(results[0][1:], results[1][1:], strict=True):

@@ -42,12 +42,12 @@ def test_membership_counts_a_label_once_per_node():
         assert M.has_canonical_format
 
 
-def test_places_can_be_exchanged():
+def test_slots_can_be_exchanged():
     tree = LabelTree.from_parents([-1, 0, 0, -1, 3, 3])
     assert tree.with_slots(tree.slots()) == tree
-    places = sp.lil_array(tree.slots())
-    places[0, 1] = 1
-    both = tree.with_slots(places)
+    slots = sp.lil_array(tree.slots())
+    slots[0, 1] = 1
+    both = tree.with_slots(slots)
     assert both.n_slots == tree.n_slots + 1
     assert both.path(1) == tree.path(1)
     assert both.membership(0).toarray()[0].tolist() == [1, 1]

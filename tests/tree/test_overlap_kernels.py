@@ -1,4 +1,4 @@
-"""Choosing and filling places, and merging lists: the compiled kernels agree with their plain twins."""
+"""Choosing, filling and assigning leaf slots, and merging lists: the compiled kernels agree with their plain twins."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -54,20 +54,20 @@ def choose_slots_plain(
         given = first_ids[first_indptr[label] : first_indptr[label + 1]].tolist()
         needed = max(least, int(np.ceil(share * len(left))))
         chosen: list[int] = []
-        for place in range(ids.shape[1]):
+        for slot in range(ids.shape[1]):
             found: dict[int, int] = {}
             for clusters in left:
                 for c in clusters:
                     found[c] = found.get(c, 0) + 1
-            if place < len(given):
-                best = given[place]
+            if slot < len(given):
+                best = given[slot]
             else:
                 new = [c for c in found if c not in chosen]
                 best = min(new, key=lambda c: (-found[c], c)) if new else -1
                 if best < 0 or found[best] < needed:
                     break
             chosen.append(best)
-            ids[label - start, place], gains[label - start, place] = best, found.get(best, 0)
+            ids[label - start, slot], gains[label - start, slot] = best, found.get(best, 0)
             left = [clusters for clusters in left if best not in clusters]
 
 
@@ -108,8 +108,8 @@ def best_slots_plain(
     for row in range(start, stop):
         sent = dict(zip(nodes[row].tolist(), scores[row].tolist(), strict=True))
         for t in range(indptr[row], indptr[row + 1]):
-            places = slot_ids[slot_indptr[labels[t]] : slot_indptr[labels[t] + 1]].tolist()
-            ranked = [(sent.get(int(leaf_of[p]), -np.inf), int(usual[p]), -p) for p in places]
+            slots = slot_ids[slot_indptr[labels[t]] : slot_indptr[labels[t] + 1]].tolist()
+            ranked = [(sent.get(int(leaf_of[p]), -np.inf), int(usual[p]), -p) for p in slots]
             chosen[t] = -max(ranked)[2]
             found[t] = max(ranked)[0] > -np.inf
 
@@ -120,7 +120,7 @@ def zero_one(rng, shape, share):
 
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 40), st.integers(1, 12), st.integers(1, 9), st.integers(1, 4))
-def test_places_are_chosen_alike(seed, n_rows, n_labels, n_clusters, most):
+def test_slots_are_chosen_alike(seed, n_rows, n_labels, n_clusters, most):
     rng = np.random.default_rng(seed)
     Y, M = sp.csc_array(zero_one(rng, (n_rows, n_labels), 0.3)), zero_one(rng, (n_rows, n_clusters), 0.4)
     first = zero_one(rng, (n_labels, n_clusters), 0.1)
@@ -151,27 +151,32 @@ def test_places_are_chosen_alike(seed, n_rows, n_labels, n_clusters, most):
     assert found[0] == found[1]
 
 
+choices = st.tuples(
+    st.integers(0, 8), st.integers(0, 4), st.integers(0, 8), st.booleans()
+)  # label, cluster, count, held
+
+
 @settings(max_examples=100, deadline=None)
-@given(st.integers(0, 10**6), st.integers(0, 60))
-def test_places_are_filled_alike(seed, n):
-    rng = np.random.default_rng(seed)
-    labels, clusters = rng.integers(0, 9, n).astype(np.int32), rng.integers(0, 5, n).astype(np.int32)
-    counts, held = np.sort(rng.integers(0, 9, n))[::-1].copy(), rng.random(n) < 0.1
-    limits = int(rng.integers(1, 4)), int(rng.integers(0, 4)), float(rng.choice([3, 7.5, np.inf]))
-    found = [
-        kernel(labels, clusters, counts, held, *limits, np.zeros(9, np.int64), np.zeros(5, np.int64)).tolist()
+@given(st.lists(choices, max_size=60), st.integers(1, 3), st.integers(0, 3), st.sampled_from([3.0, 7.5, np.inf]))
+def test_slots_are_filled_alike(choices, most, least, cap):
+    best_first = sorted(choices, key=lambda choice: -choice[2])
+    labels, clusters, counts = (np.array([choice[i] for choice in best_first], np.int32) for i in range(3))
+    held = np.array([choice[3] for choice in best_first], np.bool_)
+    given = (labels, clusters, counts.astype(np.int64), held, most, least, cap)
+    taken = [
+        kernel(*given, np.zeros(9, np.int64), np.zeros(5, np.int64)).tolist()
         for kernel in (fill_slots, fill_slots_plain)
     ]
-    assert found[0] == found[1]
+    assert taken[0] == taken[1]
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 20), st.integers(1, 8), st.integers(1, 6), st.integers(1, 4))
-def test_places_of_rows_are_chosen_alike(seed, n_rows, n_labels, n_leaves, width):
+def test_slots_of_rows_are_chosen_alike(seed, n_rows, n_labels, n_leaves, width):
     rng = np.random.default_rng(seed)
     Y = zero_one(rng, (n_rows, n_labels), 0.4)
     stands = rng.random((n_leaves, n_labels)) < 0.3
-    stands[rng.integers(0, n_leaves, n_labels), np.arange(n_labels)] = True  # every label has a place
+    stands[rng.integers(0, n_leaves, n_labels), np.arange(n_labels)] = True  # every label has a slot
     leaf_of, labels = (a.astype(np.int32) for a in np.nonzero(stands))
     slot_ids = np.argsort(labels, kind="stable").astype(np.int32)
     slot_indptr = np.concatenate([[0], np.cumsum(np.bincount(labels, minlength=n_labels))])
@@ -200,13 +205,15 @@ def test_places_of_rows_are_chosen_alike(seed, n_rows, n_labels, n_leaves, width
     assert found[0] == found[1]
 
 
+ranked = st.tuples(st.integers(-1, 4), st.sampled_from([-0.5, -1, -2, -200]))  # label and score
+
+
 @settings(max_examples=100, deadline=None)
-@given(st.integers(0, 10**6), st.integers(1, 12), st.integers(1, 8), st.integers(0, 3))
-def test_lists_are_merged_alike(seed, m, k, shares):
-    rng = np.random.default_rng(seed)
-    ids = rng.integers(-1, 5, (6, m)).astype(np.int32)
-    scores = np.where(ids < 0, -np.inf, rng.choice([-0.5, -1, -2, -200], (6, m))).astype(np.float32)
-    got, want = ((np.empty((6, k), np.int32), np.empty((6, k), np.float32)) for _ in range(2))
+@given(st.lists(ranked, min_size=1, max_size=12), st.integers(1, 8), st.integers(0, 3))
+def test_lists_are_merged_alike(ranked, k, shares):
+    ids = np.array([[label for label, _ in ranked]], np.int32)
+    scores = np.array([[score if label >= 0 else -np.inf for label, score in ranked]], np.float32)
+    got, want = ((np.empty((1, k), np.int32), np.empty((1, k), np.float32)) for _ in range(2))
     merge_lists(ids, scores, shares, *got)
     merge_lists_plain(ids, scores, shares, *want)
     assert np.array_equal(got[0], want[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -262,7 +263,8 @@ class LabelTreeClassifier(XMCEstimator):
         trees = self._grow(rows, binary, label_vectors, tree, n_trees, solver.seed, n_jobs)
         task = TrainingTask(rows, binary, relevance, solver, negatives, beam, n_jobs)
         done = _counted(trees, settings, progress)
-        trained = [train_tree(tree, task, self._links(tree), settings, done) for tree in trees]
+        scoring = (self.link, self.path_weight, self.negatives)
+        trained = [train_tree(tree, task, _links(tree.n_levels, *scoring), settings, done) for tree in trees]
         self.trees_, self.chunks_ = [tree for tree, _ in trained], [chunks for _, chunks in trained]
         return self
 
@@ -393,13 +395,6 @@ class LabelTreeClassifier(XMCEstimator):
 
         return [grow(i) for i in range(n_trees)]
 
-    def _links(self, tree: LabelTree) -> list[LevelLink]:
-        """Return how the scores of every level are made."""
-        power = LINKS[check_choice("link", self.link, tuple(LINKS))]
-        weight = PATH_WEIGHT[self.negatives] if self.path_weight is None else self.path_weight
-        weight = check_real("path_weight", weight, low=0)
-        return [LevelLink(power, SLOPE, 1.0) for _ in range(tree.n_levels)] + [LevelLink(power, SLOPE, weight)]
-
     def predict_topk(self, X: Any, k: int = 5, *, allow: Any = None, deny: Any = None) -> TopK:
         """Return the k best labels of every row with their scores (logarithms), best first.
 
@@ -467,20 +462,16 @@ class LabelTreeClassifier(XMCEstimator):
 
     @property
     def beam_width(self) -> int:
-        """Nodes kept at every level: `beam`, or what stands for None."""
-        if self.beam is None:
-            return BEAM if self.overlap == 1 else BEAM_OVERLAP
-        return check_integer("beam", self.beam, low=1, high=MOST_PLACES)
+        """Nodes kept at every level: `beam`, or its default where that is None."""
+        return _beam_width(self.beam, self.overlap)
 
     def _beam_plan(self, tree: LabelTree, n_slots: int) -> BeamPlan:
-        """Return the plan that keeps `n_slots` leaf slots; the last one is remembered for the next row."""
-        key = (tree.n_levels, n_slots, self.beam, self.overlap, self.link, self.path_weight, self.negatives)
-        last: tuple[Any, BeamPlan | None] = getattr(self, "_last_plan", (None, None))
-        plan = last[1] if last[0] == key else None  # local: other threads may put theirs in its stead
-        if plan is None:
-            plan = BeamPlan.of([self.beam_width] * tree.n_levels + [n_slots], self._links(tree))
-            self._last_plan = (key, plan)
-        return plan
+        """Return the plan that keeps `n_slots` leaf slots."""
+        settings = (self.beam, self.overlap, self.link, self.path_weight, self.negatives)
+        try:
+            return _remembered_plan(tree.n_levels, n_slots, *settings)
+        except TypeError:  # a parameter set to something unhashable after fit: the checks refuse it
+            return _plan(tree.n_levels, n_slots, *settings)
 
     def chosen(self, topk: TopK) -> np.ndarray:
         """Return which predictions belong to the label set of their row; without a calibration, those above ½."""
@@ -551,3 +542,34 @@ def _counted(trees: list[LabelTree], settings: OverlapSettings, progress: Progre
             progress(min(finished, total), total)
 
     return done
+
+
+def _beam_width(beam: int | None, overlap: int | str) -> int:
+    """Return the nodes to keep at every level."""
+    if beam is None:
+        return BEAM if overlap == 1 else BEAM_OVERLAP
+    return check_integer("beam", beam, low=1, high=MOST_PLACES)
+
+
+def _links(n_levels: int, link: str, path_weight: float | None, negatives: str) -> list[LevelLink]:
+    """Return how the scores of every level are made."""
+    power = LINKS[check_choice("link", link, tuple(LINKS))]
+    weight = check_real("path_weight", PATH_WEIGHT[negatives] if path_weight is None else path_weight, low=0)
+    return [LevelLink(power, SLOPE, 1.0) for _ in range(n_levels)] + [LevelLink(power, SLOPE, weight)]
+
+
+def _plan(
+    n_levels: int,
+    n_slots: int,
+    beam: int | None,
+    overlap: int | str,
+    link: str,
+    path_weight: float | None,
+    negatives: str,
+) -> BeamPlan:
+    """Return the plan of a search through all levels."""
+    widths = [_beam_width(beam, overlap)] * n_levels + [n_slots]
+    return BeamPlan.of(widths, _links(n_levels, link, path_weight, negatives))
+
+
+_remembered_plan = lru_cache(maxsize=256, typed=True)(_plan)  # single rows ask for the same plan again and again
