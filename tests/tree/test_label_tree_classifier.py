@@ -214,13 +214,25 @@ def test_predicting_leaves_the_model_as_it_is(data):
     assert vars(model) == before
 
 
-@pytest.mark.parametrize("beam", [[5], 0, 5.0, True])
-def test_a_beam_that_is_set_after_fit_is_checked(data, beam):
+@pytest.mark.parametrize(
+    "params",
+    [
+        *({"beam": beam} for beam in ([5], 0, 5.0, True)),
+        {"merge": "sum"},
+        {"link": "l9"},
+        {"negatives": "all"},
+        {"path_weight": -1},
+        {"normalize": 1},
+        {"overlap": 0, "beam": None},
+    ],
+    ids=str,
+)
+def test_parameters_that_are_set_after_fit_are_checked(data, params):
     train, test = data
     model = LabelTreeClassifier(max_leaf=40, beam=5).fit(train.X, train.Y)
     model.predict_topk(test.X, k=1)
-    with pytest.raises(ParameterError, match="beam must be an integer between 1 and 1048576"):
-        model.set_params(beam=beam).predict_topk(test.X, k=1)
+    with pytest.raises(ParameterError, match=f"{next(iter(params))} must be"):
+        model.set_params(**params).predict_topk(test.X, k=1)
 
 
 def test_progress_ends_at_its_total(data):

@@ -21,7 +21,7 @@ from longtail.text import pifa
 from longtail.tree.chunks import Chunks
 from longtail.tree.edit import add_to_leaves, drop_labels, learn_rows, leaves_for_labels, with_silent_labels
 from longtail.tree.explain import explain_slot, slots_of
-from longtail.tree.grow.build import build_tree
+from longtail.tree.grow.build import ENTRIES_OF_A_VECTOR, build_tree
 from longtail.tree.label_tree import LabelTree
 from longtail.tree.overlap import check_overlap
 from longtail.tree.search import (
@@ -60,7 +60,6 @@ PATH_WEIGHT = {"tfn": 1.0, "man": 0.3, "tfn+man": 0.3}  # default, by negatives
 MERGES = ("max", "mean")
 BEAM, BEAM_OVERLAP = 10, 7  # default; less with overlap, since several paths lead to a label with several slots
 FAST: dict[str, Any] = {"beam": 8, "tol": 1.0}
-ENTRIES_OF_A_VECTOR = 128  # of a label, to cluster by: more gave no better trees on held-out rows of three data sets
 MERGED_AT_LEAST = 20  # leaf slots taken from each tree of an ensemble before they are merged
 
 
@@ -467,7 +466,8 @@ class LabelTreeClassifier(XMCEstimator):
 
     def _beam_plan(self, tree: LabelTree, n_slots: int) -> BeamPlan:
         """Return the plan that keeps `n_slots` leaf slots."""
-        settings = (self.beam, self.overlap, self.link, self.path_weight, self.negatives)
+        scoring = (self.link, self.path_weight, self.negatives)
+        settings = (self.beam, self.overlap, *scoring, self.merge, self.normalize)
         try:
             return _remembered_plan(tree.n_levels, n_slots, *settings)
         except TypeError:  # a parameter set to something unhashable after fit: the checks refuse it
@@ -547,14 +547,15 @@ def _counted(trees: list[LabelTree], settings: OverlapSettings, progress: Progre
 def _beam_width(beam: int | None, overlap: int | str) -> int:
     """Return the nodes to keep at every level."""
     if beam is None:
-        return BEAM if overlap == 1 else BEAM_OVERLAP
+        return BEAM if check_overlap(overlap) == 1 else BEAM_OVERLAP
     return check_integer("beam", beam, low=1, high=MOST_PLACES)
 
 
 def _links(n_levels: int, link: str, path_weight: float | None, negatives: str) -> list[LevelLink]:
     """Return how the scores of every level are made."""
     power = LINKS[check_choice("link", link, tuple(LINKS))]
-    weight = check_real("path_weight", PATH_WEIGHT[negatives] if path_weight is None else path_weight, low=0)
+    default = PATH_WEIGHT[check_choice("negatives", negatives, NEGATIVES)]
+    weight = check_real("path_weight", default if path_weight is None else path_weight, low=0)
     return [LevelLink(power, SLOPE, 1.0) for _ in range(n_levels)] + [LevelLink(power, SLOPE, weight)]
 
 
@@ -566,8 +567,12 @@ def _plan(
     link: str,
     path_weight: float | None,
     negatives: str,
+    merge: str,
+    normalize: bool,
 ) -> BeamPlan:
-    """Return the plan of a search through all levels."""
+    """Return the plan of a search through all levels; every parameter that prediction reads is checked here."""
+    check_choice("merge", merge, MERGES)
+    check_flag("normalize", normalize)
     widths = [_beam_width(beam, overlap)] * n_levels + [n_slots]
     return BeamPlan.of(widths, _links(n_levels, link, path_weight, negatives))
 

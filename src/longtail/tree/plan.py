@@ -18,8 +18,8 @@ from longtail.kernels import LANES
 from longtail.model import clone
 from longtail.planning import Estimate, Shape
 from longtail.tree.chunks import LARGEST_SPREAD, Chunks
-from longtail.tree.estimator import ENTRIES_OF_A_VECTOR, LabelTreeClassifier
-from longtail.tree.grow.build import SAMPLE
+from longtail.tree.estimator import LabelTreeClassifier
+from longtail.tree.grow.build import ENTRIES_OF_A_VECTOR, SAMPLE
 from longtail.tree.grow.kmeans import MAX_TO_MEAN
 from longtail.validate import resolve_jobs
 

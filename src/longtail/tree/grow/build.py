@@ -17,6 +17,7 @@ from longtail.tree.label_tree import LabelTree
 from longtail.validate import check_flag, check_integer, resolve_jobs, resolve_seed
 
 SAMPLE = 2**16  # labels that are enough to find the centres of a larger node
+ENTRIES_OF_A_VECTOR = 128  # of a label, to cluster by: more gave no better trees on held-out rows of three data sets
 
 
 def build_tree(
