@@ -20,13 +20,13 @@ def insert_top(ids, scores, label, score):
     k = scores.size
     if not score > scores[k - 1]:
         return
-    place = k - 1
-    while place > 0 and score > scores[place - 1]:
-        scores[place] = scores[place - 1]
-        ids[place] = ids[place - 1]
-        place -= 1
-    scores[place] = score
-    ids[place] = label
+    rank = k - 1
+    while rank > 0 and score > scores[rank - 1]:
+        scores[rank] = scores[rank - 1]
+        ids[rank] = ids[rank - 1]
+        rank -= 1
+    scores[rank] = score
+    ids[rank] = label
 
 
 @njit(nogil=True, cache=True)

@@ -84,7 +84,7 @@ def _keep(line, first, n_children, labels, offset, ids, scores):
 
 
 @njit(nogil=True, cache=True)
-def search_block(
+def search_block(  # long for its arguments
     indptr, indices, data, scale,              # IN   rows of X, CSR; each is multiplied by its scale
     nodes, scores,                             # IN   nodes of the beam, -1 where none, and their scores (n, beam)
     child_indptr, line_indptr,                 # IN   children and lines of every chunk   (n_chunks + 1,)

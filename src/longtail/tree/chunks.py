@@ -95,10 +95,12 @@ class Chunks:
 
     @property
     def n_levels(self) -> int:
+        """Levels of chunks: one more than the tree has, with all leaves."""
         return self.levels.size - 1
 
     @property
     def n_chunks(self) -> int:
+        """Chunks of all levels."""
         return int(self.levels[-1])
 
     @cached_property
@@ -128,6 +130,7 @@ class Chunks:
         ]
 
     def _packed(self, chunk: int) -> PackedChunk:
+        """Return one chunk, on the same memory."""
         lines = slice(int(self.line_indptr[chunk]), int(self.line_indptr[chunk + 1]))
         entries = slice(int(self.entry_indptr[lines.start]), int(self.entry_indptr[lines.stop]))
         kids = slice(int(self.child_indptr[chunk]), int(self.child_indptr[chunk + 1]))

@@ -466,12 +466,21 @@ class LabelTreeClassifier(XMCEstimator):
 
     def _beam_plan(self, tree: LabelTree, n_slots: int) -> BeamPlan:
         """Return the plan that keeps `n_slots` leaf slots."""
-        scoring = (self.link, self.path_weight, self.negatives)
-        settings = (self.beam, self.overlap, *scoring, self.merge, self.normalize)
+        key = (
+            len(tree.parents),
+            n_slots,
+            self.beam,
+            self.overlap,
+            self.link,
+            self.path_weight,
+            self.negatives,
+            self.merge,
+            self.normalize,
+        )
         try:
-            return _remembered_plan(tree.n_levels, n_slots, *settings)
+            return _remembered_plan(*key)
         except TypeError:  # a parameter set to something unhashable after fit: the checks refuse it
-            return _plan(tree.n_levels, n_slots, *settings)
+            return _plan(*key)
 
     def chosen(self, topk: TopK) -> np.ndarray:
         """Return which predictions belong to the label set of their row; without a calibration, those above ½."""

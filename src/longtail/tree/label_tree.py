@@ -35,12 +35,8 @@ class LabelTree:
 
     Attributes
     ----------
-    n_levels : int
-        Levels of nodes; the labels below the last are not counted.
-    n_leaves : int
-        Nodes of the last level.
-    n_slots : int
-        Leaf slots: labels counted once for each leaf they stand in.
+    n_levels, n_leaves, n_slots : int
+        Numbers of levels, of leaves and of leaf slots.
 
     See Also
     --------
@@ -151,14 +147,17 @@ class LabelTree:
 
     @property
     def n_levels(self) -> int:
+        """Levels of nodes; the labels below the last are not counted."""
         return len(self.parents)
 
     @property
     def n_leaves(self) -> int:
+        """Nodes of the last level."""
         return int(self.parents[-1].size)
 
     @property
     def n_slots(self) -> int:
+        """Leaf slots: labels counted once for each leaf they stand in."""
         return int(self.leaf_labels.size)
 
     def n_nodes(self, level: int) -> int:

@@ -57,6 +57,7 @@ class BeamPlan:
 
     @property
     def n_kept(self) -> int:
+        """Children kept at the last level."""
         return int(self.widths[-1])
 
     def first(self, levels: int) -> BeamPlan:
@@ -193,6 +194,7 @@ def merge_trees(ranked: list[Ranked], k: int) -> Ranked:
 
 
 def _merged(ids: np.ndarray, scores: np.ndarray, shares: int, k: int) -> Ranked:
+    """Merge equal labels of every row; see `merge_lists`."""
     out_ids, out_scores = np.empty((ids.shape[0], k), np.int32), np.empty((ids.shape[0], k), np.float32)
     merge_lists(np.ascontiguousarray(ids, dtype=np.int32), np.ascontiguousarray(scores), shares, out_ids, out_scores)
     return out_ids, out_scores

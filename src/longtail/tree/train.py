@@ -81,6 +81,7 @@ class TrainingRows:
 
     @property
     def n(self) -> int:
+        """Number of rows."""
         return self.indptr.size - 1
 
     @property

@@ -11,7 +11,7 @@ from longtail.errors import DataError
 from longtail.kernels import Progress
 from longtail.tree.grow.balanced import balanced_leaves
 from longtail.tree.grow.compact_vectors import Vectors
-from longtail.tree.grow.kmeans import kmeans_leaves
+from longtail.tree.grow.kmeans import Cluster, kmeans_leaves
 from longtail.tree.grow.seeding import NodeSeed
 from longtail.tree.label_tree import LabelTree
 from longtail.validate import check_flag, check_integer, resolve_jobs, resolve_seed
@@ -110,17 +110,25 @@ def build_tree(
             n_jobs=n_jobs,
             progress=progress,
         )
-        leaves, rest = _with_absent([labels for _, labels in clusters], vectors, max_leaf)
-        marks = [path for path, _ in clusters]
-        if rest.size:  # more labels without vectors than the leaves take: they get leaves of their own below the root
-            parts = np.array_split(rest, -(-rest.size // max_leaf))
-            leaves += parts
-            below = collapsed_paths(np.arange(len(parts)), len(parts), branching).tolist()
-            marks += [(1 + max(path[0] for path in marks), *path) for path in below]
-        paths = np.zeros((len(marks), max(1, *map(len, marks))), dtype=np.int64)
-        for row, path in zip(paths, marks, strict=True):
-            row[: len(path)] = path
+        leaves, paths = _kmeans_paths(clusters, vectors, max_leaf, branching)
     return _assemble(leaves, paths)
+
+
+def _kmeans_paths(
+    clusters: list[Cluster], vectors: Vectors, max_leaf: int, branching: int
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Return the leaves of k-means, with the labels that have no vector, and the path of each, filled up with 0."""
+    leaves, rest = _with_absent([labels for _, labels in clusters], vectors, max_leaf)
+    marks = [path for path, _ in clusters]
+    if rest.size:  # more labels without vectors than the leaves take: they get leaves of their own below the root
+        parts = np.array_split(rest, -(-rest.size // max_leaf))
+        leaves += parts
+        below = collapsed_paths(np.arange(len(parts)), len(parts), branching).tolist()
+        marks += [(1 + max(path[0] for path in marks), *path) for path in below]
+    paths = np.zeros((len(marks), max(1, *map(len, marks))), dtype=np.int64)
+    for row, path in zip(paths, marks, strict=True):
+        row[: len(path)] = path
+    return leaves, paths
 
 
 def _with_absent(
