@@ -57,7 +57,7 @@ def disentanglement(
     ----------
     Y : (n_rows, n_components), the labels before they were joined.
     fused : the joined label of each component, as `longtail.data.entangle_labels` returns it.
-    places : (n_fused, n_clusters), not zero where a joined label stands in a cluster (`LabelTree.places()`).
+    places : (n_fused, n_clusters), not zero where a joined label stands in a cluster (`LabelTree.slots()`).
     matched : the clusters found for each row with their scores; a row goes to the place that scores highest.
     least : rows a component must have, alone of its label. A label needs two such components; other rows are left out.
     n_random, random_state : shuffles that stand for chance, and their seed.
