@@ -57,8 +57,8 @@ def load_bundled(name: str, split: str = "train") -> Dataset:
     """
     check_choice("name", name, NAMES)
     check_choice("split", split, SPLITS)
-    labels = _records(f"{name}.labels.jsonl.xz")
-    rows = _records(f"{name}.{split}.jsonl.xz")
+    labels = _read_records(f"{name}.labels.jsonl.xz")
+    rows = _read_records(f"{name}.{split}.jsonl.xz")
     return Dataset.from_lists(
         [row["text"] for row in rows],
         [row["labels"] for row in rows],
@@ -79,7 +79,7 @@ def bundled_info(name: str) -> dict[str, Any]:
     'Debian 12.15 (bookworm), main, amd64, Release file of 2026-07-11'
     """
     check_choice("name", name, NAMES)
-    facts = json.loads(_read("facts.json"))
+    facts = json.loads(_read_file("facts.json"))
     return {
         "name": name,
         **facts["data"][name],
@@ -88,15 +88,15 @@ def bundled_info(name: str) -> dict[str, Any]:
     }
 
 
-def _records(file: str) -> list[dict[str, Any]]:
+def _read_records(file: str) -> list[dict[str, Any]]:
     try:
-        lines = lzma.decompress(_read(file)).splitlines()
+        lines = lzma.decompress(_read_file(file)).splitlines()
         return [json.loads(line) for line in lines]
     except (lzma.LZMAError, ValueError) as error:
         raise DataError(f"the bundled file {file} is damaged ({error}); install longtail again.") from error
 
 
-def _read(file: str) -> bytes:
+def _read_file(file: str) -> bytes:
     try:
         return resources.files("longtail.data").joinpath(FOLDER, file).read_bytes()
     except OSError as error:

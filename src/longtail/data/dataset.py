@@ -44,7 +44,7 @@ class Dataset:
         if self.groups is not None:
             put(self, "groups", as_labels(self.groups, "groups"))
         for field in ("texts", "ids", "label_names", "label_texts", "group_names"):
-            put(self, field, _strings(field, getattr(self, field)))
+            put(self, field, _check_strings(field, getattr(self, field)))
         if self.texts is None and self.X is None:
             raise DataError("a Dataset needs texts or X; got neither.")
         n_rows, n_labels = self.Y.shape
@@ -62,7 +62,7 @@ class Dataset:
             if len(self.group_names) != n_groups:
                 raise DataError(f"group_names must have one entry per group ({n_groups}); got {len(self.group_names)}.")
         for field in ("label_names", "group_names"):
-            _refuse_twice(field, getattr(self, field))
+            _check_unique(field, getattr(self, field))
 
     @property
     def n_rows(self) -> int:
@@ -204,7 +204,7 @@ def labels_to_matrix(labels: Sequence[Sequence[str]], names: Sequence[str]) -> s
     return sp.csr_array((data, np.array(indices, dtype=np.int32), indptr), shape=(len(labels), len(names)))
 
 
-def _strings(field: str, values: Any) -> tuple[str, ...] | None:
+def _check_strings(field: str, values: Any) -> tuple[str, ...] | None:
     if values is None:
         return None
     if isinstance(values, str):
@@ -218,7 +218,7 @@ def _strings(field: str, values: Any) -> tuple[str, ...] | None:
     return out
 
 
-def _refuse_twice(field: str, values: tuple[str, ...] | None) -> None:
+def _check_unique(field: str, values: tuple[str, ...] | None) -> None:
     if values is None or len(set(values)) == len(values):
         return
     seen: set[str] = set()

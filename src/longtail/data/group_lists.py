@@ -18,11 +18,11 @@ def as_texts(texts: Any) -> tuple[str, ...]:
     ('an', 'apple')
     """
     if _is_one(texts):
-        raise DataError(f"texts must be a list of strings; got {_short(texts)}.")
+        raise DataError(f"texts must be a list of strings; got {short_repr(texts)}.")
     out = tuple(texts)
     for row, text in enumerate(out):
         if not isinstance(text, str):
-            raise DataError(f"texts must hold strings; got {_short(text)} in row {row}.")
+            raise DataError(f"texts must hold strings; got {short_repr(text)} in row {row}.")
     return out
 
 
@@ -34,7 +34,7 @@ def as_groups(groups: Any) -> list[list[str]]:
     """
     if _is_one(groups):
         raise DataError(
-            f"groups must be a list with the group, or a list of the groups, of every text; got {_short(groups)}."
+            f"groups must be a list with the group, or a list of the groups, of every text; got {short_repr(groups)}."
         )
     return [_names_of_row(row, value) for row, value in enumerate(groups)]
 
@@ -47,7 +47,7 @@ def _names_of_row(row: int, value: Any) -> list[str]:
         if not _is_name(part):
             raise DataError(
                 f"groups must hold strings or whole numbers, lists of them, or None for no group; "
-                f"got {_short(part)} in row {row}."
+                f"got {short_repr(part)} in row {row}."
             )
     return [str(part) for part in parts]
 
@@ -60,14 +60,14 @@ def as_counts(group_labels: Any) -> dict[str, dict[str, int]]:
     """
     if not isinstance(group_labels, Mapping):
         raise DataError(
-            f"group_labels must be a mapping from the name of every group to its labels; got {_short(group_labels)}."
+            f"group_labels must be a mapping from the name of every group to its labels; got {short_repr(group_labels)}."
         )
     out: dict[str, dict[str, int]] = {}
     for group, labels in group_labels.items():
         if not _is_name(group) or group == "":
             raise DataError(
                 f"group_labels must have strings that are not empty, or whole numbers, as names of groups; "
-                f"got {_short(group)}."
+                f"got {short_repr(group)}."
             )
         if str(group) in out:
             raise DataError(f"group_labels has the group {str(group)!r} twice, as a string and as a number.")
@@ -77,19 +77,19 @@ def as_counts(group_labels: Any) -> dict[str, dict[str, int]]:
 
 def _counts_of_group(group: Any, labels: Any) -> dict[str, int]:
     if labels is not None and not isinstance(labels, Mapping) and _is_one(labels):
-        found = "a string" if isinstance(labels, str) else _short(labels)
+        found = "a string" if isinstance(labels, str) else short_repr(labels)
         raise DataError(f"the labels of group {str(group)!r} must be a list of names; got {found}.")
     pairs = labels.items() if isinstance(labels, Mapping) else ((label, 1) for label in labels or ())
     out: dict[str, int] = {}
     for label, count in pairs:
         if not isinstance(label, str) or not label:
             raise DataError(
-                f"the labels of group {str(group)!r} must be strings that are not empty; got {_short(label)}."
+                f"the labels of group {str(group)!r} must be strings that are not empty; got {short_repr(label)}."
             )
         if not _is_whole(count) or count < 0:
             raise DataError(
                 f"the labels of group {str(group)!r} must have counts, whole numbers of 0 or more; "
-                f"got {_short(count)} for {label!r}."
+                f"got {short_repr(count)} for {label!r}."
             )
         if count:
             out[str(label)] = out.get(str(label), 0) + int(count)
@@ -132,7 +132,7 @@ def _is_name(value: Any) -> bool:
     return isinstance(value, str) or _is_whole(value)
 
 
-def _short(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """Return a value as it is shown in a sentence: on one line, and not all of a long one."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else text[:60] + "…"

@@ -168,7 +168,7 @@ def read_grouped(
     texts = None if listed is None else listed.texts
     groups = rows.groups
     if rows.group_names != found.names:
-        groups = _aligned(rows.groups, rows.group_names, found, path, groups_path)
+        groups = _renumber_groups(rows.groups, rows.group_names, found, path, groups_path)
     rows = replace(
         rows,
         Y=sp.csr_array((rows.n_rows, found.Y.shape[1]), dtype=np.float32),
@@ -180,7 +180,7 @@ def read_grouped(
     return GroupedDataset(rows, found.Y)
 
 
-def _aligned(
+def _renumber_groups(
     groups: sp.csr_array, names: Sequence[str] | None, found: GroupLabels, path: str | Path, groups_path: str | Path
 ) -> sp.csr_array:
     """Return the groups of rows that came as a matrix, numbered as in the groups file."""

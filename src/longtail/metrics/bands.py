@@ -9,7 +9,7 @@ import numpy as np
 
 from longtail.data import TopK
 from longtail.errors import DataError, ParameterError
-from longtail.metrics.label_metrics import LabelTally, tally
+from longtail.metrics.label_metrics import LabelTally, tally_labels
 from longtail.metrics.measures import Measure, share
 from longtail.metrics.propensity import check_counts
 from longtail.metrics.row_metrics import Judged, judge
@@ -77,7 +77,7 @@ def by_band(Y_true: Any, topk: TopK, bands: LabelBands, k: int = 5, *, remove_em
     """
     judged = judge(Y_true, topk, k, remove_empty=remove_empty)
     check_bands(bands, judged.n_labels)
-    counts = tally(judged, k)
+    counts = tally_labels(judged, k)
     out = {}
     for number, facts in enumerate(bands.describe()):
         facts.update(pooled(counts, bands.of_label == number))
@@ -110,7 +110,7 @@ def by_frequency(judged: Judged, train_counts: np.ndarray, k: int) -> list[dict[
 
     Bins without any label are left out.
     """
-    counts = tally(judged, k)
+    counts = tally_labels(judged, k)
     number = np.zeros(train_counts.size, dtype=np.int64)  # bin b > 0 holds 2^(b-1) .. 2^b - 1
     seen = train_counts > 0
     number[seen] = np.frexp(train_counts[seen].astype(np.float64))[1]

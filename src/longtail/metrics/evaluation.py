@@ -11,7 +11,7 @@ import numpy as np
 from longtail.data import TopK
 from longtail.errors import ParameterError
 from longtail.metrics.bands import BAND_NAMES, LabelBands, band_measures, by_frequency, check_bands, label_bands, pooled
-from longtail.metrics.label_metrics import label_measures, tally
+from longtail.metrics.label_metrics import label_measures, tally_labels
 from longtail.metrics.measures import Measure, row_measures
 from longtail.metrics.propensity import check_counts
 from longtail.metrics.reliability import brier_measure, calibration_facts
@@ -61,8 +61,8 @@ def evaluate(
     brier = [brier_measure(judged)] if probabilities else []
     labels = [m for k in ks for m in label_measures(judged, k)]
     by_rows = [*rows, *of_bands, *brier]
-    found = table(by_rows, bootstrap_intervals(by_rows, n_bootstrap, level, seed))
-    found |= table(labels, bootstrap_intervals(labels, n_bootstrap, level, seed))
+    found = values_with_intervals(by_rows, bootstrap_intervals(by_rows, n_bootstrap, level, seed))
+    found |= values_with_intervals(labels, bootstrap_intervals(labels, n_bootstrap, level, seed))
 
     facts = {
         **counts_of(judged, ks),
@@ -97,7 +97,7 @@ def counts_of(judged: Judged, ks: tuple[int, ...]) -> dict[str, Any]:
     }
 
 
-def table(measures: Sequence[Measure], bounds: Sequence[Bounds]) -> dict[str, dict[str, float | None]]:
+def values_with_intervals(measures: Sequence[Measure], bounds: Sequence[Bounds]) -> dict[str, dict[str, float | None]]:
     """Return name -> value, low, high; None where undefined."""
     out = {}
     for measure, (low, high) in zip(measures, bounds, strict=True):
@@ -136,7 +136,7 @@ def check_frequencies(train_counts: Any, bands: Any, n_labels: int) -> tuple[np.
 
 
 def _band_facts(judged: Judged, bands: LabelBands, ks: tuple[int, ...], found: dict[str, Any]) -> list[dict[str, Any]]:
-    counts = tally(judged, ks[-1])
+    counts = tally_labels(judged, ks[-1])
     out = []
     for index, facts in enumerate(bands.describe()):
         pool = pooled(counts, bands.of_label == index)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from longtail.data import TopK
-from longtail.metrics.measures import Measure, plain
+from longtail.metrics.measures import Measure, identity
 from longtail.metrics.row_metrics import Judged, judge
 
 
@@ -25,11 +25,11 @@ class LabelTally:
     hits: np.ndarray
 
 
-def tally(judged: Judged, k: int) -> LabelTally:
+def tally_labels(judged: Judged, k: int) -> LabelTally:
     """Count over the first k places.
 
     >>> judged = judge([[1, 0, 1]], TopK.from_scores([[0.1, 0.9, 0.5]], k=2), 2)
-    >>> tally(judged, 2).hits.tolist()
+    >>> tally_labels(judged, 2).hits.tolist()
     [0, 0, 1]
     """
     ids, hits = judged.ids[:, :k], judged.hits[:, :k]
@@ -47,7 +47,7 @@ def coverage_at_k(Y_true: Any, topk: TopK, k: int = 5) -> float:
     >>> coverage_at_k([[1, 0, 0], [1, 1, 0]], top, k=1)
     0.5
     """
-    return _value("coverage", Y_true, topk, k)
+    return _label_metric("coverage", Y_true, topk, k)
 
 
 def macro_precision_at_k(Y_true: Any, topk: TopK, k: int = 5) -> float:
@@ -57,7 +57,7 @@ def macro_precision_at_k(Y_true: Any, topk: TopK, k: int = 5) -> float:
     >>> macro_precision_at_k([[1, 0, 0], [0, 1, 0]], top, k=1)
     0.25
     """
-    return _value("macro_p", Y_true, topk, k)
+    return _label_metric("macro_p", Y_true, topk, k)
 
 
 def macro_recall_at_k(Y_true: Any, topk: TopK, k: int = 5) -> float:
@@ -67,7 +67,7 @@ def macro_recall_at_k(Y_true: Any, topk: TopK, k: int = 5) -> float:
     >>> macro_recall_at_k([[1, 0, 0], [0, 1, 0]], top, k=1)
     0.5
     """
-    return _value("macro_r", Y_true, topk, k)
+    return _label_metric("macro_r", Y_true, topk, k)
 
 
 def macro_f1_at_k(Y_true: Any, topk: TopK, k: int = 5) -> float:
@@ -77,12 +77,12 @@ def macro_f1_at_k(Y_true: Any, topk: TopK, k: int = 5) -> float:
     >>> round(macro_f1_at_k([[1, 0, 0], [0, 1, 0]], top, k=1), 4)
     0.3333
     """
-    return _value("macro_f1", Y_true, topk, k)
+    return _label_metric("macro_f1", Y_true, topk, k)
 
 
 def label_measures(judged: Judged, k: int) -> list[Measure]:
     """Return coverage and macro-averaged P, R and F1 at k, with one unit per tested label."""
-    counts = tally(judged, k)
+    counts = tally_labels(judged, k)
     tested = counts.true > 0
     true, predicted, hits = counts.true[tested], counts.predicted[tested], counts.hits[tested]
     per_label = {
@@ -91,9 +91,9 @@ def label_measures(judged: Judged, k: int) -> list[Measure]:
         "macro_r": hits / true,
         "macro_f1": 2.0 * hits / (predicted + true),
     }
-    return [Measure(f"{name}@{k}", (column,), plain) for name, column in per_label.items()]
+    return [Measure(f"{name}@{k}", (column,), identity) for name, column in per_label.items()]
 
 
-def _value(metric: str, Y_true: Any, topk: TopK, k: int) -> float:
+def _label_metric(metric: str, Y_true: Any, topk: TopK, k: int) -> float:
     measures = {m.name: m for m in label_measures(judge(Y_true, topk, k), k)}
     return measures[f"{metric}@{k}"].value()

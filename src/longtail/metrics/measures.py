@@ -40,7 +40,7 @@ class Measure:
         return float(self.combine(*means))
 
 
-def plain(mean: Any) -> Any:
+def identity(mean: Any) -> Any:
     """The mean itself."""
     return mean
 
@@ -78,13 +78,13 @@ def row_measure(metric: str, judged: Judged, k: int) -> Measure:
     """
     name = f"{metric}@{k}"
     if metric == "p":
-        return Measure(name, (precision_rows(judged, k),), plain)
+        return Measure(name, (precision_rows(judged, k),), identity)
     if metric == "r":
-        return Measure(name, (recall_rows(judged, k),), plain)
+        return Measure(name, (recall_rows(judged, k),), identity)
     if metric == "f1":
         return Measure(name, (precision_rows(judged, k), recall_rows(judged, k)), harmonic)
     if metric == "ndcg":
-        return Measure(name, (ndcg_rows(judged, k),), plain)
+        return Measure(name, (ndcg_rows(judged, k),), identity)
     if metric == "psp":
         return Measure(name, weighted_rows(judged, k), ratio)
     if metric == "psndcg":

@@ -21,7 +21,7 @@ def precision_at_k(Y_true: Any, topk: TopK, k: int = 5, *, remove_empty: bool = 
     >>> precision_at_k([[1, 0, 0], [1, 1, 1]], top, k=2)
     0.75
     """
-    return _value("p", Y_true, topk, k, remove_empty)
+    return _row_metric("p", Y_true, topk, k, remove_empty)
 
 
 def recall_at_k(Y_true: Any, topk: TopK, k: int = 5, *, remove_empty: bool = False) -> float:
@@ -31,7 +31,7 @@ def recall_at_k(Y_true: Any, topk: TopK, k: int = 5, *, remove_empty: bool = Fal
     >>> round(recall_at_k([[1, 0, 0], [1, 1, 1]], top, k=2), 4)
     0.8333
     """
-    return _value("r", Y_true, topk, k, remove_empty)
+    return _row_metric("r", Y_true, topk, k, remove_empty)
 
 
 def f1_at_k(Y_true: Any, topk: TopK, k: int = 5, *, remove_empty: bool = False) -> float:
@@ -41,7 +41,7 @@ def f1_at_k(Y_true: Any, topk: TopK, k: int = 5, *, remove_empty: bool = False) 
     >>> round(f1_at_k([[1, 0, 0], [1, 1, 1]], top, k=2), 4)
     0.7895
     """
-    return _value("f1", Y_true, topk, k, remove_empty)
+    return _row_metric("f1", Y_true, topk, k, remove_empty)
 
 
 def ndcg_at_k(Y_true: Any, topk: TopK, k: int = 5, *, remove_empty: bool = False) -> float:
@@ -51,7 +51,7 @@ def ndcg_at_k(Y_true: Any, topk: TopK, k: int = 5, *, remove_empty: bool = False
     >>> round(ndcg_at_k([[0, 1, 0]], top, k=2), 4)
     0.6309
     """
-    return _value("ndcg", Y_true, topk, k, remove_empty)
+    return _row_metric("ndcg", Y_true, topk, k, remove_empty)
 
 
 def psp_at_k(Y_true: Any, topk: TopK, propensity: Any, k: int = 5, *, remove_empty: bool = False) -> float:
@@ -63,7 +63,7 @@ def psp_at_k(Y_true: Any, topk: TopK, propensity: Any, k: int = 5, *, remove_emp
     >>> psp_at_k([[1, 1, 0]], top, [0.5, 0.25, 1.0], k=1)
     0.5
     """
-    return _value("psp", Y_true, topk, k, remove_empty, _given(propensity))
+    return _row_metric("psp", Y_true, topk, k, remove_empty, _given(propensity))
 
 
 def psndcg_at_k(Y_true: Any, topk: TopK, propensity: Any, k: int = 5, *, remove_empty: bool = False) -> float:
@@ -75,10 +75,10 @@ def psndcg_at_k(Y_true: Any, topk: TopK, propensity: Any, k: int = 5, *, remove_
     >>> psndcg_at_k([[1, 1, 0]], top, [0.5, 0.25, 1.0], k=1)
     0.5
     """
-    return _value("psndcg", Y_true, topk, k, remove_empty, _given(propensity))
+    return _row_metric("psndcg", Y_true, topk, k, remove_empty, _given(propensity))
 
 
-def _value(metric: str, Y_true: Any, topk: TopK, k: int, remove_empty: bool, propensity: Any = None) -> float:
+def _row_metric(metric: str, Y_true: Any, topk: TopK, k: int, remove_empty: bool, propensity: Any = None) -> float:
     judged = judge(Y_true, topk, k, propensity=propensity, remove_empty=remove_empty)
     return row_measure(metric, judged, int(k)).value()
 

@@ -32,7 +32,7 @@ def calibration_facts(judged: Judged, n_bins: int = 10) -> dict[str, Any]:
     """Return the calibration facts of judged predictions."""
     n_bins = check_integer("n_bins", n_bins, low=1)
     present = judged.ids >= 0
-    p = check_probabilities(judged)[present]
+    p = _check_probabilities(judged)[present]
     right = judged.hits[present].astype(np.float64)
     bin_of = np.minimum((p * n_bins).astype(np.int64), n_bins - 1)  # the last bin holds 1 too
     size = np.bincount(bin_of, minlength=n_bins)
@@ -59,12 +59,12 @@ def calibration_facts(judged: Judged, n_bins: int = 10) -> dict[str, Any]:
 
 def brier_measure(judged: Judged) -> Measure:
     """Return the Brier score of the predicted pairs, with one unit per row."""
-    p, present = check_probabilities(judged), judged.ids >= 0
+    p, present = _check_probabilities(judged), judged.ids >= 0
     squares = np.where(present, (np.where(present, p, 0.0) - judged.hits) ** 2, 0.0).sum(axis=1)
     return Measure("brier", (squares, present.sum(axis=1).astype(np.float64)), share)
 
 
-def check_probabilities(judged: Judged) -> np.ndarray:
+def _check_probabilities(judged: Judged) -> np.ndarray:
     """Return the scores as float64 if every predicted one is a probability."""
     p = judged.scores.astype(np.float64)
     bad = ~((p >= 0) & (p <= 1)) & (judged.ids >= 0)

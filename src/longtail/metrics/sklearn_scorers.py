@@ -23,7 +23,7 @@ class Scorer:
         self.name = name
         self.constants = constants
         self.remove_empty = remove_empty
-        self.metric, self.k = _parse(name)
+        self.metric, self.k = _parse_name(name)
         check_choice("constants", constants, list(PROPENSITY_CONSTANTS))
         check_flag("remove_empty", remove_empty)
 
@@ -82,7 +82,7 @@ def scorers(*names: str, constants: str = "default", remove_empty: bool = False)
     return {name: Scorer(name, constants, remove_empty) for name in names}
 
 
-def _parse(name: Any) -> tuple[str, int]:
+def _parse_name(name: Any) -> tuple[str, int]:
     found = PATTERN.fullmatch(name) if isinstance(name, str) else None
     if found is None or found[1] not in ROW_METRICS:
         digits = re.search(r"[1-9][0-9]*$", str(name))

@@ -93,7 +93,7 @@ def save_folder(
         for name, part in parts.items():
             entry: dict[str, Any] = {"kind": part.kind, "params": part.params}
             if part.arrays:
-                entry["file"] = _put(path, name, "safetensors", arrays_to_bytes(part.arrays), files)
+                entry["file"] = _write_file(path, name, "safetensors", arrays_to_bytes(part.arrays), files)
             stored[name] = entry
         manifest: dict[str, Any] = {
             "format": FORMAT,
@@ -106,11 +106,11 @@ def save_folder(
         if labels is not None:
             lines = "".join(json.dumps(r, ensure_ascii=False, sort_keys=True) + "\n" for r in labels)
             raw = lines.encode("utf-8", "surrogatepass")
-            manifest["labels"] = _put(path, "labels", "jsonl", raw, files)
+            manifest["labels"] = _write_file(path, "labels", "jsonl", raw, files)
         manifest["files"] = files
         text = json.dumps(manifest, indent=1, ensure_ascii=False, sort_keys=True, allow_nan=False) + "\n"
         _write_atomically(path / MANIFEST, text.encode("utf-8"))
-        _sweep(path, keep={MANIFEST, *files})
+        _remove_leftovers(path, keep={MANIFEST, *files})
     return path
 
 
@@ -187,13 +187,13 @@ def _load_once(path: Path, verify: bool) -> LoadedFolder:
             name: Part(
                 kind=str(entry["kind"]),
                 params=dict(entry["params"]),
-                arrays=map_arrays(path / _named(manifest, entry["file"])) if "file" in entry else {},
+                arrays=map_arrays(path / _listed_file(manifest, entry["file"])) if "file" in entry else {},
             )
             for name, entry in manifest["parts"].items()
         }
         labels = []
         if "labels" in manifest:
-            raw = (path / _named(manifest, manifest["labels"])).read_bytes()
+            raw = (path / _listed_file(manifest, manifest["labels"])).read_bytes()
             labels = [json.loads(line) for line in raw.decode("utf-8", "surrogatepass").split("\n") if line]
     except OSError as error:
         raise ModelError(f"{error.filename} cannot be read: {error.strerror}.") from error
@@ -202,7 +202,7 @@ def _load_once(path: Path, verify: bool) -> LoadedFolder:
     return LoadedFolder(path, manifest, parts, labels)
 
 
-def _named(manifest: dict[str, Any], name: str) -> str:
+def _listed_file(manifest: dict[str, Any], name: str) -> str:
     if name not in manifest["files"]:
         raise ValueError(f"the file {name!r} is not listed")
     return name
@@ -227,7 +227,7 @@ def _digest_file(file: Path) -> str:
     return h.hexdigest()
 
 
-def _put(path: Path, name: str, suffix: str, raw: bytes, files: dict[str, dict[str, Any]]) -> str:
+def _write_file(path: Path, name: str, suffix: str, raw: bytes, files: dict[str, dict[str, Any]]) -> str:
     digest = hashlib.sha256(raw).hexdigest()
     file = f"{name}.{digest[:16]}.{suffix}"
     entry = {"bytes": len(raw), "sha256": digest}
@@ -262,13 +262,15 @@ def _tidy(path: Path, fresh: bool) -> Iterator[None]:
         yield
     except BaseException:
         with contextlib.suppress(OSError, ModelError):
-            _sweep(path, keep={MANIFEST, *read_manifest(path)["files"]} if (path / MANIFEST).exists() else set())
+            _remove_leftovers(
+                path, keep={MANIFEST, *read_manifest(path)["files"]} if (path / MANIFEST).exists() else set()
+            )
             if fresh:
                 path.rmdir()
         raise
 
 
-def _sweep(path: Path, keep: set[str]) -> None:
+def _remove_leftovers(path: Path, keep: set[str]) -> None:
     for file in path.iterdir():
         if file.name not in keep and OURS.match(file.name):
             with contextlib.suppress(OSError):

@@ -14,10 +14,10 @@ from longtail.kernels import run_tasks
 from longtail.model import Estimator, not_fitted
 from longtail.storage import Part
 from longtail.text.check_texts import as_texts
-from longtail.text.count_ngrams import Rows, count_texts, stack, weigh
-from longtail.text.lexicon import Analysis, Counts, Packed, blocks
+from longtail.text.count_ngrams import count_texts
+from longtail.text.lexicon import Analysis, NgramCounts, PackedTerms, Vocabulary, check_terms, cut_texts
 from longtail.text.string_arrays import string_order
-from longtail.text.terms import Vocabulary, check_terms
+from longtail.text.weigh_counts import TfidfRows, stack_rows, to_tfidf_rows
 from longtail.validate import check_choice, check_flag, check_integer, check_real, resolve_jobs
 
 ANALYZERS = ("char_wb", "word")
@@ -84,19 +84,21 @@ class TfidfFeatures(Estimator):
         """Learn the vocabulary and return the rows of the same texts, reading them once."""
         counted, column = self._learn(texts, keep=True)
         rows = run_tasks(
-            lambda counts: weigh(counts, column, self.idf_, self.sublinear_tf), counted, resolve_jobs(self.n_jobs)
+            lambda counts: to_tfidf_rows(counts, column, self.idf_, self.sublinear_tf),
+            counted,
+            resolve_jobs(self.n_jobs),
         )
-        return stack(rows, self.n_features_)
+        return stack_rows(rows, self.n_features_)
 
     def transform(self, texts: Sequence[str]) -> sp.csr_array:
         """Return one row per text; a text without a known word gets a row of zeros."""
         vocabulary = self._fitted()
         found = as_texts(texts)
 
-        def rows(block: slice) -> Rows:
-            return weigh(vocabulary.count(found[block]), vocabulary.column, self.idf_, self.sublinear_tf)
+        def rows(block: slice) -> TfidfRows:
+            return to_tfidf_rows(vocabulary.count(found[block]), vocabulary.column, self.idf_, self.sublinear_tf)
 
-        return stack(run_tasks(rows, list(blocks(found)), resolve_jobs(self.n_jobs)), self.n_features_)
+        return stack_rows(run_tasks(rows, list(cut_texts(found)), resolve_jobs(self.n_jobs)), self.n_features_)
 
     @property
     def vocabulary_(self) -> list[str]:
@@ -136,8 +138,8 @@ class TfidfFeatures(Estimator):
         params = {
             "ngrams": list(analysis.ngrams),
             "analyzer": analysis.analyzer,
-            "min_df": _plain(self.min_df),
-            "max_df": _plain(self.max_df),
+            "min_df": _json_number(self.min_df),
+            "max_df": _json_number(self.max_df),
             "max_features": None if self.max_features is None else int(self.max_features),
             "sublinear_tf": bool(self.sublinear_tf),
             "lowercase": analysis.lowercase,
@@ -152,7 +154,7 @@ class TfidfFeatures(Estimator):
         """Make the features from what was saved of them."""
         if part.kind != KIND:
             raise ModelError(f"the model's part must be of the kind '{KIND}'; got '{part.kind}'.")
-        packed = Packed(part.array("vocabulary.bytes"), np.array(part.array("vocabulary.offsets"), dtype=np.int64))
+        packed = PackedTerms(part.array("vocabulary.bytes"), np.array(part.array("vocabulary.offsets"), dtype=np.int64))
         idf = np.array(part.array("idf"), dtype=np.float32)
         try:
             features = cls(**{**part.params, "ngrams": tuple(part.params["ngrams"])})
@@ -164,7 +166,7 @@ class TfidfFeatures(Estimator):
             raise ModelError(f"the model's part '{KIND}' is damaged: {error}.") from error
         return features
 
-    def _learn(self, texts: Sequence[str], keep: bool) -> tuple[list[Counts], np.ndarray]:
+    def _learn(self, texts: Sequence[str], keep: bool) -> tuple[list[NgramCounts], np.ndarray]:
         """Fit, and return the counts (if they are to be kept) with the column of each of their nodes."""
         analysis = self._analysis()
         found = as_texts(texts)
@@ -240,6 +242,6 @@ def _limits(min_df: Any, max_df: Any, n_rows: int | None) -> tuple[float, float]
     return bounds[0], bounds[1]
 
 
-def _plain(value: Any) -> int | float:
+def _json_number(value: Any) -> int | float:
     """Return a number JSON knows: numpy's are not."""
     return int(value) if isinstance(value, numbers.Integral) else float(value)

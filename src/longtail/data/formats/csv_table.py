@@ -25,11 +25,11 @@ FIELD_LIMIT = 2**31 - 1  # Python's own limit is 131,072 characters a cell
 
 def table_batches(path: Path, columns: Columns, delimiter: str) -> Iterator[Batch]:
     """Yield the rows of a CSV (delimiter ",") or TSV (delimiter "\\t") file."""
-    reader = csv.reader(_lines(path), delimiter=delimiter, strict=True)
-    header = _header(path, reader, columns)
+    reader = csv.reader(_iter_lines(path), delimiter=delimiter, strict=True)
+    header = _read_header(path, reader, columns)
     wanted = {name: header.index(name) for name in columns.all() if name in header}
     while True:
-        numbers, rows = _rows(path, reader, len(header))
+        numbers, rows = _read_rows(path, reader, len(header))
         if not rows:
             return
         values: dict[str, list[Any]] = {name: [row[at] for row in rows] for name, at in wanted.items()}
@@ -61,19 +61,19 @@ def write_table(dataset: Dataset, path: str | Path, columns: Columns, delimiter:
                 cells.append(columns.separator.join(names_in_row(dataset.groups, row, group_names)))
             (quoting if any("\r" in cell for cell in cells) else writer).writerow(cells)  # Python leaves \r unquoted
             if text.tell() > 1 << 20:
-                _flush(text, file, row)
-        _flush(text, file, dataset.n_rows - 1)
+                _write_out(text, file, row)
+        _write_out(text, file, dataset.n_rows - 1)
 
 
-def _lines(path: Path) -> Iterator[str]:
+def _iter_lines(path: Path) -> Iterator[str]:
     for _, text in text_blocks(path):
         yield from io.StringIO(text, newline="\n")  # only \n ends a line here; csv sees to \r\n
 
 
-def _header(path: Path, reader: Any, columns: Columns) -> list[str]:
+def _read_header(path: Path, reader: Any, columns: Columns) -> list[str]:
     header: list[str] = []
     while not header:
-        found = _next(path, reader, 1)
+        found = _next_rows(path, reader, 1)
         if not found:
             raise DataError(f"{path} is empty.")
         header = [cell.strip() for cell in found[0][1]]
@@ -86,11 +86,11 @@ def _header(path: Path, reader: Any, columns: Columns) -> list[str]:
     return header
 
 
-def _rows(path: Path, reader: Any, width: int) -> tuple[list[int], list[list[str]]]:
+def _read_rows(path: Path, reader: Any, width: int) -> tuple[list[int], list[list[str]]]:
     numbers: list[int] = []
     rows: list[list[str]] = []
     while not rows:
-        found = _next(path, reader, ROWS)
+        found = _next_rows(path, reader, ROWS)
         if not found:
             break
         for line, row in found:
@@ -103,7 +103,7 @@ def _rows(path: Path, reader: Any, width: int) -> tuple[list[int], list[list[str
     return numbers, rows
 
 
-def _next(path: Path, reader: Any, count: int) -> list[tuple[int, list[str]]]:
+def _next_rows(path: Path, reader: Any, count: int) -> list[tuple[int, list[str]]]:
     """Return the next rows with the number of the line they start in; the limit on cells is lifted for the while."""
     before = csv.field_size_limit(FIELD_LIMIT)
     out: list[tuple[int, list[str]]] = []
@@ -129,7 +129,7 @@ def _check_names(kind: str, names: Sequence[str], separator: str) -> None:
             raise DataError(f"the {kind} {name!r} is empty or has spaces around it, which a table does not keep.")
 
 
-def _flush(text: io.StringIO, file: IO[bytes], row: int) -> None:
+def _write_out(text: io.StringIO, file: IO[bytes], row: int) -> None:
     try:
         file.write(text.getvalue().encode())
     except UnicodeEncodeError as error:

@@ -26,7 +26,7 @@ def fasttext_batches(path: Path) -> Iterator[Batch]:
         for number, line in enumerate(split_lines(text), first):
             if not line or line.isspace():
                 continue
-            names, words = _split(line)
+            names, words = _split_labels(line)
             if "" in names:
                 raise DataError(f"{path} line {number} has a '{PREFIX}' without a name.")
             numbers.append(number)
@@ -67,7 +67,7 @@ def write_fasttext(dataset: Dataset, path: str | Path) -> None:
                 ) from error
 
 
-def _split(line: str) -> tuple[list[str], str]:
+def _split_labels(line: str) -> tuple[list[str], str]:
     names: list[str] = []
     rest = line.strip()
     while rest.startswith(PREFIX):

@@ -92,7 +92,7 @@ def _from_records(path: Path, chosen: str, columns: Columns, label_names: Sequen
     labels = NameMatrix(lambda line: f"{path} {unit} {line}", label_names)
     names: list[str] = []
     seen: dict[str, int] = {}
-    for batch in _batches(path, chosen, columns):
+    for batch in _group_batches(path, chosen, columns):
         for line, name in zip(batch.lines, batch.ids or (), strict=True):
             name = name if chosen == "jsonl" else name.strip()  # as names of groups are read in rows
             if not name:
@@ -111,13 +111,13 @@ def _from_records(path: Path, chosen: str, columns: Columns, label_names: Sequen
     return GroupLabels(tuple(names), Y, found)
 
 
-def _batches(path: Path, chosen: str, columns: Columns) -> Iterator[Batch]:
+def _group_batches(path: Path, chosen: str, columns: Columns) -> Iterator[Batch]:
     """Yield the records, with the names of the groups as ids, from the first key that the file has."""
     keys = tuple(dict.fromkeys((columns.id, *OTHER_KEYS)))
     unit = REGISTRY[chosen].unit
     for key in keys:
         found = False
-        for batch in _read(path, chosen, Columns((), columns.labels, key, "", columns.separator)):
+        for batch in _record_batches(path, chosen, Columns((), columns.labels, key, "", columns.separator)):
             if not batch.texts:
                 continue
             if batch.ids is None and not found:
@@ -132,6 +132,6 @@ def _batches(path: Path, chosen: str, columns: Columns) -> Iterator[Batch]:
     raise DataError(f"{path} has no names of groups: no record has '{listed}'.")
 
 
-def _read(path: Path, chosen: str, columns: Columns) -> Iterator[Batch]:
+def _record_batches(path: Path, chosen: str, columns: Columns) -> Iterator[Batch]:
     batches = REGISTRY[chosen].batches
     return batches(path, Options(columns)) if batches is not None else iter(())

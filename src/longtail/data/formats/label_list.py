@@ -73,7 +73,7 @@ def _from_jsonl(path: Path) -> tuple[list[int], list[str], list[str | None]]:
     for lines, records in iter_objects(path):
         for number, record in zip(lines, records, strict=True):
             numbers.append(number)
-            names.append(_name(path, number, record))
+            names.append(_label_name(path, number, record))
             given = [record[key] for key in TEXT_KEYS if key in record]
             text = next((value for value in given if value is not None), "" if given else None)
             if not isinstance(text, str | None):
@@ -82,7 +82,7 @@ def _from_jsonl(path: Path) -> tuple[list[int], list[str], list[str | None]]:
     return numbers, names, texts
 
 
-def _name(path: Path, number: int, record: dict[str, Any]) -> str:
+def _label_name(path: Path, number: int, record: dict[str, Any]) -> str:
     for key in NAME_KEYS:
         value = record.get(key)
         if isinstance(value, str | int) and not isinstance(value, bool):

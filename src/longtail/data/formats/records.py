@@ -79,9 +79,9 @@ def make_batch(
 
     return Batch(
         lines,
-        _texts(where, lines, [values[name] for name in columns.texts()], columns.texts()),
+        _check_texts(where, lines, [values[name] for name in columns.texts()], columns.texts()),
         names(columns.labels),
-        _ids(where, lines, values.get(columns.id), columns.id),
+        _check_ids(where, lines, values.get(columns.id), columns.id),
         names(columns.group),
     )
 
@@ -99,19 +99,19 @@ def as_names(
             continue
         parts = [] if value is None else value if isinstance(value, list) else [value]
         if not all(isinstance(part, str | int) and not isinstance(part, bool) for part in parts):
-            raise DataError(f"{where(line)}: '{column}' must be a name or a list of names; got {_short(value)}.")
+            raise DataError(f"{where(line)}: '{column}' must be a name or a list of names; got {short_repr(value)}.")
         out.append([str(part) for part in parts])
     return out
 
 
-def _texts(
+def _check_texts(
     where: Callable[[int], str], lines: Sequence[int], found: list[list[Any]], columns: tuple[str, ...]
 ) -> list[str]:
     if not columns:
         return [""] * len(lines)
     texts = found[0]
     if len(found) > 1:  # several columns: a missing one is fine as long as one is there
-        texts = [_join(parts) for parts in zip(*found, strict=True)]
+        texts = [_join_texts(parts) for parts in zip(*found, strict=True)]
     if set(map(type, texts)) <= {str}:
         return texts
     name = "' or '".join(columns)
@@ -119,18 +119,20 @@ def _texts(
         if text is None:
             raise DataError(f"{where(line)} has no '{name}'.")
         if not isinstance(text, str):
-            raise DataError(f"{where(line)}: '{name}' must be a string; got {_short(text)}.")
+            raise DataError(f"{where(line)}: '{name}' must be a string; got {short_repr(text)}.")
     return texts
 
 
-def _join(parts: Sequence[Any]) -> Any:
+def _join_texts(parts: Sequence[Any]) -> Any:
     """Return the strings joined, None if all are missing, or the first thing that is not a string."""
     given = [part for part in parts if part is not None]
     odd = [part for part in given if not isinstance(part, str)]
     return odd[0] if odd else " ".join(filter(None, given)) if given else None
 
 
-def _ids(where: Callable[[int], str], lines: Sequence[int], values: list[Any] | None, column: str) -> list[str] | None:
+def _check_ids(
+    where: Callable[[int], str], lines: Sequence[int], values: list[Any] | None, column: str
+) -> list[str] | None:
     if values is None or set(map(type, values)) <= {str}:
         return values or None
     if all(value is None for value in values):
@@ -139,7 +141,7 @@ def _ids(where: Callable[[int], str], lines: Sequence[int], values: list[Any] | 
         if value is None:
             raise DataError(f"{where(line)} has no '{column}', though other rows have one.")
         if not isinstance(value, str | int) or isinstance(value, bool):
-            raise DataError(f"{where(line)}: '{column}' must be a string or a whole number; got {_short(value)}.")
+            raise DataError(f"{where(line)}: '{column}' must be a string or a whole number; got {short_repr(value)}.")
     return [str(value) for value in values]
 
 
@@ -190,7 +192,7 @@ class NameMatrix:
         self.where = where
         self.kind = kind
         self.names = None if names is None else tuple(names)
-        self.numbers: dict[str, int] = _Growing() if names is None else {name: i for i, name in enumerate(names)}
+        self.numbers: dict[str, int] = _NumbersOfNames() if names is None else {name: i for i, name in enumerate(names)}
         self.counts: list[np.ndarray] = []
         self.codes: list[np.ndarray] = []
         self.used = False
@@ -233,7 +235,7 @@ class NameMatrix:
         return M, names
 
 
-class _Growing(dict[str, int]):
+class _NumbersOfNames(dict[str, int]):
     def __missing__(self, name: str) -> int:
         self[name] = number = len(self)
         return number
@@ -256,6 +258,6 @@ def weights_in_row(M: sp.csr_array, row: int) -> list[float]:
     return [round(value, 4) for value in M.data[M.indptr[row] : M.indptr[row + 1]].tolist()]
 
 
-def _short(value: Any) -> str:
+def short_repr(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:60] + "…"

@@ -27,7 +27,7 @@ def read_split_folder(folder: str | Path, split: int = 0) -> tuple[Dataset, Data
     split = check_integer("split", split, low=0)
     train_file, test_file = (_one_file(folder, kind, p) for kind, p in (("trn", TRAIN_SPLIT), ("tst", TEST_SPLIT)))
     others = [
-        p for p in _files(folder) if _is_text(p) and not TRAIN_SPLIT.match(p.name) and not TEST_SPLIT.match(p.name)
+        p for p in _files_in(folder) if _is_text(p) and not TRAIN_SPLIT.match(p.name) and not TEST_SPLIT.match(p.name)
     ]
     named = [p for p in others if "data" in p.name.lower()] or others
     if len(named) != 1:
@@ -39,7 +39,7 @@ def read_split_folder(folder: str | Path, split: int = 0) -> tuple[Dataset, Data
 
 def is_split_folder(folder: Path) -> bool:
     """Tell whether a folder holds split files."""
-    return any(TRAIN_SPLIT.match(p.name) or TEST_SPLIT.match(p.name) for p in _files(folder))
+    return any(TRAIN_SPLIT.match(p.name) or TEST_SPLIT.match(p.name) for p in _files_in(folder))
 
 
 def read_integers(path: Path, width: int | None = None, *, may_be_empty: bool = False) -> np.ndarray:
@@ -82,14 +82,14 @@ def _split_rows(path: Path, split: int, n_rows: int) -> np.ndarray:
 
 
 def _one_file(folder: Path, kind: str, pattern: re.Pattern[str]) -> Path:
-    found = [p for p in _files(folder) if pattern.match(p.name)]
+    found = [p for p in _files_in(folder) if pattern.match(p.name)]
     if len(found) != 1:
         names = ", ".join(p.name for p in found) or "none"
         raise DataError(f"{folder} must hold one file *_{kind}_split.txt; found: {names}.")
     return found[0]
 
 
-def _files(folder: Path) -> list[Path]:
+def _files_in(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise DataError(f"{folder} does not exist." if not folder.exists() else f"{folder} is not a folder.")
     return sorted(p for p in folder.iterdir() if p.is_file())

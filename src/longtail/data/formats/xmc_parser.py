@@ -29,7 +29,7 @@ WOBBLE = 2.0**-50
 LOW, HIGH = 1.2e-38, 3.4e38  # inside the normal numbers of float32
 
 
-class Rows(NamedTuple):
+class ParsedRows(NamedTuple):
     """Parsed lines as the arrays of two CSR matrices; ids stand in the order of the text."""
 
     x_indptr: np.ndarray  # int64 (n_rows + 1,)
@@ -39,7 +39,7 @@ class Rows(NamedTuple):
     y_indices: np.ndarray  # int32
 
 
-class Problem(NamedTuple):
+class ParseProblem(NamedTuple):
     """The first thing in the text that cannot be parsed."""
 
     code: int  # BAD_LABEL ... NOT_FINITE
@@ -49,7 +49,7 @@ class Problem(NamedTuple):
 
 def parse_rows(
     text: bytes, n_features: int, n_labels: int, kernel: Callable[..., tuple[int, int, int, int]] | None = None
-) -> tuple[Rows, Problem | None]:
+) -> tuple[ParsedRows, ParseProblem | None]:
     """Parse whole lines, the last of which must end in a newline; ids must be below `n_features` and `n_labels`.
 
     With a problem, the rows before it are returned with it.
@@ -58,11 +58,11 @@ def parse_rows(
     >>> rows.y_indices.tolist(), rows.x_indptr.tolist(), rows.x_data.tolist()
     ([3, 5], [0, 2, 3], [1.5, 2.0, 5.0])
     >>> parse_rows(b"3 0:1\\n3 9:1\\n", n_features=8, n_labels=6)[1]
-    Problem(code=4, row=1, byte=8)
+    ParseProblem(code=4, row=1, byte=8)
     """
     buffer = np.frombuffer(text, dtype=np.uint8)
     n_rows, n_values, n_ids = count_tokens(buffer)
-    rows = Rows(
+    rows = ParsedRows(
         np.zeros(n_rows + 1, dtype=np.int64),
         np.empty(n_values, dtype=np.int32),
         np.empty(n_values, dtype=np.float32),
@@ -71,19 +71,19 @@ def parse_rows(
     )
     odd = np.empty((n_values, 2), dtype=np.int64)  # pages are only touched when used
     code, row, byte, n_odd = (kernel or parse_lines)(buffer, n_features, n_labels, *rows, odd)
-    problem = Problem(code, row, byte) if code != OK else None
+    problem = ParseProblem(code, row, byte) if code != OK else None
     for at, start in odd[:n_odd].tolist():
         token = _token(text, start)
         with np.errstate(over="ignore"):
             value = np.float32(float(token.rpartition(b":")[2]))
         if not np.isfinite(value):
             row = int(np.searchsorted(rows.x_indptr[: row + 1], at, side="right")) - 1
-            problem = Problem(NOT_FINITE, row, start)
+            problem = ParseProblem(NOT_FINITE, row, start)
             break
         rows.x_data[at] = value
     n_rows = problem.row if problem else n_rows
     n_values, n_ids = int(rows.x_indptr[n_rows]), int(rows.y_indptr[n_rows])
-    return Rows(
+    return ParsedRows(
         rows.x_indptr[: n_rows + 1],
         rows.x_indices[:n_values],
         rows.x_data[:n_values],

@@ -50,7 +50,7 @@ def entangle_labels(
     if mode == "hard":
         line = rng.permutation(n_labels)
     else:
-        line = _order(order, n_labels, mode)
+        line = _check_order(order, n_labels, mode)
         if mode == "medium":
             # shuffled within every run of 32 k labels, and in place across none
             line = line[np.lexsort((rng.random(n_labels), np.arange(n_labels) // (SETS_IN_A_CLUSTER * k)))]
@@ -107,7 +107,7 @@ def component_map(new: Any) -> np.ndarray:
     return out.astype(np.int32)
 
 
-def _order(order: Any, n_labels: int, mode: str) -> np.ndarray:
+def _check_order(order: Any, n_labels: int, mode: str) -> np.ndarray:
     """Check that an order holds every label once."""
     if order is None:
         raise ParameterError(

@@ -58,11 +58,11 @@ def make_linear(
     >>> bool(((scores > 0) == (data.Y.toarray() > 0)).all())
     True
     """
-    n_rows, n_features, n_labels = _sizes(n_rows=n_rows, n_features=n_features, n_labels=n_labels)
+    n_rows, n_features, n_labels = _check_sizes(n_rows=n_rows, n_features=n_features, n_labels=n_labels)
     check_integer("features_per_label", features_per_label, low=1, high=n_features)
     check_integer("noise_features", noise_features, low=0)
     rng = np.random.default_rng(resolve_seed(random_state))
-    features = np.stack([_distinct(rng, n_features, features_per_label) for _ in range(n_labels)])
+    features = np.stack([_distinct_numbers(rng, n_features, features_per_label) for _ in range(n_labels)])
     W = sp.csr_array(
         (
             np.ones(features.size, dtype=np.float32),
@@ -103,13 +103,13 @@ def make_topics(
     >>> all(set(data.texts[0].split()) & set(words[name]) for name in data.labels_of(0))
     True
     """
-    n_rows, n_topics = _sizes(n_rows=n_rows, n_topics=n_topics)
+    n_rows, n_topics = _check_sizes(n_rows=n_rows, n_topics=n_topics)
     for name, value in (("words_per_topic", words_per_topic), ("words_per_row", words_per_row)):
         check_integer(name, value, low=1)
     check_integer("common_words", common_words, low=0)
     rng = np.random.default_rng(resolve_seed(random_state))
     n_words = n_topics * words_per_topic + common_words
-    words = [_word(int(number)) for number in rng.permutation(n_words)]
+    words = [_invent_word(int(number)) for number in rng.permutation(n_words)]
     names = [f"topic{i:0{len(str(n_topics - 1))}d}" for i in range(n_topics)]
     of_topic = [words[i * words_per_topic : (i + 1) * words_per_topic] for i in range(n_topics)]
     common = words[n_topics * words_per_topic :]
@@ -139,7 +139,7 @@ def make_groups(n_groups: int = 200, rows_per_group: int = 4, **linear: Any) -> 
     >>> data.groups.shape, truth.Y_groups.shape
     ((30, 10), (10, 5))
     """
-    n_groups, rows_per_group = _sizes(n_groups=n_groups, rows_per_group=rows_per_group)
+    n_groups, rows_per_group = _check_sizes(n_groups=n_groups, rows_per_group=rows_per_group)
     data, truth = make_linear(n_groups * rows_per_group, **linear)
     of_row = np.repeat(np.arange(n_groups, dtype=np.int32), rows_per_group)
     groups = sp.csr_array(
@@ -199,13 +199,13 @@ def _linear_labels(X: sp.csr_array, W: sp.csr_array, needed: int) -> sp.csr_arra
     return sp.csr_array(sp.vstack(parts, format="csr"))
 
 
-def _distinct(rng: np.random.Generator, high: int, count: int) -> np.ndarray:
+def _distinct_numbers(rng: np.random.Generator, high: int, count: int) -> np.ndarray:
     """Return `count` different numbers below `high`, without listing all of them."""
     found = np.unique(rng.integers(high, size=2 * count))
     return rng.permutation(found)[:count] if found.size >= count else rng.permutation(high)[:count]
 
 
-def _word(number: int) -> str:
+def _invent_word(number: int) -> str:
     """Return an invented word; different numbers give different words."""
     base, out = len(SYLLABLES), ""
     while number or len(out) < 4:
@@ -214,5 +214,5 @@ def _word(number: int) -> str:
     return out
 
 
-def _sizes(**values: int) -> tuple[int, ...]:
+def _check_sizes(**values: int) -> tuple[int, ...]:
     return tuple(check_integer(name, value, low=1) for name, value in values.items())

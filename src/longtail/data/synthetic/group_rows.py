@@ -44,7 +44,7 @@ def group_randomly(Y: Any, size: int, random_state: Any = None) -> Grouped:
     size = check_integer("size", size, low=1, high=n_rows)
     of = np.empty(n_rows, dtype=np.int32)
     of[np.random.default_rng(resolve_seed(random_state)).permutation(n_rows)] = np.arange(n_rows) // size
-    return _grouped(of, -(-n_rows // size), Y)
+    return _make_grouped(of, -(-n_rows // size), Y)
 
 
 def group_by_clusters(X: Any, Y: Any, depth: int, noise: float = 0.0, random_state: Any = None) -> Grouped:
@@ -65,7 +65,7 @@ def group_by_clusters(X: Any, Y: Any, depth: int, noise: float = 0.0, random_sta
     noise = check_real("noise", noise, low=0, high=1)
     rng = np.random.default_rng(resolve_seed(random_state))
     if noise:
-        X = _noisy(X, noise, rng)
+        X = _with_noise(X, noise, rng)
     scale = np.empty(X.shape[0], dtype=np.float64)
     indptr = X.indptr.astype(np.int64, copy=False)
     unit_scales(indptr, X.data, scale)
@@ -74,13 +74,13 @@ def group_by_clusters(X: Any, Y: Any, depth: int, noise: float = 0.0, random_sta
     for _ in range(depth):
         halves = []
         for node in nodes:
-            right = _halve(indptr, X.indices, X.data, scale, node, local, rng)
+            right = _split_in_halves(indptr, X.indices, X.data, scale, node, local, rng)
             halves += [node[right == 0], node[right == 1]]
         nodes = halves
     of = np.empty(X.shape[0], dtype=np.int32)
     for number, node in enumerate(nodes):
         of[node] = number
-    return _grouped(of, len(nodes), Y)
+    return _make_grouped(of, len(nodes), Y)
 
 
 def count_labels(groups: Any, Y: Any) -> sp.csr_array:
@@ -95,12 +95,12 @@ def count_labels(groups: Any, Y: Any) -> sp.csr_array:
     return as_sparse(sp.csr_array(member.T) @ has)
 
 
-def _grouped(of: np.ndarray, n_groups: int, Y: sp.csr_array) -> Grouped:
+def _make_grouped(of: np.ndarray, n_groups: int, Y: sp.csr_array) -> Grouped:
     groups = make_csr(np.arange(of.size + 1), of, np.ones(of.size, dtype=np.float32), n_groups)
     return Grouped(groups, count_labels(groups, Y))
 
 
-def _halve(
+def _split_in_halves(
     indptr: np.ndarray,
     indices: np.ndarray,
     data: np.ndarray,
@@ -121,7 +121,7 @@ def _halve(
     return right
 
 
-def _noisy(X: sp.csr_array, noise: float, rng: np.random.Generator) -> sp.csr_array:
+def _with_noise(X: sp.csr_array, noise: float, rng: np.random.Generator) -> sp.csr_array:
     """Return unit rows beside random unit vectors, in the shares 1 - noise and noise of the squared length."""
     random = rng.standard_normal((X.shape[0], NOISE_FEATURES)).astype(np.float32)
     random *= np.sqrt(noise) / np.linalg.norm(random, axis=1, keepdims=True)
