@@ -20,11 +20,10 @@ from __future__ import annotations
 import json
 import lzma
 from importlib import resources
-from typing import Any
 
 from longtail.data.dataset import Dataset
 from longtail.errors import DataError
-from longtail.validate import check_choice
+from longtail.validate import Json, check_choice
 
 NAMES = ("debtags", "debian-relations")
 SPLITS = ("train", "test")
@@ -41,11 +40,24 @@ def bundled_names() -> tuple[str, ...]:
 
 
 def load_bundled(name: str, split: str = "train") -> Dataset:
-    """Return one split of a bundled data set, with texts, ids and the names and texts of the labels.
+    """Load one split of a bundled data set, with texts, ids and the names and texts of the labels.
 
     Both splits number their labels alike, in the order of the label file; `debian-relations` has labels
     that only test rows use, as a real collection has.
 
+    Parameters
+    ----------
+    name : {"debtags", "debian-relations"}
+        The data set.
+    split : {"train", "test"}, default="train"
+        Which of its rows.
+
+    Returns
+    -------
+    data : Dataset
+
+    Examples
+    --------
     >>> data = load_bundled("debtags", "test")
     >>> data
     Dataset(debtags: 4165 rows of texts, 566 labels)
@@ -69,9 +81,21 @@ def load_bundled(name: str, split: str = "train") -> Dataset:
     )
 
 
-def bundled_info(name: str) -> dict[str, Any]:
-    """Return the facts about a bundled data set without reading it: sizes, origin, digests of the inputs.
+def bundled_info(name: str) -> Json:
+    """Return sizes, origin and digests of a bundled data set, without reading it.
 
+    Parameters
+    ----------
+    name : {"debtags", "debian-relations"}
+        The data set.
+
+    Returns
+    -------
+    facts : dict
+        JSON-able: `rows_train`, `rows_test`, `labels`, `about`, `index`, `inputs_sha256` and more.
+
+    Examples
+    --------
     >>> facts = bundled_info("debian-relations")
     >>> facts["about"]
     'package descriptions with the packages they depend on or recommend'
@@ -88,7 +112,7 @@ def bundled_info(name: str) -> dict[str, Any]:
     }
 
 
-def _read_records(file: str) -> list[dict[str, Any]]:
+def _read_records(file: str) -> list[Json]:
     try:
         lines = lzma.decompress(_read_file(file)).splitlines()
         return [json.loads(line) for line in lines]

@@ -1,4 +1,4 @@
-"""Dividing rows into train and test so that every label keeps its share in both: rarest label first.
+"""Divide rows into train and test so that every label keeps its share in both, the rarest label first.
 
 Again and again the label with the fewest undecided rows is taken and all of them are decided: each goes to the side
 that is still owed more rows of that label. Rare labels are thus served while there is still a choice, and the common

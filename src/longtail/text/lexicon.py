@@ -241,7 +241,7 @@ class Vocabulary:
         return np.where(nodes >= 0, self.column[nodes], -1).astype(np.int32)
 
     def locate(self, text: str) -> list[tuple[int, int, int]]:
-        """Return where a text has which terms, as (start, end, column) in characters of the text as given."""
+        """Return the terms of a text as (start, end, column), counted in characters of the text as given."""
         folded, origin = fold_text(text, self.analysis.lowercase, self.analysis.strip_accents)
         spans = list(self._word_spans(folded) if self.analysis.words else self._character_spans(folded))
         columns = self.columns([term for *_, term in spans]).tolist()
@@ -319,7 +319,7 @@ def _encode_texts(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def grown(array: np.ndarray, size: int, fill: int = 0) -> np.ndarray:
-    """Return an array of at least `size` entries that starts with the old one; it grows by half, to be copied seldom."""
+    """Return an array of at least `size` entries that starts with the old one; it grows by half at least."""
     if array.size >= size:
         return array
     out = np.full(max(size, array.size * 3 // 2), fill, dtype=array.dtype)

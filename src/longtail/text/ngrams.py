@@ -2,8 +2,10 @@
 
 An n-gram is a node of a tree: its parent is the n-gram without the last symbol. The children of a node are found
 through one open-addressing table with the exact key (node, symbol), so two n-grams can never be taken for one. The
-first level is an array, `first`, with one entry per symbol. Both kernels find the first symbol in a few lines of their own:
-a function shared by them, which the compiler does not inline, made fitting a quarter to a half slower.
+first level is an array, `first`, with one entry per symbol.
+
+Both kernels look up the first symbol in lines of their own: a function shared by them, which the compiler does not
+inline, made fitting a quarter to a half slower.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sums of sparse rows: for each of many lists of rows, their weighted sum, with its largest entries only."""
+"""Weighted sums of sparse rows, one per list of rows, each with its largest entries only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many strings as one byte array with offsets: writing out n-grams, and sorting."""
+"""Write n-grams as strings into one byte array with offsets, and sort such strings."""
 
 from __future__ import annotations
 

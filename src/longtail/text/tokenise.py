@@ -1,4 +1,4 @@
-"""Text to word numbers: UTF-8 bytes in, one int32 a word out, through an open-addressing table that grows.
+"""Number the words or characters of texts: UTF-8 bytes in, one int32 per word or character out.
 
 A table slot holds a 64-bit key and a word number. The key of a word of up to seven bytes is the word itself, so equal
 keys mean equal words; the key of a longer word is a hash with its top bit set, and equal keys are followed by a

@@ -1,4 +1,4 @@
-"""What Python's Unicode rules say about characters, as tables the kernels can read.
+"""Tables of Python's Unicode rules: which characters make words, and what they are lowercased to.
 
 `str.lower()` maps every code point on its own, with two exceptions: a capital sigma becomes a final sigma at the end
 of a word, and a dotted capital I becomes two code points. Texts with these are lowercased by Python itself.

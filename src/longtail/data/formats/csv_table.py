@@ -1,8 +1,9 @@
-"""CSV and TSV with a header line naming the columns `text`, `labels`, `id` and `group` (others are ignored).
+"""Read and write CSV and TSV with a header line that names the columns `text`, `labels`, `id` and `group`.
 
-A cell of labels or groups holds names separated by `;` (or another separator), with spaces around them dropped and
-empty ones skipped. Cells are quoted with `"` as spreadsheets do, so texts may hold separators and line breaks, and may
-be of any length. Empty lines are skipped; a line with more or fewer cells than the header is refused.
+Other columns are ignored. A cell of labels or groups holds names separated by `;` (or another separator), with spaces
+around them dropped and empty ones skipped. Cells are quoted with `"` as spreadsheets do, so texts may hold separators
+and line breaks, and may be of any length. Empty lines are skipped; a line with more or fewer cells than the header is
+refused.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import io
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from longtail.data.dataset import Dataset
 from longtail.data.formats.files import replacing, text_blocks
@@ -21,6 +22,14 @@ from longtail.errors import DataError
 
 ROWS = 1024
 FIELD_LIMIT = 2**31 - 1  # Python's own limit is 131,072 characters a cell
+
+
+class TableReader(Protocol):
+    """The rows of a table, as `csv.reader` yields them."""
+
+    line_num: int
+
+    def __iter__(self) -> Iterator[list[str]]: ...
 
 
 def table_batches(path: Path, columns: Columns, delimiter: str) -> Iterator[Batch]:
@@ -70,7 +79,7 @@ def _iter_lines(path: Path) -> Iterator[str]:
         yield from io.StringIO(text, newline="\n")  # only \n ends a line here; csv sees to \r\n
 
 
-def _read_header(path: Path, reader: Any, columns: Columns) -> list[str]:
+def _read_header(path: Path, reader: TableReader, columns: Columns) -> list[str]:
     header: list[str] = []
     while not header:
         found = _next_rows(path, reader, 1)
@@ -86,7 +95,7 @@ def _read_header(path: Path, reader: Any, columns: Columns) -> list[str]:
     return header
 
 
-def _read_rows(path: Path, reader: Any, width: int) -> tuple[list[int], list[list[str]]]:
+def _read_rows(path: Path, reader: TableReader, width: int) -> tuple[list[int], list[list[str]]]:
     numbers: list[int] = []
     rows: list[list[str]] = []
     while not rows:
@@ -103,7 +112,7 @@ def _read_rows(path: Path, reader: Any, width: int) -> tuple[list[int], list[lis
     return numbers, rows
 
 
-def _next_rows(path: Path, reader: Any, count: int) -> list[tuple[int, list[str]]]:
+def _next_rows(path: Path, reader: TableReader, count: int) -> list[tuple[int, list[str]]]:
     """Return the next rows with the number of the line they start in; the limit on cells is lifted for the while."""
     before = csv.field_size_limit(FIELD_LIMIT)
     out: list[tuple[int, list[str]]] = []

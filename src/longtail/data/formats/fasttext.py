@@ -1,4 +1,4 @@
-"""fastText files, `__label__x __label__y the text`, and plain files with one text per line.
+"""Read and write fastText files, `__label__x __label__y the text`; read plain files with one text per line.
 
 In a fastText file every word that starts with `__label__` is a label, wherever it stands, and empty lines are skipped.
 In a plain file every line is a text, the empty ones too, so that predictions stand in the same lines.

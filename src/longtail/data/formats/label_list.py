@@ -1,4 +1,4 @@
-"""Lists of labels: JSONL with one label per line, or a plain file with one name per line.
+"""Read and write lists of labels: JSONL with one label per line, or a plain file with one name per line.
 
 A JSONL record has a name (`id`, `uid` or `name`) and may have a text (`text` or `title`); other keys, such as
 `parents`, are ignored. The label of line 1 gets number 0. In a plain file the empty lines at the end are ignored.
@@ -21,7 +21,7 @@ TEXT_KEYS = ("text", "title")
 
 
 class LabelList(NamedTuple):
-    """Names in the order of their numbers, and their texts: None where no label has a place for one, "" for holes."""
+    """The names of labels in the order of their numbers, and their texts; "" where one is missing, None if all are."""
 
     names: tuple[str, ...]
     texts: tuple[str, ...] | None

@@ -1,4 +1,4 @@
-"""libsvm (svmlight) text with several labels per row: XMC text without the header.
+"""Read and write libsvm (svmlight) text with several labels per row: XMC text without the header.
 
 Labels are whole numbers from 0. Feature ids may start at 0 or at 1: with `zero_based="auto"` they start at 0 if the id
 0 occurs. Where `n_features` is given (by a model) and the ids of a file fit both ways, a guess could shift all of them

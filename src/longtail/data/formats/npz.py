@@ -9,16 +9,16 @@ from __future__ import annotations
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from longtail.data.dataset import Dataset
 from longtail.data.formats.files import open_bytes, replacing
+from longtail.data.formats.records import GroupLabels
 from longtail.errors import DataError
 from longtail.storage import Part, pack_csr, pack_strings, unpack_strings
-from longtail.validate import as_labels
+from longtail.validate import Rows, as_labels
 
 STRINGS = ("texts", "ids", "label_names", "label_texts", "group_names")
 
@@ -33,9 +33,9 @@ def read_npz(path: str | Path, name: str = "", labels_required: bool = True) -> 
         path = path / "X.npz"
     arrays = _load_arrays(path)
     if "Y" in arrays or "Y.data" in arrays:
-        fields: dict[str, Any] = {key: _unpack_names(path, arrays, key) for key in STRINGS if f"{key}.bytes" in arrays}
-        matrices = {key: _unpack_matrix(path, arrays, key) for key in ("X", "Y", "groups")}
-        return Dataset(**matrices, **fields, name=name)
+        X, Y, groups = (_unpack_matrix(path, arrays, key) for key in ("X", "Y", "groups"))
+        strings = {key: tuple(_unpack_names(path, arrays, key)) for key in STRINGS if f"{key}.bytes" in arrays}
+        return Dataset(Y=Y, X=X, groups=groups, name=name, **strings)
     if not labels_required and {"groups", "groups.data"} & set(arrays):
         groups = as_labels(_unpack_matrix(path, arrays, "groups"), "groups")
         empty = sp.csr_array((groups.shape[0], 0), dtype=np.float32)
@@ -51,16 +51,18 @@ def read_npz(path: str | Path, name: str = "", labels_required: bool = True) -> 
     return Dataset(X=_scipy_matrix(path, arrays), Y=_scipy_matrix(partner, _load_arrays(partner)), name=name)
 
 
-def read_npz_counts(path: Path) -> tuple[sp.csr_array, tuple[str, ...] | None, tuple[str, ...] | None]:
+def read_npz_counts(path: Path) -> GroupLabels:
     """Read how often groups have labels: `Y` with perhaps `group_names` and `label_names`, or scipy's matrix."""
     arrays = _load_arrays(path)
     if "Y" not in arrays and "Y.data" not in arrays:
-        return as_labels(_scipy_matrix(path, arrays), "Y_groups"), None, None
-    group_names, label_names = (
-        tuple(_unpack_names(path, arrays, key)) if f"{key}.bytes" in arrays else None
-        for key in ("group_names", "label_names")
-    )
-    return as_labels(_unpack_matrix(path, arrays, "Y"), "Y_groups"), group_names, label_names
+        Y, own_groups, own_labels = as_labels(_scipy_matrix(path, arrays), "Y_groups"), None, None
+    else:
+        own_groups, own_labels = (
+            tuple(_unpack_names(path, arrays, key)) if f"{key}.bytes" in arrays else None
+            for key in ("group_names", "label_names")
+        )
+        Y = as_labels(_unpack_matrix(path, arrays, "Y"), "Y_groups")
+    return GroupLabels(own_groups or tuple(str(i) for i in range(Y.shape[0])), Y, own_labels)
 
 
 def write_npz(dataset: Dataset, path: str | Path) -> None:
@@ -99,7 +101,8 @@ def _load_arrays(path: Path) -> dict[str, np.ndarray]:
             raise DataError(f"{path} is truncated or damaged.") from error
 
 
-def _unpack_matrix(path: Path, arrays: dict[str, np.ndarray], key: str) -> Any:
+def _unpack_matrix(path: Path, arrays: dict[str, np.ndarray], key: str) -> Rows | None:
+    """Return the dense or sparse matrix saved under a name, or None."""
     if key in arrays:
         return arrays[key]
     if f"{key}.data" not in arrays:
@@ -111,7 +114,7 @@ def _unpack_matrix(path: Path, arrays: dict[str, np.ndarray], key: str) -> Any:
         raise DataError(f"{path}: the sparse matrix '{key}' is damaged.") from error
 
 
-def _scipy_matrix(path: Path, arrays: dict[str, np.ndarray]) -> Any:
+def _scipy_matrix(path: Path, arrays: dict[str, np.ndarray]) -> Rows:
     """Return the matrix of a file written by scipy.sparse.save_npz, or a single dense array."""
     if "format" not in arrays:
         if len(arrays) == 1:

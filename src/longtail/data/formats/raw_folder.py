@@ -1,4 +1,4 @@
-"""The raw text layout of the XMC repository: a folder with `trn.json`, `tst.json` and `lbl.json`.
+"""Read the raw text layout of the XMC repository: a folder with `trn.json`, `tst.json` and `lbl.json`.
 
 The files (also as .json.gz) have one JSON record per line with `uid`, `title` and `content`; rows also have
 `target_ind` (label numbers) and may have `target_rel` (their weights). The text of a row is its title and content,
@@ -27,7 +27,7 @@ TEXT_FIELDS = ("title", "content")
 
 
 def is_raw_folder(folder: Path) -> bool:
-    """Tell whether a folder holds a part of the raw text layout."""
+    """Return whether a folder holds a part of the raw text layout."""
     return any(_find_file(folder, stem) for stem in (*RAW_PARTS.values(), "lbl.json"))
 
 

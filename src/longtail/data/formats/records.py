@@ -1,6 +1,6 @@
-"""Rows with a text, labels, an id and groups, as the text formats hold them; and the Dataset they make.
+"""Check rows of text as the text formats hold them (text, labels, id, groups), and gather them into a Dataset.
 
-What holds for JSONL, CSV, TSV and Parquet alike is decided here:
+The rules that JSONL, CSV, TSV and Parquet share:
 
 - A row must have a text. An empty text is kept; a missing one is refused by its line.
 - A label named twice in a row counts once. Whole numbers are taken as names (7 is the label "7").
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,7 +24,7 @@ from longtail.errors import DataError
 
 @dataclass(frozen=True)
 class Columns:
-    """Where the fields of a row stand; several text columns are joined by a space.
+    """The names of the columns, or keys, of a row; several text columns are joined by a space.
 
     Records without texts are read with `text=()`. `weights` names the column that the weights of labels are written to.
     """
@@ -58,10 +58,13 @@ class Batch:
     def take(self, low: int, high: int) -> Batch:
         """Return some of the rows."""
 
-        def cut(values: Any) -> Any:
-            return None if values is None else values[low:high]
-
-        return Batch(self.lines[low:high], self.texts[low:high], cut(self.labels), cut(self.ids), cut(self.groups))
+        return Batch(
+            self.lines[low:high],
+            self.texts[low:high],
+            None if self.labels is None else self.labels[low:high],
+            None if self.ids is None else self.ids[low:high],
+            None if self.groups is None else self.groups[low:high],
+        )
 
 
 def make_batch(
@@ -157,7 +160,8 @@ def collect(
     batches: Iterable[Batch],
     label_names: Sequence[str] | None = None,
     group_names: Sequence[str] | None = None,
-    **fields: Any,
+    label_texts: Sequence[str] | None = None,
+    name: str = "",
 ) -> Dataset:
     """Return the Dataset of all batches; a label or group that is not among the names given is refused by its line."""
     texts: list[str] = []
@@ -181,8 +185,17 @@ def collect(
         label_names=names,
         groups=group_matrix,
         group_names=own_groups,
-        **fields,
+        label_texts=None if label_texts is None else tuple(label_texts),
+        name=name,
     )
+
+
+class GroupLabels(NamedTuple):
+    """The groups by name, how often each has each label, and the names of the labels."""
+
+    names: tuple[str, ...]
+    Y: sp.csr_array  # (n_groups, n_labels) counts
+    label_names: tuple[str, ...] | None
 
 
 class NameMatrix:
@@ -224,9 +237,9 @@ class NameMatrix:
         names = self.names
         if names is None:
             names = tuple(sorted(self.numbers))
-            place = np.empty(len(names), dtype=np.int32)
-            place[[self.numbers[name] for name in names]] = np.arange(len(names), dtype=np.int32)
-            codes = place[codes]
+            sorted_number = np.empty(len(names), dtype=np.int32)
+            sorted_number[[self.numbers[name] for name in names]] = np.arange(len(names), dtype=np.int32)
+            codes = sorted_number[codes]
         ones = np.ones(codes.size, dtype=np.float32)
         M = sp.csr_array((ones, codes, np.cumsum(counts)), shape=(counts.size - 1, len(names)))
         M.sum_duplicates()
@@ -236,6 +249,8 @@ class NameMatrix:
 
 
 class _NumbersOfNames(dict[str, int]):
+    """A number for every name, given in the order they are asked for."""
+
     def __missing__(self, name: str) -> int:
         self[name] = number = len(self)
         return number
@@ -258,6 +273,7 @@ def weights_in_row(M: sp.csr_array, row: int) -> list[float]:
     return [round(value, 4) for value in M.data[M.indptr[row] : M.indptr[row + 1]].tolist()]
 
 
-def short_repr(value: Any) -> str:
-    text = repr(value)
+def short_repr(value: object) -> str:
+    """Return a value as an error shows it: on one line, and not all of a long one."""
+    text = " ".join(repr(value).splitlines())
     return text if len(text) <= 60 else text[:60] + "…"

@@ -1,4 +1,4 @@
-"""The split layout of the XMC repository: one data file and two files of row numbers.
+"""Read the split layout of the XMC repository: one data file and two files of row numbers.
 
 A folder holds one file of XMC text beside `*_trn_split.txt` and `*_tst_split.txt` (older sets: `*_trSplit.txt` and
 `*_tstSplit.txt`). The split files have one column per split; rows are counted from 1.
@@ -34,11 +34,12 @@ def read_split_folder(folder: str | Path, split: int = 0) -> tuple[Dataset, Data
         found = ", ".join(p.name for p in named) or "none"
         raise DataError(f"{folder} must hold one data file beside its split files; found: {found}.")
     data = read_xmc(named[0], name=folder.name)
-    return tuple(data.take(_split_rows(file, split, data.n_rows)) for file in (train_file, test_file))  # type: ignore[return-value]
+    train, test = (data.take(_split_rows(file, split, data.n_rows)) for file in (train_file, test_file))
+    return train, test
 
 
 def is_split_folder(folder: Path) -> bool:
-    """Tell whether a folder holds split files."""
+    """Return whether a folder holds split files."""
     return any(TRAIN_SPLIT.match(p.name) or TEST_SPLIT.match(p.name) for p in _files_in(folder))
 
 

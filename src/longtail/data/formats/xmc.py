@@ -1,4 +1,4 @@
-"""XMC text: the format of the extreme classification repository.
+"""Read and write XMC text, the format of the extreme classification repository.
 
 The first line is `rows features labels`; every further line is a row, `label,label feature:value feature:value`, with
 ids from 0. A row without labels starts with a space (or with its first feature) and is kept, an empty line is a row
@@ -24,8 +24,8 @@ from longtail.data.formats.xmc_parser import (
     BAD_VALUE,
     FEATURE_RANGE,
     LABEL_RANGE,
-    ParseProblem,
     ParsedRows,
+    ParseProblem,
     parse_rows,
 )
 from longtail.errors import DataError
@@ -93,7 +93,7 @@ def xmc_matrices(path: Path) -> Iterator[tuple[sp.csr_array, sp.csr_array]]:
 
 
 class RowStack:
-    """Blocks of rows put below each other in arrays that grow in place, so that the rows are held only once.
+    """Blocks of parsed rows joined in arrays that grow in place, so that the rows are held only once.
 
     Gathering the blocks in a list and joining them at the end took three times the memory of the result.
     """
@@ -156,23 +156,23 @@ def head_rows(rows: ParsedRows, n_rows: int) -> ParsedRows:
 def describe_problem(
     path: Path, first_line: int, block: bytes, problem: ParseProblem, n_features: int, n_labels: int
 ) -> str:
-    """Return the sentence for the first thing in a block that cannot be read."""
+    """Return the error sentence for the first thing in a block that cannot be parsed."""
     found = re.compile(rb"[^ \t\r\n]*").match(block, problem.byte)
     token = (found.group() if found else b"").decode("utf-8", "backslashreplace")
-    place = f"{path} line {first_line + problem.row}"
+    where = f"{path} line {first_line + problem.row}"
     if problem.code == BAD_LABEL:
         label = token.partition(",")[0]
-        return f"{place}: expected label numbers separated by commas; got {_quoted(label)}."
+        return f"{where}: expected label numbers separated by commas; got {_quoted(label)}."
     if problem.code == LABEL_RANGE:
-        return f"{place}: the label id {token.partition(',')[0]} is out of range; {_allowed(n_labels)}."
+        return f"{where}: the label id {token.partition(',')[0]} is out of range; {_allowed(n_labels)}."
     feature, _, value = token.partition(":")
     if problem.code == FEATURE_RANGE:
-        return f"{place}: the feature id {feature} is out of range; {_allowed(n_features)}."
+        return f"{where}: the feature id {feature} is out of range; {_allowed(n_features)}."
     if problem.code == BAD_FEATURE:
-        return f"{place}: expected feature:value; got {_quoted(token)}."
+        return f"{where}: expected feature:value; got {_quoted(token)}."
     if problem.code == BAD_VALUE:
-        return f"{place}: the value of feature {feature} must be a number; got {_quoted(value)}."
-    return f"{place}: the value of feature {feature} must be a finite float32; got {_quoted(value)}."
+        return f"{where}: the value of feature {feature} must be a number; got {_quoted(value)}."
+    return f"{where}: the value of feature {feature} must be a finite float32; got {_quoted(value)}."
 
 
 def write_xmc(dataset: Dataset, path: str | Path) -> None:
@@ -225,5 +225,6 @@ def _allowed(count: int) -> str:
 
 
 def _quoted(text: str) -> str:
+    """Return the beginning of a text in quotes, as an error shows it."""
     text = text if len(text) <= 40 else text[:40] + "…"
     return f"'{text}'" if text.isprintable() else repr(text)

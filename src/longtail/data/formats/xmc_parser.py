@@ -1,4 +1,4 @@
-"""Parsing the text format of the XMC repository: bytes in, CSR arrays out.
+"""Parse the text format of the XMC repository: bytes in, CSR arrays out.
 
 A line is `label,label feature:value feature:value ...`; without labels it starts with a space or with the first
 feature. Spaces, tabs and carriage returns separate. Ids are decimal numbers; values are decimal or exponent notation.
@@ -7,14 +7,14 @@ A value must come out as Python's `float(token)` rounded to float32. The mantiss
 decimal exponent e are gathered as integers. Where m <= 2**53 and |e| <= 22, both m and 10**|e| are exact doubles and
 one division or product is correctly rounded. Elsewhere the product is off by less than 2**-51 of itself; if moving it
 by 2**-50 either way gives the same float32, that is the answer. What remains (one token in a million, numbers near
-the limits of float32) is left to Python's `float`. The plain twin stands in `xmctext_plain.py`.
+the limits of float32) is left to Python's `float`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -50,9 +50,10 @@ class ParseProblem(NamedTuple):
 def parse_rows(
     text: bytes, n_features: int, n_labels: int, kernel: Callable[..., tuple[int, int, int, int]] | None = None
 ) -> tuple[ParsedRows, ParseProblem | None]:
-    """Parse whole lines, the last of which must end in a newline; ids must be below `n_features` and `n_labels`.
+    """Parse whole lines, each ending in a newline; ids must be below `n_features` and `n_labels`.
 
-    With a problem, the rows before it are returned with it.
+    Returns the rows and the first problem, or None; with a problem, the rows before it. `kernel` takes the place of
+    `parse_lines`, to test it against a slow twin.
 
     >>> rows, problem = parse_rows(b"3,5 0:1.5 7:2\\n 1:.5e1\\n", n_features=8, n_labels=6)
     >>> rows.y_indices.tolist(), rows.x_indptr.tolist(), rows.x_data.tolist()
@@ -108,7 +109,7 @@ def count_tokens(text: np.ndarray) -> tuple[int, int, int]:  # pragma: no cover 
 
 
 @njit(nogil=True, cache=True)
-def _digit(byte: Any) -> Any:  # pragma: no cover - compiled
+def _digit(byte: np.uint8) -> np.int64:  # pragma: no cover - compiled
     return np.int64(byte) - 48  # signed: numba makes a float of an unsigned and a signed number
 
 
@@ -167,7 +168,7 @@ def _parse_value(text: np.ndarray, at: int) -> tuple[int, float, int]:  # pragma
 
 @njit(nogil=True, cache=True)
 def _is_word(text: np.ndarray, at: int) -> bool:  # pragma: no cover - compiled
-    """Tell whether nan, inf or infinity stands here, in any case of letters."""
+    """Return whether nan, inf or infinity stands here, in any case of letters."""
     for word in ("nan", "inf"):  # the text ends in a newline, so reading stops in time
         same = 0
         while same < 3 and (text[at + same] | 32) == ord(word[same]):
@@ -187,7 +188,7 @@ def parse_lines(
     x_data: np.ndarray,  # OUT  float32                             (number of colons,)
     y_indptr: np.ndarray,  # OUT  int64                             (n_rows + 1,)
     y_indices: np.ndarray,  # OUT  int32                            (number of commas and lines,)
-    odd: np.ndarray,  # OUT  values left to Python: place in x_data, byte of the token    (number of colons, 2)
+    odd: np.ndarray,  # OUT  values left to Python: position in x_data, byte of the token (number of colons, 2)
 ) -> tuple[int, int, int, int]:  # pragma: no cover - compiled
     """Fill the arrays; return the code of the first problem (0: none), its row and byte, and how many are odd."""
     at, row, n_x, n_y, n_odd, n_bytes = 0, 0, 0, 0, 0, text.size

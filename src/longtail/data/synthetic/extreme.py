@@ -1,8 +1,6 @@
-"""Generated data with the shape of the largest public benchmarks: very many labels, most of them with a few rows."""
+"""Make data in the shape of the largest public benchmarks: very many labels, most of them with a few rows."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,7 +8,7 @@ import scipy.sparse as sp
 from longtail.data.dataset import Dataset
 from longtail.errors import ParameterError
 from longtail.kernels import blocks
-from longtail.validate import check_integer, check_real, make_csr, resolve_seed
+from longtail.validate import RandomState, check_integer, check_real, make_csr, resolve_seed
 
 BLOCK_ROWS = 32_768
 LABELS_PER_CLUSTER = 64
@@ -31,7 +29,7 @@ def make_extreme(
     *,
     labels_per_row: float = 5.45,
     features_per_row: float = 76,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
 ) -> Dataset:
     """Make TF-IDF-like rows of unit length with a long tail of labels, in the shape of Amazon-670K by default.
 
@@ -43,6 +41,25 @@ def make_extreme(
     Amazon-670K has 490,449 rows, 670,091 labels and 135,909 features: `make_extreme(490_449, 670_091)`. Memory is about
     twice the result; nothing takes rows × labels.
 
+    Parameters
+    ----------
+    n_rows, n_labels : int
+        The sizes.
+    n_features : int, default=135909
+        The number of features.
+    labels_per_row : float, default=5.45
+        Labels of a row on average.
+    features_per_row : float, default=76
+        Features of a row on average.
+    random_state : int, numpy generator or None, default=0
+        The seed; None means 0.
+
+    Returns
+    -------
+    data : Dataset
+
+    Examples
+    --------
     >>> data = make_extreme(200, 50, 1000)
     >>> data.X.shape, data.Y.shape, data.X.nnz // 200 in range(70, 83)
     ((200, 1000), (200, 50), True)
