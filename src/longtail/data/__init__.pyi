@@ -11,10 +11,10 @@ from .formats.guess_format import guess_target as guess_target
 from .formats.io import is_streamed as is_streamed
 from .formats.io import iter_texts as iter_texts
 from .formats.io import read as read
-from .formats.io import read_label_sets as read_label_sets
 from .formats.io import write as write
 from .formats.label_list import read_labels as read_labels
 from .formats.label_list import write_labels as write_labels
+from .formats.label_sets import read_label_sets as read_label_sets
 from .formats.libsvm import read_libsvm as read_libsvm
 from .formats.libsvm import write_libsvm as write_libsvm
 from .formats.raw_folder import read_filter as read_filter

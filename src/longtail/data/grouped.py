@@ -11,10 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data.dataset import Dataset
-from longtail.data.formats.group_file import read_groups
+from longtail.data.formats.group_file import GroupLabels, read_groups
 from longtail.data.formats.io import read
 from longtail.data.formats.label_list import read_labels
-from longtail.data.formats.records import GroupLabels, NameMatrix
+from longtail.data.formats.records import NameMatrix
 from longtail.data.group_lists import GroupsOfRow, LabelsOfGroup, as_counts, as_groups, count_matrix, grouped_texts
 from longtail.errors import DataError, ParameterError
 from longtail.validate import MatrixLike, as_labels, make_csr

@@ -7,7 +7,8 @@ Where to start reading:
 - One module per format: `jsonl.py`, `csv_table.py`, `parquet.py`, `fasttext.py` (and plain lines) for texts; `xmc.py`
   (parser in `xmc_parser.py`), `libsvm.py`, `npz.py` for features; `split_folder.py`, `raw_folder.py` for folders.
 - Shared by them: `files.py` (opening, compression, writing all or nothing) and `records.py` (rows of text).
-- Files beside the data: `label_list.py` (lists of labels) and `group_file.py` (labels of groups).
+- Files beside the data: `label_list.py` (lists of labels), `group_file.py` (labels of groups), `label_sets.py` (label
+  sets alone).
 
 To add a file format, write `formats/<name>.py` with
 

@@ -15,15 +15,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
+
+import scipy.sparse as sp
 
 from longtail.data.formats.guess_format import guess_format
-from longtail.data.formats.records import Batch, Columns, GroupLabels, NameMatrix
-from longtail.data.formats.registry import REGISTRY, Format, Options
+from longtail.data.formats.records import Batch, Columns, NameMatrix
+from longtail.data.formats.registry import REGISTRY, Format, GroupCounts, Options
 from longtail.errors import DataError
 from longtail.validate import check_choice
 
 GROUP_FORMATS = tuple(name for name, found in REGISTRY.items() if found.has_columns or found.read_group_counts)
 OTHER_KEYS = ("id", "name")
+
+
+class GroupLabels(NamedTuple):
+    """The groups by name, how often each has each label, and the names of the labels."""
+
+    names: tuple[str, ...]
+    Y: sp.csr_array  # (n_groups, n_labels) counts
+    label_names: tuple[str, ...] | None
 
 
 def read_groups(
@@ -72,7 +83,7 @@ def read_groups(
         raise DataError(f"{path} has the format '{chosen}'; labels of groups come as {', '.join(GROUP_FORMATS)}.")
     format_ = REGISTRY[chosen]
     if format_.read_group_counts is not None:
-        found = _checked_counts(path, format_.read_group_counts(path), label_names)
+        found = _from_counts(path, format_.read_group_counts(path), label_names)
     else:
         columns = Columns((), labels_column, group_column, "", label_separator)
         found = _from_records(path, format_, columns, label_names)
@@ -83,18 +94,18 @@ def read_groups(
     return found
 
 
-def _checked_counts(path: Path, counts: GroupLabels, label_names: Sequence[str] | None) -> GroupLabels:
-    """Return a matrix of counts with the list of labels, if there is one, which must fit it."""
-    names, Y, own = counts
+def _from_counts(path: Path, counts: GroupCounts, label_names: Sequence[str] | None) -> GroupLabels:
+    """Return the groups of a matrix of counts; a list of labels must fit it."""
+    Y, names, own = counts
     if label_names is not None:
         if own is not None and tuple(own) != tuple(label_names):
             raise DataError(f"{path} has label names that differ from the list of labels.")
         if len(label_names) != Y.shape[1]:
             raise DataError(f"{path} has {Y.shape[1]} labels; the list of labels has {len(label_names)}.")
         own = tuple(label_names)
-    if len(names) != Y.shape[0]:
+    if names is not None and len(names) != Y.shape[0]:
         raise DataError(f"{path} has {Y.shape[0]} groups and {len(names)} names of groups.")
-    return GroupLabels(names, Y, own)
+    return GroupLabels(names or tuple(str(i) for i in range(Y.shape[0])), Y, own)
 
 
 def _from_records(path: Path, format: Format, columns: Columns, label_names: Sequence[str] | None) -> GroupLabels:

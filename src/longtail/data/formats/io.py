@@ -12,9 +12,7 @@ import scipy.sparse as sp
 from longtail.data.dataset import Dataset
 from longtail.data.formats.files import plain_name
 from longtail.data.formats.guess_format import guess_format, guess_target
-from longtail.data.formats.jsonl import jsonl_batches
 from longtail.data.formats.label_list import read_labels, write_labels
-from longtail.data.formats.npz import read_npz_counts
 from longtail.data.formats.records import Batch, Columns, collect, rebatch
 from longtail.data.formats.registry import ALL_FIELDS, REGISTRY, Format, Options
 from longtail.errors import DataError, ParameterError
@@ -228,45 +226,6 @@ def is_streamed(path: str | Path, format: str | None = None) -> bool:
     """
     found = _choose(Path(path), format)[0]
     return found.batches is not None or found.matrices is not None
-
-
-def read_label_sets(path: str | Path, labels_column: str = "labels") -> Dataset | None:
-    """Read a file that may have labels and nothing else: JSONL, or a matrix as npz; None for any other file.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    labels_column : str, default="labels"
-        The key of the labels in JSONL.
-
-    Returns
-    -------
-    data : Dataset or None
-        Rows with empty texts.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "sets.jsonl"
-    >>> _ = file.write_text('{"labels": ["a", "b"]}\\n{"labels": []}\\n')
-    >>> read_label_sets(file).Y.toarray().tolist()
-    [[1.0, 1.0], [0.0, 0.0]]
-    """
-    path = Path(path)
-    if not path.is_file():
-        return None
-    kind, stem = plain_name(path).lower(), Path(plain_name(path)).stem
-    if kind.endswith((".jsonl", ".ndjson")):
-        columns = Columns(text=(), labels=labels_column, id="", group="")
-        data = collect(lambda line: f"{path} line {line}", jsonl_batches(path, columns), name=stem)
-        if data.n_rows == 0 or data.n_labels == 0:
-            raise DataError(f"{path} has no rows." if data.n_rows == 0 else f"{path} has no labels: no row has any.")
-        return data
-    if kind.endswith(".npz") and not path.name.startswith("X"):
-        _, Y, names = read_npz_counts(path)
-        return Dataset(Y=Y, texts=("",) * Y.shape[0], label_names=names, name=stem)
-    return None
 
 
 def _walk(path: Path, rows: int, found: Format, options: Options, how: str, guessed: str) -> Iterator[Dataset]:

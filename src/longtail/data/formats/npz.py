@@ -15,7 +15,6 @@ import scipy.sparse as sp
 
 from longtail.data.dataset import Dataset
 from longtail.data.formats.files import open_bytes, replacing
-from longtail.data.formats.records import GroupLabels
 from longtail.errors import DataError
 from longtail.storage import Part, pack_csr, pack_strings, unpack_strings
 from longtail.validate import Rows, as_labels
@@ -51,18 +50,19 @@ def read_npz(path: str | Path, name: str = "", labels_required: bool = True) -> 
     return Dataset(X=_scipy_matrix(path, arrays), Y=_scipy_matrix(partner, _load_arrays(partner)), name=name)
 
 
-def read_npz_counts(path: Path) -> GroupLabels:
-    """Read how often groups have labels: `Y` with perhaps `group_names` and `label_names`, or scipy's matrix."""
+def read_npz_counts(path: Path) -> tuple[sp.csr_array, tuple[str, ...] | None, tuple[str, ...] | None]:
+    """Read how often groups have labels: the counts, and the names of groups and of labels where the file has them.
+
+    The file has `Y` with perhaps `group_names` and `label_names`, or is a matrix saved by scipy.
+    """
     arrays = _load_arrays(path)
     if "Y" not in arrays and "Y.data" not in arrays:
-        Y, own_groups, own_labels = as_labels(_scipy_matrix(path, arrays), "Y_groups"), None, None
-    else:
-        own_groups, own_labels = (
-            tuple(_unpack_names(path, arrays, key)) if f"{key}.bytes" in arrays else None
-            for key in ("group_names", "label_names")
-        )
-        Y = as_labels(_unpack_matrix(path, arrays, "Y"), "Y_groups")
-    return GroupLabels(own_groups or tuple(str(i) for i in range(Y.shape[0])), Y, own_labels)
+        return as_labels(_scipy_matrix(path, arrays), "Y_groups"), None, None
+    group_names, label_names = (
+        tuple(_unpack_names(path, arrays, key)) if f"{key}.bytes" in arrays else None
+        for key in ("group_names", "label_names")
+    )
+    return as_labels(_unpack_matrix(path, arrays, "Y"), "Y_groups"), group_names, label_names
 
 
 def write_npz(dataset: Dataset, path: str | Path) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -188,14 +188,6 @@ def collect(
         label_texts=None if label_texts is None else tuple(label_texts),
         name=name,
     )
-
-
-class GroupLabels(NamedTuple):
-    """The groups by name, how often each has each label, and the names of the labels."""
-
-    names: tuple[str, ...]
-    Y: sp.csr_array  # (n_groups, n_labels) counts
-    label_names: tuple[str, ...] | None
 
 
 class NameMatrix:

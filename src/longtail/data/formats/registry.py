@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import scipy.sparse as sp
 
 from longtail.data.dataset import Dataset
 from longtail.data.formats import csv_table, fasttext, jsonl, libsvm, npz, parquet, raw_folder, split_folder, xmc
-from longtail.data.formats.records import Batch, Columns, GroupLabels
+from longtail.data.formats.records import Batch, Columns
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,10 @@ class Options:
     split: int = 0
     name: str = ""
     labels_required: bool = True
+
+
+GroupCounts: TypeAlias = tuple[sp.csr_array, tuple[str, ...] | None, tuple[str, ...] | None]
+"""Counts (n_groups, n_labels), and the names of groups and of labels or None."""
 
 
 class FolderLayout(NamedTuple):
@@ -61,7 +65,7 @@ class Format:
     read: Callable[[Path, Options], Dataset] | None = None  # the whole file or folder
     matrices: Callable[[Path, Options], Iterator[tuple[sp.csr_array, sp.csr_array]]] | None = None  # X, Y by blocks
     write: Callable[[Dataset, Path, Columns], None] | None = None
-    read_group_counts: Callable[[Path], GroupLabels] | None = None  # a groups file as a matrix of counts
+    read_group_counts: Callable[[Path], GroupCounts] | None = None  # a groups file as a matrix of counts
     keeps: tuple[str, ...] = ()  # the fields of a Dataset that survive writing
     keeps_weights: bool = False  # label weights survive writing without a column of their own
     has_columns: bool = False  # records with named fields: room for label weights, and for labels of groups
