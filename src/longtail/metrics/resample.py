@@ -1,4 +1,4 @@
-"""Intervals and tests by resampling, from the contributions of rows (or labels) alone.
+"""Bootstrap intervals and randomisation tests, from the contributions of rows (or labels) alone.
 
 A resample is a vector of how often each unit was drawn; the metric's column means follow from one matrix
 product. All metrics of one call see the same resamples, so their intervals are paired. Beyond
@@ -10,7 +10,6 @@ stay the same for any number of rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -124,29 +123,30 @@ def _units(columns: list[np.ndarray], seed: int) -> tuple[np.ndarray, np.ndarray
 
 
 def _distinct_columns(measures: Sequence[Measure]) -> tuple[list[np.ndarray], list[list[int]]]:
-    """Return each column once, and for each measure the places of its columns."""
+    """Return each column once, and for each measure the positions of its columns."""
     columns: list[np.ndarray] = []
-    place: dict[int, int] = {}
+    position: dict[int, int] = {}
     where = []
     for measure in measures:
         at = []
         for column in measure.columns:
-            if id(column) not in place:
-                place[id(column)] = len(columns)
+            if id(column) not in position:
+                position[id(column)] = len(columns)
                 columns.append(column)
-            at.append(place[id(column)])
+            at.append(position[id(column)])
         where.append(at)
     return columns, where
 
 
 def _columns_of_other(measures: Sequence[Measure], where: list[list[int]], size: int) -> list[np.ndarray]:
-    """Return the columns of the other model, in the places of the first one's."""
+    """Return the columns of the other model, in the order of the first one's."""
     found = {i: column for m, at in zip(measures, where) for i, column in zip(at, m.columns)}
     return [found[i] for i in range(size)]
 
 
-def _resampled_values(measure: Measure, at: list[int], means: np.ndarray) -> Any:
-    return measure.combine(*(means[:, i] for i in at))
+def _resampled_values(measure: Measure, at: list[int], means: np.ndarray) -> np.ndarray:
+    """Return the value of a measure in each resample."""
+    return np.asarray(measure.combine(*(means[:, i] for i in at)))
 
 
 def _bounds(values: np.ndarray, level: float) -> Bounds:
