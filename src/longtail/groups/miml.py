@@ -207,7 +207,7 @@ class MIMLClassifier(XMCEstimator):
     def probabilities(self, topk: TopK) -> TopK:
         """Return the same labels with probabilities in place of scores: calibrated if it is, else the network's own."""
         self._check_fitted()
-        if hasattr(self, "calibration_"):
+        if self.calibrated_:
             return super().probabilities(topk)
         chances = np.where(topk.ids >= 0, 1 / (1 + np.exp(-topk.scores.clip(-80, 80))), -np.inf)
         return TopK(topk.ids, chances.astype(np.float32))
