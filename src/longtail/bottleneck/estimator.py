@@ -32,7 +32,7 @@ from longtail.validate import (
 
 if TYPE_CHECKING:
     from longtail.bottleneck.network import LabelNetwork
-    from longtail.training import Epoch, Training
+    from longtail.training import Epoch, RowTraining
 
 HEADS = ("dft", "bottleneck")
 ENCODERS = ("mlp", "linear")
@@ -155,13 +155,13 @@ class BottleneckClassifier(XMCEstimator):
             held, X, Y = (X[out], Y[out]), X[rows], Y[rows]
         network = make_network(**self._layers(), prior=_prior(Y), order=self._places(Y), seed=how.seed).to(device)
         with threads_for(self.n_jobs, network, how.batch_size):
-            self.history_ = fit_labels(network, X, Y, held, how, on_batch=progress, on_epoch=on_epoch)
+            self.history_ = fit_labels(network, X, Y, held, how, on_step=progress, on_epoch=on_epoch)
         if progress is not None:
             progress(1, 1)  # also when stopped early
         self.network_ = network
         return self
 
-    def _training(self) -> Training:
+    def _training(self) -> RowTraining:
         minutes = check_real("checkpoint_minutes", self.checkpoint_minutes, low=0)
         return checked_training(self, checkpoint=self.checkpoint, checkpoint_minutes=minutes)
 

@@ -23,7 +23,7 @@ from longtail.encoder.packed import Packed, can_pack, first_states, join, mean_s
 from longtail.encoder.tokens import PADDING, TokenRows, new_tokenizer, tokenize
 from longtail.errors import DataError, MissingExtraError, ModelError
 from longtail.storage import Part, pack_strings, unpack_strings
-from longtail.training import send
+from longtail.training import to_device
 
 KIND = "text-encoder.v1"
 PREFIX = "weights."
@@ -97,7 +97,7 @@ class TextEncoder(nn.Module):
         found = torch.cat([self.embed_together((tokens, rows[part]))[0] for part in parts])
         back = np.empty(rows.size, dtype=np.int64)
         back[np.concatenate(parts)] = np.arange(rows.size)
-        return found[send(back, self.device)]
+        return found[to_device(back, self.device)]
 
     def embed_together(self, *asked: tuple[TokenRows, np.ndarray]) -> tuple[Tensor, ...]:
         """Return the vectors of rows of several kinds of texts: in one pass where texts are packed."""

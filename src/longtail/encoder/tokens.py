@@ -15,7 +15,7 @@ from longtail.encoder.packed import Packed
 from longtail.errors import DataError
 from longtail.kernels import blocks
 from longtail.text import check_unicode
-from longtail.training import send
+from longtail.training import to_device
 
 PADDING, UNKNOWN, START, END = "[PAD]", "[UNK]", "[CLS]", "[SEP]"
 LONGEST_PIECE = 5
@@ -51,7 +51,7 @@ class TokenRows:
         longest = max(1, int(self.lengths[rows].max(initial=0)))
         if self.device.type == "cuda":
             longest = -(-longest // 8) * 8  # few different shapes, and ones the hardware likes
-        at = send(rows, self.device)
+        at = to_device(rows, self.device)
         column = torch.arange(longest, device=self.device)
         mask = column < self.counts[at, None]
         ids = self.flat[torch.where(mask, self.starts[at, None] + column, self.flat.numel() - 1)]
@@ -67,7 +67,7 @@ class TokenRows:
         """
         lengths = self.lengths[rows]
         total = int(lengths.sum())
-        at = send(rows, self.device)
+        at = to_device(rows, self.device)
         counts = self.counts[at]
         ends = F.pad(counts.cumsum(0), (1, 0))
         # the number of tokens is known here, so a GPU need not be waited for

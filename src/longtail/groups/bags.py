@@ -103,7 +103,7 @@ def bags_of(X: Rows, groups: Any) -> sp.csr_array:
     return members
 
 
-def hold_out(members: sp.csr_array, counts: sp.csr_array, share: float, seed: int) -> tuple[Bags, Bags | None]:
+def hold_out_bags(members: sp.csr_array, counts: sp.csr_array, share: float, seed: int) -> tuple[Bags, Bags | None]:
     """Return the bags to train on and those held out; none of fewer than 20 bags."""
     n_bags = counts.shape[0]
     if not share or n_bags < FEWEST_TO_HOLD_OUT:

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 from longtail.data import TopK
 from longtail.errors import ModelError, ParameterError
-from longtail.groups.bags import Scale, bags_of, bags_of_one, checked_bags, find_vectors, hold_out, prior
-from longtail.kernels import Progress, blocks
+from longtail.groups.bags import Scale, bags_of, bags_of_one, checked_bags, find_vectors, hold_out_bags, prior
+from longtail.kernels import Progress
 from longtail.model import MOST_PLACES, XMCEstimator, allowed_labels, not_fitted
 from longtail.storage import Part
 from longtail.training import checked_training, import_torch, pick_device
@@ -127,7 +127,7 @@ class MIMLClassifier(XMCEstimator):
         loss = check_choice("loss", self.loss, LOSSES)
         torch = import_torch("MIMLClassifier")
         from longtail.groups.miml_network import bag_loss
-        from longtail.training import train
+        from longtail.training import mean_loss_over, train_on_rows
 
         how, device = checked_training(self, mixed=False), pick_device(self.device)
         X, members, counts = checked_bags(X, groups, Y_groups, loss)
@@ -137,22 +137,22 @@ class MIMLClassifier(XMCEstimator):
         vars(self).pop("calibration_", None)
         self.scale_ = Scale.learn(X, self.scaling)
         X = self.scale_.apply(X)
-        rest, held = hold_out(members, counts, valid, how.seed)
+        rest, held_out = hold_out_bags(members, counts, valid, how.seed)
         self.label_vectors_ = find_vectors(X, *rest, MASKS[mask], self.loss_) if tau else None
         with torch.random.fork_rng([]):
             torch.manual_seed(how.seed)
             network = self._network(prior(*rest, self.loss_)).to(device)
-        judge = None
-        if held is not None:
-            held_loss, n_held = bag_loss(network, X, *held, self.loss_), held[0].shape[0]
-
-            def judge() -> float:
-                parts = (torch.arange(at.start, at.stop) for at in blocks(n_held, how.batch_size))
-                return sum(float(held_loss(part)) * len(part) for part in parts) / n_held
-
-        batch_loss = bag_loss(network, X, *rest, self.loss_)
-        self.history_ = train(
-            network, batch_loss, rest[0].shape[0], how, valid_loss=judge, on_batch=progress, on_epoch=on_epoch
+        validate = None
+        if held_out is not None:
+            validate = mean_loss_over(bag_loss(network, X, *held_out, self.loss_), held_out[0].shape[0], how, device)
+        self.history_ = train_on_rows(
+            network,
+            bag_loss(network, X, *rest, self.loss_),
+            rest[0].shape[0],
+            how,
+            validate=validate,
+            on_step=progress,
+            on_epoch=on_epoch,
         )
         if progress is not None:
             progress(1, 1)  # also when stopped early

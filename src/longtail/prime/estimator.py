@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from longtail.prime.network import PrimeNetwork
     from longtail.prime.search import LabelSearch
 
-OF_A_MACHINE = ("checkpoint", "checkpoint_minutes", "device", "compile")  # no part of the model
+NOT_SAVED = ("checkpoint", "checkpoint_minutes", "device", "compile")  # no part of the model
 Report = Callable[[dict[str, Any]], None]
 
 
@@ -165,13 +165,14 @@ class Prime(XMCEstimator):
         found, Y, names = check_training(texts, Y, label_texts)
         settings = resolve_settings(self.get_params(deep=False), len(found), Y.shape[1])
         import_nn()
-        from longtail.prime.fit import fit_prime
+        from longtail.prime.fit import FitOptions, fit_prime
         from longtail.prime.search import import_faiss
 
         if self.index != "exact":
             import_faiss(self.index)  # before hours of training, not after
         words = learn_words(found) if self.tree else None  # for the same reason: texts may have none
-        fitted = fit_prime(self, settings, found, Y, names, progress, on_epoch)
+        options = FitOptions.of(self.get_params(deep=False), settings, self.torch_device())
+        fitted = fit_prime(options, found, Y, names, progress, on_epoch)
         for name in ("calibration_", "_search", "_saved", "_text_vectors"):
             self.__dict__.pop(name, None)
         self.n_rows_, self.n_labels_ = (int(n) for n in Y.shape)
@@ -197,10 +198,24 @@ class Prime(XMCEstimator):
         found, Y = check_more(texts, Y, self.label_texts_)
         fusion = check_real("fusion", fusion, low=0, high=1)
         import_nn()
-        from longtail.prime.fit import classifier_stage
+        from longtail.prime.classifier_stage import classifier_settings
+        from longtail.prime.fit import fit_classifier_stage
+        from longtail.prime.search import shrink
 
-        self.stored_, self.text_scale_ = classifier_stage(self, found, Y, fusion, settings)
-        self.fusion_ = fusion
+        network = self.network_
+        how = classifier_settings({"seed": resolve_seed(self.random_state), **settings})
+        vectors, self.text_scale_ = fit_classifier_stage(
+            network,
+            self.output_weights()[0],
+            list(self.label_texts_),
+            found,
+            Y,
+            fusion=fusion,
+            how=how,
+            mixed=self._mixed(network),
+            n_jobs=self.n_jobs,
+        )
+        self.stored_, self.fusion_ = shrink(vectors, self.precision), fusion
         self.__dict__.pop("_search", None)
         if self.tree_ is not None:
             self.tree_.line = line_of(self, self.tree_, self.rows(found))
@@ -247,9 +262,12 @@ class Prime(XMCEstimator):
         network = self.network_
         from longtail.training import torch_threads
 
-        mixed = bool(self.mixed_precision) and network.encoder.device.type == "cuda"
         with torch_threads(self.n_jobs):
-            return network.queries(network.encoder.tokens(found), mixed).cpu().numpy()
+            return network.queries(network.encoder.tokens(found), self._mixed(network)).cpu().numpy()
+
+    def _mixed(self, network: PrimeNetwork) -> bool:
+        """Say whether the network runs in bfloat16."""
+        return bool(self.mixed_precision) and network.encoder.device.type == "cuda"
 
     def rows(self, texts: Sequence[str]) -> np.ndarray | sp.csr_array:
         """Return what `predict_topk` reads of texts: `encode`'s rows, and with a tree the words to the left of them."""
@@ -312,12 +330,18 @@ class Prime(XMCEstimator):
         if not names:
             raise DataError("label_texts must hold at least one text; got 0.")
         import_nn()
-        from longtail.prime.new_labels import CENTROIDS, new_prototypes
+        from longtail.prime.new_labels import CENTROIDS, is_text_alone, new_prototypes, trained_text_vectors
         from longtail.prime.search import shrink
         from longtail.training import torch_threads
 
+        check_choice("centroid", centroid, CENTROIDS)
         with torch_threads(self.n_jobs):
-            vectors = new_prototypes(self, names, check_choice("centroid", centroid, CENTROIDS))
+            trained = None
+            if not is_text_alone(self.network_, centroid):
+                if not hasattr(self, "_text_vectors"):
+                    self._text_vectors = trained_text_vectors(self.network_, self.label_texts_)
+                trained = self._text_vectors
+            vectors = new_prototypes(self.network_, names, centroid, trained)
         more = shrink(vectors * np.float32(self.text_scale_ if centroid == "none" else 1.0), self.precision)
         self.stored_ = {name: np.concatenate([old, more[name]]) for name, old in self.stored_.items()}
         self.label_texts_ = (*self.label_texts_, *names)
@@ -343,7 +367,7 @@ class Prime(XMCEstimator):
         return widen(self.stored_), None
 
     def saved_params(self) -> dict[str, Any]:
-        out = {name: value for name, value in super().saved_params().items() if name not in OF_A_MACHINE}
+        out = {name: value for name, value in super().saved_params().items() if name not in NOT_SAVED}
         out["encoder"] = str(self.encoder) if isinstance(self.encoder, Path) else self.encoder
         return {name: list(value) if isinstance(value, tuple) else value for name, value in out.items()}
 
