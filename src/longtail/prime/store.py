@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from longtail.encoder import KIND, TextEncoder
+from longtail.encoder import TEXT_ENCODER_KIND, TextEncoder
 from longtail.errors import ModelError
 from longtail.prime.network import PrimeNetwork
 from longtail.prime.prototypes import Centroids, FreeVectors
@@ -36,7 +36,7 @@ def restore_network(part: Part) -> PrimeNetwork:
     """Return the network that a model's part describes."""
     try:
         params = part.params["fitted"]["network"]
-        encoder = TextEncoder.from_part(Part(KIND, params["encoder"], part.under(ENCODER)))
+        encoder = TextEncoder.from_part(Part(TEXT_ENCODER_KIND, params["encoder"], part.under(ENCODER)))
         arrays = part.under(NETWORK)
         if params["prototype"] not in PROTOTYPES:
             raise ValueError(f"prototype is {params['prototype']!r}")
