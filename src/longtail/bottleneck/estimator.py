@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +17,7 @@ from longtail.storage import Part
 from longtail.text import unit_rows
 from longtail.training import checked_training, import_torch, pick_device, threads_for
 from longtail.validate import (
+    Rows,
     as_dense,
     as_labels,
     as_rows,
@@ -38,41 +39,75 @@ HEADS = ("dft", "bottleneck")
 ENCODERS = ("mlp", "linear")
 DENSE_ABOVE = 0.2  # share of entries that are not zero, from which rows are multiplied as dense ones
 FEWEST_TO_VALIDATE = 20  # rows
-Rows: TypeAlias = "sp.csr_array | np.ndarray"
 
 
 class BottleneckClassifier(XMCEstimator):
     """A network that scores all labels through few dimensions, with a guarantee on the label sets it can give.
 
+    Scores are log-odds. Labels without a training row are never predicted. Weights in `Y` are ignored: a label is there
+    or not. Needs the extra [torch].
+
     Parameters
     ----------
-    head : "dft": labels on a circle, so that every set of at most k labels can come out for some input; or
+    head : {"dft", "bottleneck"}, default="dft"
+        The output layer. "dft": labels on a circle, so that every set of at most k labels can come out for some input.
         "bottleneck": the usual low-rank layer, for which most sets cannot, whatever the input (see `longtail.audit`).
-    k : size of the label sets that "dft" guarantees; fewer than 2k + 1 labels get the largest k they allow.
-    width : trained dimensions of the output layer; "dft" has them besides its 2k + 1 fixed ones.
-    order : how "dft" places labels on the circle: "cooccurrence" puts those that come together next to each other,
-        which makes the regions of real label sets larger; None keeps their order; or the place of each label.
-    encoder : what comes before: "mlp" (layers with ReLU and dropout), "linear" (layers without), or a torch module
-        that takes dense float32 rows.
-    hidden : width of the encoder's layer, or a list of widths; not used with a module.
-    dropout : share of the encoder's outputs left out at each training step; not used with a module.
-    lr, weight_decay, batch_size, epochs : the optimiser (AdamW; on sparse rows SparseAdam, without decay, for the
-        encoder's first layer).
-    patience : stop after this many epochs without a better loss on the validation rows, and keep the best weights.
-    valid : share of the rows held out for that, unless `fit` is given some; 0 to train all epochs on all rows.
-    normalize : scale every row to length 1 first, at training and prediction.
-    checkpoint : folder in which an unfinished training is kept, every `checkpoint_minutes`; the same call again goes
-        on where it ended.
-    device : "cpu", "cuda"; None for a GPU if there is one.
-    random_state : seed; on a CPU the same seed gives the same model.
-    n_jobs : threads on a CPU; None for torch's own choice.
+    k : int, default=50
+        Size of the label sets that "dft" guarantees; fewer than 2k + 1 labels get the largest k they allow.
+    width : int, default=64
+        Trained dimensions of the output layer; "dft" has them besides its 2k + 1 fixed ones.
+    order : "cooccurrence", None or sequence of int, default="cooccurrence"
+        Positions of the labels on the circle of "dft". "cooccurrence" puts labels that come together next to each
+        other, which makes the regions of real label sets larger; None keeps their order.
+    encoder : {"mlp", "linear"} or nn.Module, default="mlp"
+        What comes before the output layer: layers with ReLU and dropout, layers without, or a torch module that takes
+        dense float32 rows.
+    hidden : int or sequence of int, default=256
+        Width of the encoder's layer, or of its layers; not used with a module.
+    dropout : float, default=0.5
+        Share of the encoder's outputs left out at each training step; not used with a module.
+    lr : float, default=2e-3
+        Learning rate of AdamW; on sparse rows that of SparseAdam, too, for the encoder's first layer.
+    weight_decay : float, default=0.0
+        Weight decay of AdamW.
+    batch_size : int, default=64
+        Rows of a batch.
+    epochs : int, default=50
+        Passes over the rows, at most.
+    patience : int, default=5
+        Stop after this many epochs without a lower loss on the held-out rows, and keep the best weights.
+    valid : float, default=0.1
+        Share of the rows held out for that, unless `fit` is given some; 0 to train all epochs on all rows.
+    normalize : bool, default=True
+        Whether every row is scaled to length 1 first.
+    checkpoint : str or Path, default=None
+        Folder of checkpoints; the same call after an interruption goes on from the last one.
+    checkpoint_minutes : float, default=10.0
+        Minutes between two checkpoints.
+    device : str, default=None
+        "cpu" or "cuda"; None for a GPU if there is one.
+    random_state : int, default=None
+        Seed; on a CPU the same seed gives the same model.
+    n_jobs : int, default=None
+        Threads on a CPU; None for torch's own choice.
 
-    Learned: `network_` (a torch module), `guaranteed_` (every set of so many labels can come out), `history_` (loss
-    and validation loss of each epoch). Scores are log-odds. Labels without a training row are never predicted. Weights
-    in `Y` are ignored: a label is there or not. Needs the extra [torch].
+    Attributes
+    ----------
+    network_ : nn.Module
+        The trained network.
+    guaranteed_ : int
+        Every set of so many labels can come out; 0 if there is no guarantee.
+    history_ : list of dict
+        Per epoch `epoch`, `loss`, `valid_loss` and whether it was the `best` so far.
 
-    >>> BottleneckClassifier(head="dft", k=10, width=32)
-    BottleneckClassifier(k=10, width=32)
+    Examples
+    --------
+    >>> X, Y = np.eye(6).repeat(10, axis=0), np.eye(6).repeat(10, axis=0)
+    >>> model = BottleneckClassifier(k=2, width=4, hidden=16, valid=0, device="cpu", random_state=0)
+    >>> model.fit(X, Y).predict_topk(np.eye(6)[:2], k=1).ids.ravel()  # doctest: +NEEDS_TORCH
+    array([0, 1], dtype=int32)
+    >>> model.guaranteed_  # doctest: +NEEDS_TORCH
+    2
     """
 
     kind: ClassVar[str] = "bottleneck.v1"
@@ -181,7 +216,7 @@ class BottleneckClassifier(XMCEstimator):
             "encoder": self.encoder,
             "hidden": sizes,
             "dropout": check_real("dropout", self.dropout, low=0, high=0.99),
-            "unit_rows": self.normalize,
+            "normalized": self.normalize,
             "sparse_rows": not self.dense_,
         }
 

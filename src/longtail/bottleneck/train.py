@@ -1,4 +1,4 @@
-"""Training a network to give rows their labels, and scoring rows with it, block by block."""
+"""Train a label network on rows, and score rows with it block by block."""
 
 from __future__ import annotations
 

@@ -11,17 +11,16 @@ import scipy.sparse as sp
 from longtail.data import split_random
 from longtail.errors import DataError, ParameterError
 from longtail.groups.eagle import Eagle
-from longtail.validate import as_labels, as_rows, as_sparse, check_choice, check_same_rows, make_csr
+from longtail.validate import Rows, as_labels, as_rows, as_sparse, check_choice, check_same_rows, make_csr
 
 SCALINGS = ("auto", "center", "standard", "common")
 FEWEST_TO_HOLD_OUT = 20  # groups
-Rows: TypeAlias = "sp.csr_array | np.ndarray"
 Bags: TypeAlias = tuple[sp.csr_array, sp.csr_array]  # (n_bags, n_rows) members, (n_bags, n_labels) counts
 
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """What is taken from every feature and what the rest is multiplied with, both float32 (n_features,)."""
+    """Scaling of features: `(x - shift) * factor`, both float32 (n_features,)."""
 
     shift: np.ndarray
     factor: np.ndarray
@@ -90,9 +89,9 @@ def bags_of(X: Rows, groups: Any) -> sp.csr_array:
     flat = isinstance(groups, list | tuple) and not any(np.iterable(row) and not isinstance(row, str) for row in groups)
     dimensions = 1 if flat else len(getattr(groups, "shape", (0, 0)))
     if groups is None or dimensions != 2:
-        found = "None" if groups is None else "one dimension" if dimensions == 1 else f"{dimensions} dimensions"
+        got = "None" if groups is None else "one dimension" if dimensions == 1 else f"{dimensions} dimensions"
         raise DataError(
-            f"groups must be a (n_rows, n_groups) matrix that says which rows are in which groups; got {found}."
+            f"groups must be a (n_rows, n_groups) matrix that says which rows are in which groups; got {got}."
         )
     groups = as_labels(groups, "groups")
     check_same_rows(X, groups, "X", "groups")
@@ -126,10 +125,10 @@ def find_vectors(
     return Eagle(**settings, threshold=0.0).fit(X, members.T, counts).label_vectors_.toarray()
 
 
-def prior(members: sp.csr_array, counts: sp.csr_array, loss: str) -> float:
+def label_prior(members: sp.csr_array, counts: sp.csr_array, loss: str) -> float:
     """Return how likely a label is, on average over bags (or instances) and labels; never 0 or 1."""
-    places = (counts.shape[0] if loss == "presence" else members.nnz) * counts.shape[1]
-    return float(np.clip((counts.nnz if loss == "presence" else float(counts.sum())) / places, 1e-4, 0.75))
+    n_entries = (counts.shape[0] if loss == "presence" else members.nnz) * counts.shape[1]
+    return float(np.clip((counts.nnz if loss == "presence" else float(counts.sum())) / n_entries, 1e-4, 0.75))
 
 
 def _check_counts(members: sp.csr_array, counts: sp.csr_array, loss: str) -> None:

@@ -1,4 +1,4 @@
-"""The classifier stage, PRIME(W): one vector per label, begun at its prototype and trained on fixed query vectors."""
+"""The classifier stage, PRIME(W): one vector per label, trained on fixed query vectors from its prototype on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,29 @@ from longtail.validate import check_integer, check_real
 
 @dataclass(frozen=True)
 class ClassifierTraining:
-    """How to train the classifier stage: as published, but for fewer epochs with a larger learning rate."""
+    """Settings of the classifier stage: as published, but for fewer epochs with a larger learning rate.
+
+    Parameters
+    ----------
+    epochs : int, default=20
+        Passes over the queries.
+    batch_size : int, default=2048
+        Queries of a batch.
+    lr : float, default=1e-3
+        Largest learning rate.
+    n_positives : int, default=5
+        Labels shown per query.
+    n_negatives : int, default=100
+        Hardest labels of the batch that a query is held against.
+    margin : float, default=0.2
+        Margin of the triplet loss.
+    warmup : int, default=500
+        Steps until the learning rate is at its largest.
+    cluster_size : int, default=32
+        Similar queries that stay together in a batch.
+    seed : int, default=0
+        Seed.
+    """
 
     epochs: int = 20
     batch_size: int = 2048

@@ -19,7 +19,7 @@ from longtail.prime.classifier_stage import ClassifierTraining, train_classifier
 from longtail.prime.losses import ConsistencyRegulariser, DynamicMarginLoss, PrimeLoss
 from longtail.prime.network import PrimeNetwork, start_network
 from longtail.prime.new_labels import SAMPLE, text_scale
-from longtail.prime.search import LabelSearch, shrink
+from longtail.prime.search import LabelSearch, quantize
 from longtail.prime.settings import PrimeSettings
 from longtail.prime.train import Examples, PrimeTraining, Record, Stopwatch, train_prime
 from longtail.training import Checkpoint, ProcessGroup, check_folder, seeded, torch_threads
@@ -98,7 +98,7 @@ class PrimeFit(NamedTuple):
     """Result of a training."""
 
     network: PrimeNetwork
-    stored: dict[str, np.ndarray]  # label vectors, as `shrink` returns them
+    stored: dict[str, np.ndarray]  # label vectors, as `quantize` returns them
     history: list[Record]
     fusion: float | None  # share of the classifier's vectors in the label vectors
     text_scale: float  # length of the vectors of labels that are added later
@@ -155,7 +155,7 @@ def fit_prime(
             fusion = DEFAULT_FUSION if valid is None else best_fusion(network, prototypes, classes, valid, mixed)
             prototypes = (1 - fusion) * prototypes + fusion * classes
         scale = scale_of_texts(network, rows.tokens, labels, prototypes, mixed)
-    stored = shrink(prototypes.cpu().numpy(), options.precision)
+    stored = quantize(prototypes.cpu().numpy(), options.precision)
     return PrimeFit(network, stored, history, fusion, scale, watch.seconds, checkpoint)
 
 

@@ -231,30 +231,30 @@ def batch_loss(
     The networks run in the precision that is set; the loss is always computed in float32.
     """
     device, pool = examples.queries.device, batch.pool
-    unique, place, rows = (to_device(array, device) for array in (pool.unique, pool.place, batch.rows))
+    unique, position, rows = (to_device(array, device) for array in (pool.unique, pool.position, batch.rows))
     queries, texts = network.encoder.embed_together((examples.queries, batch.rows), (examples.labels, pool.unique))
     prototypes = network.prototypes_of(texts, unique)
     with torch.autocast(device.type, enabled=False):
         queries, texts, prototypes = (F.normalize(v.float(), dim=1) for v in (queries, texts, prototypes))
         target = true_pairs(pool, batch.rows.size, device)
         # a label is encoded once and stands in the pool as often as it was sampled
-        total = loss(queries, prototypes[place], texts[place], target[:, place]).total
+        total = loss(queries, prototypes[position], texts[position], target[:, position]).total
         with torch.no_grad():
             latest = processes.gather(queries.detach())
             bank.vectors[processes.gather(rows)] = latest.to(bank.vectors.dtype)
             if network.centroids is not None:  # after their use: a query does not see itself in this step's centroid
                 shown = queries.detach()[to_device(pool.rows, device)]
                 if processes.world == 1:
-                    network.centroids.move(unique, place, shown)
+                    network.centroids.update_unique(unique, position, shown)
                 else:
-                    network.centroids.update(processes.gather(unique[place]), processes.gather(shown))
+                    network.centroids.update(processes.gather(unique[position]), processes.gather(shown))
     return total
 
 
 def true_pairs(pool: LabelPool, n_rows: int, device: torch.device) -> Tensor:
     """Return which of the pool's different labels are true for which row, bool (n_rows, n_unique)."""
     target = torch.zeros(n_rows, pool.unique.size, dtype=torch.bool, device=device)
-    target[to_device(pool.true_rows, device), to_device(pool.true_places, device)] = True
+    target[to_device(pool.true_rows, device), to_device(pool.true_positions, device)] = True
     return target
 
 
