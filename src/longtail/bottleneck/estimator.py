@@ -50,43 +50,43 @@ class BottleneckClassifier(XMCEstimator):
     Parameters
     ----------
     head : {"dft", "bottleneck"}, default="dft"
-        The output layer. "dft": labels on a circle, so that every set of at most k labels can come out for some input.
-        "bottleneck": the usual low-rank layer, for which most sets cannot, whatever the input (see `longtail.audit`).
+        "dft": labels on a circle, so that every set of at most k labels can come out for some input; "bottleneck": the
+        usual low-rank layer, for which most sets cannot, whatever the input (see `longtail.audit`).
     k : int, default=50
         Size of the label sets that "dft" guarantees; fewer than 2k + 1 labels get the largest k they allow.
     width : int, default=64
         Trained dimensions of the output layer; "dft" has them besides its 2k + 1 fixed ones.
-    order : "cooccurrence", None or sequence of int, default="cooccurrence"
-        Positions of the labels on the circle of "dft". "cooccurrence" puts labels that come together next to each
-        other, which makes the regions of real label sets larger; None keeps their order.
-    encoder : {"mlp", "linear"} or nn.Module, default="mlp"
-        What comes before the output layer: layers with ReLU and dropout, layers without, or a torch module that takes
+    order : {"cooccurrence"}, ndarray of shape (n_labels,) or None, default="cooccurrence"
+        Positions of the labels on the circle of "dft": "cooccurrence" makes labels that come together neighbours,
+        which makes the regions of real label sets larger; None keeps their order; or the position of each label.
+    encoder : {"mlp", "linear"} or torch module, default="mlp"
+        The layers before the output layer: "mlp" with ReLU and dropout, "linear" without, or a torch module that takes
         dense float32 rows.
-    hidden : int or sequence of int, default=256
-        Width of the encoder's layer, or of its layers; not used with a module.
+    hidden : int or list of int, default=256
+        Width of the encoder's layer, or of each of its layers; not used with a module.
     dropout : float, default=0.5
         Share of the encoder's outputs left out at each training step; not used with a module.
     lr : float, default=2e-3
-        Learning rate of AdamW; on sparse rows that of SparseAdam, too, for the encoder's first layer.
+        Learning rate of AdamW; on sparse rows SparseAdam, without decay, trains the encoder's first layer.
     weight_decay : float, default=0.0
         Weight decay of AdamW.
     batch_size : int, default=64
-        Rows of a batch.
+        Rows per training step.
     epochs : int, default=50
         Passes over the rows, at most.
     patience : int, default=5
-        Stop after this many epochs without a lower loss on the held-out rows, and keep the best weights.
+        Stop after this many epochs without a better loss on the validation rows, and keep the best weights.
     valid : float, default=0.1
         Share of the rows held out for that, unless `fit` is given some; 0 to train all epochs on all rows.
     normalize : bool, default=True
-        Whether every row is scaled to length 1 first.
+        Scale every row to length 1 first, at training and prediction.
     checkpoint : str or Path, default=None
-        Folder of checkpoints; the same call after an interruption goes on from the last one.
+        Folder in which an unfinished training is kept; the same call again goes on where it ended.
     checkpoint_minutes : float, default=10.0
-        Minutes between two checkpoints.
-    device : str, default=None
-        "cpu" or "cuda"; None for a GPU if there is one.
-    random_state : int, default=None
+        Time between two checkpoints.
+    device : {"cpu", "cuda"}, default=None
+        Where to train; None for a GPU if there is one.
+    random_state : int, Generator or RandomState, default=None
         Seed; on a CPU the same seed gives the same model.
     n_jobs : int, default=None
         Threads on a CPU; None for torch's own choice.
@@ -103,7 +103,7 @@ class BottleneckClassifier(XMCEstimator):
     Examples
     --------
     >>> X, Y = np.eye(6).repeat(10, axis=0), np.eye(6).repeat(10, axis=0)
-    >>> model = BottleneckClassifier(k=2, width=4, hidden=16, valid=0, device="cpu", random_state=0)
+    >>> model = BottleneckClassifier(k=2, width=4, hidden=16, lr=0.05, valid=0, device="cpu")
     >>> model.fit(X, Y).predict_topk(np.eye(6)[:2], k=1).ids.ravel()  # doctest: +NEEDS_TORCH
     array([0, 1], dtype=int32)
     >>> model.guaranteed_  # doctest: +NEEDS_TORCH

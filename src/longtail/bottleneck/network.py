@@ -58,7 +58,7 @@ class LabelNetwork(nn.Module):
         """Whether the encoder takes sparse rows as they are."""
         return isinstance(self.encoder, nn.Sequential) and isinstance(self.encoder[0], SparseLinear)
 
-    def forward(self, x: Any) -> Tensor:
+    def forward(self, x: Tensor | SparseRows) -> Tensor:
         """Return the scores (n_rows, n_labels); the output layer never computes in half precision.
 
         Scores of -7 would be known to within 0.03 there, and most labels of a row are decided far from 0.
@@ -87,8 +87,8 @@ def make_layers(
     return nn.Sequential(*layers), hidden[-1]
 
 
-def output_width(encoder: nn.Module, n_features: int) -> int:
-    """Return how many columns a module makes of rows with `n_features` columns, by trying it."""
+def output_width(encoder: nn.Module, n_features: int, row: str = "row") -> int:
+    """Return how many columns a module returns for rows of `n_features` columns; `row` is their name in errors."""
     device = next((p.device for p in encoder.parameters()), torch.device("cpu"))
     training = encoder.training
     try:
@@ -99,8 +99,8 @@ def output_width(encoder: nn.Module, n_features: int) -> int:
     finally:
         encoder.train(training)
     if not isinstance(rows, Tensor) or rows.ndim != 2 or rows.shape[0] != N_TRIED:
-        got = f"a tensor of shape {tuple(rows.shape)}" if isinstance(rows, Tensor) else type(rows).__name__
-        raise ParameterError(f"encoder must return one row of numbers for each row; for {N_TRIED} it gave {got}.")
+        got = tuple(rows.shape) if isinstance(rows, Tensor) else type(rows).__name__
+        raise ParameterError(f"encoder must give one row per {row}, (n_{row}s, width); for {N_TRIED} it gave {got}.")
     return int(rows.shape[1])
 
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from longtail.data import split_random
 from longtail.errors import DataError, ParameterError
 from longtail.groups.eagle import Eagle
-from longtail.validate import Rows, as_labels, as_rows, as_sparse, check_choice, check_same_rows, make_csr
+from longtail.validate import MatrixLike, Rows, as_labels, as_rows, as_sparse, check_choice, check_same_rows, make_csr
 
 SCALINGS = ("auto", "center", "standard", "common")
 FEWEST_TO_HOLD_OUT = 20  # groups
@@ -60,7 +60,9 @@ class Scale:
         return sp.csr_array((data, X.indices, X.indptr), shape=X.shape)
 
 
-def checked_bags(X: Any, groups: Any, Y_groups: Any, loss: str) -> tuple[Rows, sp.csr_array, sp.csr_array]:
+def checked_bags(
+    X: MatrixLike, groups: MatrixLike, Y_groups: MatrixLike, loss: str
+) -> tuple[Rows, sp.csr_array, sp.csr_array]:
     """Return rows, the rows of every bag (n_bags, n_rows) and the counts of its labels; refuse what does not fit."""
     X, counts = as_rows(X, "X"), as_labels(Y_groups, "Y_groups")
     if X.shape[1] == 0:
@@ -84,7 +86,7 @@ def checked_bags(X: Any, groups: Any, Y_groups: Any, loss: str) -> tuple[Rows, s
     return X, members, counts
 
 
-def bags_of(X: Rows, groups: Any) -> sp.csr_array:
+def bags_of(X: Rows, groups: MatrixLike) -> sp.csr_array:
     """Return the rows of every group (n_groups, n_rows); a group without rows is refused."""
     flat = isinstance(groups, list | tuple) and not any(np.iterable(row) and not isinstance(row, str) for row in groups)
     dimensions = 1 if flat else len(getattr(groups, "shape", (0, 0)))

@@ -95,7 +95,7 @@ class DeepMIML(nn.Module):
             )
         self.n_labels, self.concepts, self.tau, self.exclusive = n_labels, concepts, float(tau), exclusive
         self.encoder = encoder
-        width = n_features if encoder is None else output_width(encoder, n_features)
+        width = n_features if encoder is None else output_width(encoder, n_features, "instance")
         layers: list[nn.Module] = []
         for size in hidden:
             layers += [nn.Linear(width, size), nn.ReLU(), *([nn.Dropout(dropout)] if dropout else [])]

@@ -48,8 +48,8 @@ class PrimeFeatures(Estimator):
     >>> prime = Prime(small, epochs=1, device="cpu", random_state=0)
     >>> texts, Y = ["red apple", "old car"] * 5, [[1, 0], [0, 1]] * 5
     >>> _ = prime.fit(texts, Y, ["apple", "car"])  # doctest: +NEEDS_TORCH
-    >>> PrimeFeatures(prime).fit_transform(texts).shape  # four words, two pairs, 16 columns  # doctest: +NEEDS_TORCH
-    (10, 22)
+    >>> PrimeFeatures(prime).fit_transform(texts).shape  # four words, 16 columns  # doctest: +NEEDS_TORCH
+    (10, 20)
     """
 
     kind: ClassVar[str] = "prime-features.v1"

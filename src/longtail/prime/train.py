@@ -137,7 +137,7 @@ def train_prime(
     how: PrimeTraining,
     *,
     precision_at_1: Callable[[], float] | None = None,
-    identity: Any = None,
+    identity: object = None,
     on_step: Callable[[int, int], None] | None = None,
     on_epoch: Callable[[Record], None] | None = None,
     stopwatch: Stopwatch | None = None,
@@ -268,7 +268,7 @@ def make_optimizer(network: PrimeNetwork, how: PrimeTraining) -> torch.optim.Opt
     return torch.optim.AdamW(groups, lr=how.lr, eps=ADAM_EPS, fused=fused)
 
 
-def _open_checkpoint(network: PrimeNetwork, identity: Any, how: PrimeTraining) -> Checkpoint:
+def _open_checkpoint(network: PrimeNetwork, identity: object, how: PrimeTraining) -> Checkpoint:
     """Return the checkpoint of this training; a folder that holds that of another is refused."""
     settings = {name: value for name, value in asdict(how).items() if name not in NOT_PART_OF_IDENTITY}
     identity = [identity, settings, network.encoder.device.type]

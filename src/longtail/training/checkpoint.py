@@ -97,7 +97,7 @@ def copy_weights(model: nn.Module) -> Weights:
     return {name: value.detach().clone() for name, value in model.state_dict().items()}
 
 
-def check_folder(folder: Any) -> Path:
+def check_folder(folder: object) -> Path:
     """Return the folder for checkpoints if they can be written there: an hour's work must not end in a refusal."""
     if not isinstance(folder, str | Path) or str(folder) in ("", ".") or "\0" in str(folder):
         raise ParameterError(f"checkpoint must be the name of a folder of its own, or None; got {str(folder)!r}.")
@@ -133,7 +133,7 @@ class Checkpoint:
         Minutes between two checkpoints.
     """
 
-    def __init__(self, folder: str | Path, identity: Any, model: nn.Module, minutes: float = 10.0) -> None:
+    def __init__(self, folder: str | Path, identity: object, model: nn.Module, minutes: float = 10.0) -> None:
         check_folder(folder)
         digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode())
         for name, value in sorted(model.state_dict().items()):

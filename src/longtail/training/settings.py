@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from longtail.validate import check_integer, check_real, resolve_seed
+from longtail.validate import RandomState, check_integer, check_real, resolve_seed
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class NetworkEstimator(Protocol):
     lr: float
     weight_decay: float
     patience: int
-    random_state: Any
+    random_state: RandomState
 
 
 def checked_training(model: NetworkEstimator, **more: Any) -> RowTraining:

@@ -29,7 +29,7 @@ def train_on_rows(
     how: RowTraining,
     *,
     validate: Callable[[], float] | None = None,
-    identity: Any = None,
+    identity: object = None,
     on_step: Callable[[int, int], None] | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
 ) -> list[dict[str, Any]]:
