@@ -17,8 +17,8 @@ from longtail.audit import (
     LONG,
     UNDECIDED,
     Audit,
-    Problem,
-    Subspace,
+    AuditedLayer,
+    ReachableScores,
     argmaxable,
     capacity,
     distinct_sets,
@@ -227,8 +227,8 @@ def position_facts(layer: Layer) -> dict[str, Any]:
     """Return the rank of the weights and whether their rows are as independent as they can be."""
     if not sp.issparse(layer.W):
         return general_position(layer.W)
-    space = Subspace(Problem.make(layer.W, np.ones(layer.n_labels) if layer.bias is None else layer.bias))
-    rank = int(space.moving.size if space.factor is not None else space.values.size)
+    bias = np.ones(layer.n_labels) if layer.bias is None else layer.bias
+    rank = ReachableScores(AuditedLayer.read(layer.W, bias)).rank
     found = True if rank == layer.n_labels else None if layer.n_labels > layer.width else False
     return {"n_labels": layer.n_labels, "width": layer.width, "rank": rank, "general_position": found}
 
