@@ -206,10 +206,10 @@ def ranked(top: lt.TopK, texts: Texts) -> Facts:
 
 def shrunk(model: Prime, precision: str) -> Prime:
     """Return a copy whose label vectors take less room."""
-    from longtail.prime.search import shrink
+    from longtail.prime.search import quantize
 
     copy = Prime.from_part(model.to_part()).set_params(precision=precision)
-    copy.stored_ = shrink(model.output_weights()[0], precision)
+    copy.stored_ = quantize(model.output_weights()[0], precision)
     return copy
 
 

@@ -20,11 +20,12 @@ import torch
 
 from longtail.encoder.text_encoder import load_text_encoder
 from longtail.prime.estimator import Prime
-from longtail.prime.fit import prime_loss, training
+from longtail.prime.fit import loop_settings, prime_loss
 from longtail.prime.network import start_network
 from longtail.prime.sampling import PositiveSampler, label_weights
 from longtail.prime.settings import resolve_settings
-from longtail.prime.train import Progress, batch_loss, make_optimizer, train_prime
+from longtail.prime.train import Examples, PrimeBatch, QueryBank, Stopwatch, batch_loss, make_optimizer, train_prime
+from longtail.training import mixed_precision
 from peers.prime_data import Texts
 
 STEPS, WARM = 60, 10
@@ -39,14 +40,16 @@ def our_steps(texts: Texts, encoder: Path, batch: int, length: int) -> dict[str,
     network, bank, tokens, labels, settings, how = _begin(texts, encoder, batch, length, epochs=8)
     optimizer = make_optimizer(network, how)
     sampler = PositiveSampler(texts.Y, label_weights(texts.Y, settings.sampling), settings.n_positives)
-    progress, loss = Progress(network, bank), prime_loss(settings)
+    examples, queries, loss = Examples(tokens, labels, texts.Y), QueryBank(bank), prime_loss(settings)
     rng = np.random.default_rng(0)
     network.train()
 
     def step() -> None:
         rows = rng.integers(len(tokens), size=batch)
         optimizer.zero_grad(set_to_none=True)
-        batch_loss(progress, tokens, labels, rows, sampler(rows, rng), loss, how).backward()
+        with mixed_precision(device(), how.mixed):
+            value = batch_loss(network, queries, examples, PrimeBatch(rows, sampler(rows, rng)), loss)
+        value.backward()
         optimizer.step()
 
     return _timed(step, batch)
@@ -127,12 +130,12 @@ def their_steps(texts: Texts, encoder: Path, batch: int, length: int, tokens_bef
 def clusters_and_sampling(texts: Texts, encoder: Path, batch: int, length: int) -> dict[str, float]:
     """Return the shares of sampling and clustering in two epochs, the second of them with new clusters."""
     network, bank, tokens, labels, settings, how = _begin(texts, encoder, batch, length, epochs=2)
-    seconds: dict[str, float] = {}
+    watch = Stopwatch()
     started = time.perf_counter()
-    train_prime(network, tokens, labels, texts.Y, bank, prime_loss(settings), how, seconds=seconds)
+    train_prime(network, Examples(tokens, labels, texts.Y), bank, prime_loss(settings), how, stopwatch=watch)
     _wait()
     total = time.perf_counter() - started
-    return {"seconds": total, **{name: value / total for name, value in seconds.items()}}
+    return {"seconds": total, **{name: value / total for name, value in watch.seconds.items()}}
 
 
 PEERS = {
@@ -167,7 +170,8 @@ def speeds(texts: Texts, encoder: Path, batch: int, length: int, known: dict[str
 
 def _begin(texts: Texts, encoder: Path, batch: int, length: int, epochs: int) -> tuple[Any, ...]:
     model = Prime(str(encoder), "prime-lite", epochs=epochs, batch_size=batch)
-    settings = resolve_settings(model.get_params(deep=False), *texts.Y.shape)
+    params = model.get_params(deep=False)
+    settings = resolve_settings(params, *texts.Y.shape)
     made = load_text_encoder(encoder, length).to(device())
     tokens, labels = made.tokens(texts.texts), made.tokens(texts.label_texts)
     network, bank = start_network(
@@ -179,7 +183,7 @@ def _begin(texts: Texts, encoder: Path, batch: int, length: int, epochs: int) ->
         n_private=settings.n_private,
         mixed=device().type == "cuda",
     )
-    return network, bank, tokens, labels, settings, training(model, settings, 0)
+    return network, bank, tokens, labels, settings, loop_settings(params, settings)
 
 
 def _timed(step: Callable[[], None], batch: int) -> dict[str, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +18,7 @@ from longtail.storage import Part
 from longtail.text import unit_rows
 from longtail.training import checked_training, import_torch, on_device, pick_device, threads_for
 from longtail.validate import (
+    Rows,
     as_dense,
     as_labels,
     as_rows,
@@ -33,13 +34,12 @@ from longtail.validate import (
 
 if TYPE_CHECKING:
     from longtail.bottleneck.network import LabelNetwork
-    from longtail.training import Epoch, Training
+    from longtail.training import Epoch, RowTraining
 
 HEADS = ("dft", "bottleneck")
 ENCODERS = ("mlp", "linear")
 DENSE_ABOVE = 0.2  # share of entries that are not zero, from which rows are multiplied as dense ones
 FEWEST_TO_VALIDATE = 20  # rows
-Rows: TypeAlias = "sp.csr_array | np.ndarray"
 
 
 class BottleneckClassifier(RowClassifier):
@@ -94,15 +94,21 @@ class BottleneckClassifier(RowClassifier):
 
     Attributes
     ----------
-    network_ : torch module
+    network_ : nn.Module
         The trained network.
     guaranteed_ : int
-        Every set of so many labels can come out.
+        Every set of so many labels can come out; 0 if there is no guarantee.
     history_ : list of dict
-        Loss and validation loss of each epoch.
+        Per epoch `epoch`, `loss`, `valid_loss` and whether it was the `best` so far.
 
-    >>> BottleneckClassifier(head="dft", k=10, width=32)
-    BottleneckClassifier(k=10, width=32)
+    Examples
+    --------
+    >>> X, Y = np.eye(6).repeat(10, axis=0), np.eye(6).repeat(10, axis=0)
+    >>> model = BottleneckClassifier(k=2, width=4, hidden=16, lr=0.05, valid=0, device="cpu")
+    >>> model.fit(X, Y).predict_topk(np.eye(6)[:2], k=1).ids.ravel()  # doctest: +NEEDS_TORCH
+    array([0, 1], dtype=int32)
+    >>> model.guaranteed_  # doctest: +NEEDS_TORCH
+    2
     """
 
     kind: ClassVar[str] = "bottleneck.v1"
@@ -188,14 +194,14 @@ class BottleneckClassifier(RowClassifier):
             held, X, Y = (X[out], Y[out]), X[rows], Y[rows]
         network = make_network(**self._layers(), prior=_prior(Y), order=self._places(Y), seed=how.seed).to(device)
         with threads_for(self.n_jobs, network, how.batch_size):
-            self.history_ = fit_labels(network, X, Y, held, how, on_batch=progress, on_epoch=on_epoch)
+            self.history_ = fit_labels(network, X, Y, held, how, on_step=progress, on_epoch=on_epoch)
         if progress is not None:
             progress(1, 1)  # also when stopped early
         self.network_ = network
         self._note_shape()
         return self
 
-    def _training(self) -> Training:
+    def _training(self) -> RowTraining:
         minutes = check_real("checkpoint_minutes", self.checkpoint_minutes, low=0)
         return checked_training(self, checkpoint=self.checkpoint, checkpoint_minutes=minutes)
 
@@ -215,7 +221,7 @@ class BottleneckClassifier(RowClassifier):
             "encoder": self.encoder,
             "hidden": sizes,
             "dropout": check_real("dropout", self.dropout, low=0, high=0.99),
-            "unit_rows": self.normalize,
+            "normalized": self.normalize,
             "sparse_rows": not self.dense_,
         }
 

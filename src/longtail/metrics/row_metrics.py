@@ -32,10 +32,12 @@ class Judged:
 
     @property
     def n_rows(self) -> int:
+        """The number of rows that count."""
         return int(self.ids.shape[0])
 
     @property
     def n_labels(self) -> int:
+        """The number of labels."""
         return int(self.Y.shape[1])
 
 

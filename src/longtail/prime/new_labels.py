@@ -1,4 +1,4 @@
-"""Labels that a `Prime` never saw: prototypes from their texts and from the labels nearest to them."""
+"""Prototypes of labels without training rows, from their texts and from the trained labels nearest to them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from longtail.kernels import blocks
 from longtail.prime.network import PrimeNetwork
 
 CENTROIDS = ("neighbours", "text", "none")
-COMPARED = 10  # the place in a ranking at which texts and label vectors are compared; less for few labels
-LABELS_PER_PLACE = 100
+COMPARED = 10  # the rank at which texts and label vectors are compared; less for few labels
+LABELS_PER_RANK = 100
 SAMPLE = 2000  # queries that compare them
 NEIGHBOURS = 5
 SHARPNESS = 10.0  # of the weights of neighbours: exp(SHARPNESS * cosine)
@@ -33,9 +33,9 @@ def text_scale(queries: Tensor, vectors: Tensor, texts: Tensor) -> float:
     >>> round(text_scale(torch.tensor([[1.0, 0.0]]), far, near), 3)
     0.75
     """
-    place = min(COMPARED, 1 + len(vectors) // LABELS_PER_PLACE)
+    rank = min(COMPARED, 1 + len(vectors) // LABELS_PER_RANK)
     ours, theirs = (
-        torch.cat([(queries[at] @ side.T).topk(place, dim=1).values[:, -1] for at in blocks(len(queries), 256)]).mean()
+        torch.cat([(queries[at] @ side.T).topk(rank, dim=1).values[:, -1] for at in blocks(len(queries), 256)]).mean()
         for side in (vectors, texts)
     )
     if not (ours > 0 and theirs > 0):
@@ -43,19 +43,40 @@ def text_scale(queries: Tensor, vectors: Tensor, texts: Tensor) -> float:
     return min(1.0, float(ours / theirs))
 
 
+def is_text_alone(network: PrimeNetwork, centroid: str) -> bool:
+    """Say whether the prototype of a new label is the vector of its text, without regard to trained labels."""
+    return centroid == "none" or network.prototype == "text"
+
+
 @torch.no_grad()
-def new_prototypes(network: PrimeNetwork, label_texts: list[str], centroid: str, known: Tensor | None) -> np.ndarray:
+def trained_text_vectors(network: PrimeNetwork, label_texts: Sequence[str]) -> Tensor:
+    """Return the vectors of the texts of all trained labels at unit length, (n_trained, width).
+
+    `label_texts` are those of all labels of the model, the trained ones first.
+    """
+    n_trained = len(label_texts)
+    if network.centroids is not None:
+        n_trained = network.centroids.values.shape[0]
+    elif network.free is not None:
+        n_trained = network.free.cluster.shape[0]
+    encoder = network.encoder
+    return F.normalize(encoder.embed_all(encoder.tokens(list(label_texts[:n_trained]))), dim=1)
+
+
+@torch.no_grad()
+def new_prototypes(
+    network: PrimeNetwork, label_texts: Sequence[str], centroid: str, trained: Tensor | None
+) -> np.ndarray:
     """Return prototypes of unit length, float32 (n, width), for labels known by their texts alone.
 
-    `known` are the vectors of the trained labels' texts (see `trained_text_vectors`), among which a new label finds
-    its neighbours; None where it needs none.
+    `trained` is what `trained_text_vectors` returns; None where `is_text_alone`.
     """
     encoder = network.encoder
     texts = encoder.embed_all(encoder.tokens(label_texts))
     unit = F.normalize(texts, dim=1)
-    if known is None:
+    if trained is None:
         return unit.cpu().numpy()
-    cosines, nearest = (unit @ known.T).topk(min(NEIGHBOURS, len(known)), dim=1)
+    cosines, nearest = (unit @ trained.T).topk(min(NEIGHBOURS, len(trained)), dim=1)
     parts = [texts]
     if network.centroids is not None:
         weights = torch.softmax(SHARPNESS * cosines, dim=1)
@@ -64,14 +85,3 @@ def new_prototypes(network: PrimeNetwork, label_texts: list[str], centroid: str,
     if network.free is not None:
         parts.append(network.free(nearest[:, 0]))
     return F.normalize(network.join(parts), dim=1).cpu().numpy()
-
-
-@torch.no_grad()
-def trained_text_vectors(network: PrimeNetwork, label_texts: Sequence[str]) -> Tensor | None:
-    """Return the unit vectors of the texts of the trained labels, the first ones; None where texts stand alone."""
-    trained = None if network.free is None else network.free.cluster
-    trained = trained if network.centroids is None else network.centroids.values
-    if trained is None or network.prototype == "text":
-        return None
-    encoder = network.encoder
-    return F.normalize(encoder.embed_all(encoder.tokens(list(label_texts[: trained.shape[0]]))), dim=1)

@@ -41,7 +41,7 @@ def check_unicode(texts: Sequence[str], name: str = "texts") -> None:
 
 
 def is_unicode(text: str) -> bool:
-    """Say whether a string can be written as UTF-8."""
+    """Return whether a string can be written as UTF-8."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

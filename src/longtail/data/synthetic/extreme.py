@@ -158,7 +158,7 @@ def _count_features(
 def _weigh_features(
     parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], n_rows: int, n_features: int
 ) -> sp.csr_array:
-    """Put the blocks together, weigh every feature by its idf and scale the rows to unit length."""
+    """Join the blocks, weigh every feature by its idf and scale the rows to unit length."""
     documents = sum(np.bincount(features, minlength=n_features) for _, features, _ in parts)
     idf = (np.log((1.0 + n_rows) / (1.0 + documents)) + 1.0).astype(np.float32)
     indptr = np.concatenate([[0], *(sizes for sizes, _, _ in parts)]).cumsum()
