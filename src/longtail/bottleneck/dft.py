@@ -22,7 +22,7 @@ def dft_matrix(n: int, k: int, places: np.ndarray | None = None) -> np.ndarray:
     """
     n, k = check_integer("n", n, low=1), check_integer("k", k, low=0)
     if 2 * k + 1 > n:
-        raise ParameterError(f"k must be at most {(n - 1) // 2} for {n} labels, so that 2k + 1 <= n; got {k}.")
+        raise ParameterError(name="k", allowed=f"at most {(n - 1) // 2} for {n} labels, so that 2k + 1 <= n", got=k)
     # j * i modulo n keeps the angle small, so that it is exact for any n
     places = np.arange(n, dtype=np.int64) if places is None else places
     turns = np.outer(places, np.arange(1, k + 1, dtype=np.int64)) % n

@@ -91,11 +91,15 @@ def width_of(encoder: nn.Module, n_features: int) -> int:
         with torch.no_grad():
             found = encoder.eval()(torch.zeros(1, n_features, device=device))
     except (RuntimeError, TypeError, ValueError) as error:
-        raise ParameterError(f"encoder must take rows of {n_features} features; it says: {error}") from error
+        raise ParameterError(
+            name="encoder", problem=f"must take rows of {n_features} features; it says: {error}"
+        ) from error
     finally:
         encoder.train(training)
     if not isinstance(found, Tensor) or found.ndim != 2 or found.shape[0] != 1:
-        raise ParameterError(f"encoder must return one row of numbers for each row; got {type(found).__name__}.")
+        raise ParameterError(
+            name="encoder", problem=f"must return one row of numbers for each row; got {type(found).__name__}."
+        )
     return int(found.shape[1])
 
 
@@ -142,7 +146,7 @@ def make_network(
         elif isinstance(encoder, nn.Module):
             body, size = copy.deepcopy(encoder), width_of(encoder, n_features)
         else:
-            raise ParameterError(f"encoder must be 'mlp', 'linear' or a torch module; got {encoder!r}.")
+            raise ParameterError(name="encoder", allowed="'mlp', 'linear' or a torch module", got=encoder)
         return LabelNetwork(body, make_head(head, size, n_labels, k=k, width=width, order=order, prior=prior))
 
 

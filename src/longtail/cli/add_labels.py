@@ -38,6 +38,8 @@ def add_labels(model: Path, labels: Path, output: Path, jobs: int | None, as_jso
     try:
         tagger.add_labels(found.names, found.texts)
     except (DataError, ParameterError) as error:
+        if error.fields.get("name") == "n_jobs":
+            raise
         raise DataError(f"{labels} cannot be added to {model}: {error}") from error
     tagger.save(output)
     facts: dict[str, Any] = {

@@ -75,7 +75,7 @@ def audit(context: click.Context, given: tuple[str, ...], report: Path | None, a
     if as_json:
         print_json(facts)
     else:
-        show_audit(console(), facts)
+        show_audit(console(), facts, limit="--limit")
     for what, file in (("Certificates", certificates), ("Report", report)):
         if file is not None:
             note(f"{what}: {file}")

@@ -9,6 +9,7 @@ import click
 
 from longtail.cli.options import data_options, json_option, read_data
 from longtail.cli.output import file_size, print_json
+from longtail.cli.wording import renaming
 from longtail.errors import ParameterError
 
 
@@ -49,7 +50,8 @@ def convert(
     if to is not None:
         check_choice("--to", to, [name for name, found in REGISTRY.items() if found.write])
     rows = read_data(data, "train", options, labels_required=False)
-    facts = write(rows, output, to, labels_file=write_labels, label_separator=options["label_separator"])
+    with renaming(format="to"):
+        facts = write(rows, output, to, labels_file=write_labels, label_separator=options["label_separator"])
     if as_json:
         print_json(facts)
         return

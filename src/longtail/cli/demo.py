@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from longtail.cli.evaluate import PAGE
 from longtail.cli.options import jobs_option, json_option
 from longtail.cli.output import announce_compilation, console, print_json, stages
 
@@ -76,7 +77,7 @@ def demo(name: str, output: Path, jobs: int | None, as_json: bool) -> None:
         found = {"audits": audits, "explanation": explained, "model_folder": str(model), "report": str(page)}
         print_json({**facts, **found})
         return
-    show_evaluation(screen, {**facts, "examples": [], "title": None})
+    show_evaluation(screen, {**facts, "examples": [], "title": None}, page=PAGE)
     screen.rule("4  what narrower models can never say")
     show_narrow(screen, audits)
     screen.rule("5  why a label came")

@@ -9,10 +9,11 @@ import click
 
 from longtail.cli.options import data_options, expected_width, jobs_option, json_option, read_data
 from longtail.cli.output import announce_compilation, console, note, print_json
-from longtail.cli.wording import naming_texts
+from longtail.cli.wording import naming_data
 from longtail.errors import ParameterError
 
 WORSE = 6
+PAGE = "the page that --report writes"
 
 
 def _ks(context: click.Context, option: click.Parameter, value: str) -> tuple[int, ...]:
@@ -56,7 +57,7 @@ def evaluate(model: Path, data: str, report: Path | None, as_json: bool, **optio
     tagger.model_.n_jobs = options["jobs"]
     rows = read_data(data, "test", options, n_features=expected_width(tagger))
     announce_compilation()
-    with naming_texts(data), progress(rows.n_rows, "Predicting") as advance:
+    with naming_data(data), progress(rows.n_rows, "Predicting") as advance:
         facts = evaluate_tagger(
             tagger,
             rows,
@@ -74,7 +75,7 @@ def evaluate(model: Path, data: str, report: Path | None, as_json: bool, **optio
     if as_json:
         print_json(facts)
     else:
-        show_evaluation(console(), {**facts, "examples": []})  # worked examples are for the page
+        show_evaluation(console(), {**facts, "examples": []}, page=PAGE)  # worked examples are for the page
     if report is not None:
         note(f"Report: {report}")
 
@@ -105,7 +106,7 @@ def compare(
     first.model_.n_jobs = second.model_.n_jobs = options["jobs"]
     rows = read_data(data, "test", options, n_features=expected_width(first, second))
     announce_compilation()
-    with naming_texts(data), progress(rows.n_rows, "Predicting") as advance:
+    with naming_data(data), progress(rows.n_rows, "Predicting") as advance:
         facts = compare_taggers(
             first,
             second,

@@ -11,7 +11,7 @@ import click
 
 from longtail.cli.options import data_options, group_options, jobs_option, json_option, read_grouped_data
 from longtail.cli.output import announce_compilation, file_size, plural, print_json, stages
-from longtail.cli.wording import naming_texts
+from longtail.cli.wording import naming_data, renaming
 from longtail.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def impute(data: str, output: Path, confidence: bool, to: str | None, as_json: b
     _check_content(data, grouped.rows, to)
     given = {name: options[name] for name in ("assign", "n_iter", "rounds") if options[name] is not None}
     announce_compilation()
-    with naming_texts(data), stages() as progress:
+    with naming_data(data), stages() as progress:
         found = impute_dataset(
             grouped, random_state=options["seed"], n_jobs=options["jobs"], progress=progress, **given
         )
@@ -83,7 +83,9 @@ def _check_target(output: Path, to: str | None, confidence: bool, inputs: tuple[
     from longtail.data import REGISTRY, WEIGHED, check_writable, guess_target
     from longtail.validate import check_choice
 
-    to = guess_target(output) if to is None else to
+    if to is None:
+        with renaming(format="to"):
+            to = guess_target(output)
     check_choice("--to", to, [name for name, found in REGISTRY.items() if found.write])
     if confidence and to not in (*WEIGHED, "npz"):
         raise ParameterError(f"--confidence needs one of {[*WEIGHED, 'npz']} as format to write; got {to!r}.")

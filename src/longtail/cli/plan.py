@@ -10,7 +10,7 @@ import click
 from longtail.cli.model_options import make_tagger, tagger_options
 from longtail.cli.options import data_options, jobs_option, json_option, read_data
 from longtail.cli.output import announce_compilation, file_size, plural, print_json
-from longtail.cli.wording import naming_texts
+from longtail.cli.wording import naming_data
 
 
 @click.command()
@@ -32,7 +32,7 @@ def plan(data: str, as_json: bool, **options: Any) -> None:
     rows = read_data(data, "train", options)
     seconds = time.perf_counter() - started
     announce_compilation()
-    with naming_texts(data, options["labels_file"]):
+    with naming_data(data, options["labels_file"]):
         facts = plan_training(rows, tagger, read_seconds=seconds)
     if as_json:
         print_json(facts)

@@ -15,7 +15,7 @@ import click
 from longtail.cli.options import BUNDLED, expected_width, first_id_option, jobs_option
 from longtail.cli.output import announce_compilation, as_json_bytes, note
 from longtail.cli.streams import open_stdin, open_stdout
-from longtail.cli.wording import counting_on, naming_texts
+from longtail.cli.wording import naming_data
 from longtail.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def predict(model: Path, data: str, output: Path | None, k: int, to: str | None,
             advance = stack.enter_context(progress(None, "Predicting"))
         line = _writer(to, file)
         for batch in batches:
-            with naming_texts("stdin" if data == "-" else data), counting_on(rows):
+            with naming_data("stdin" if data == "-" else data, first_row=rows):
                 found = _tags(tagger, batch, k, options["assign"], least)
             for row, tags in enumerate(found):
                 line(batch.ids[row] if batch.ids is not None else str(rows + row), tags)

@@ -12,8 +12,8 @@ from longtail.cli.impute import imputing_lines
 from longtail.cli.model_options import make_tagger, tagger_options
 from longtail.cli.options import data_options, group_options, jobs_option, json_option, read_data, read_grouped_data
 from longtail.cli.output import announce_compilation, file_size, note, note_above_bar, plural, print_json, stages
-from longtail.cli.wording import naming_texts
-from longtail.errors import ParameterError
+from longtail.cli.wording import naming_data
+from longtail.errors import LongtailError, ParameterError
 
 if TYPE_CHECKING:
     from longtail.pipeline import Imputed, Tagger
@@ -38,7 +38,7 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     of the XMC repository, or bundled:debtags, bundled:debian-relations. With --groups, labels are known only for groups
     of rows: those of the rows are found first (see `longtail impute`).
     """
-    from longtail.pipeline import model_facts, plan_training, refuse_without_memory, takes_texts
+    from longtail.pipeline import model_facts, plan_training, takes_texts
     from longtail.storage import check_target
 
     check_target(model)
@@ -48,13 +48,11 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     rows = read_data(data, "train", options) if imputed is None else imputed.labelled()
     announce_compilation()
     if not options["force"]:
-        with naming_texts(data, options["labels_file"]):
-            warning = refuse_without_memory(plan_training(rows, tagger, probe=False))
-        if warning is not None:
-            note(warning)
+        with naming_data(data, options["labels_file"]):
+            _check_memory(plan_training(rows, tagger, probe=False))
     textual = takes_texts(tagger.model)
     told = {"on_epoch": lambda record: note_above_bar(epoch_line(record))} if textual else {}
-    with naming_texts(data, options["labels_file"]), stages("steps" if textual else "labels") as progress:
+    with naming_data(data, options["labels_file"]), stages("steps" if textual else "labels") as progress:
         if imputed is None:
             tagger.fit_dataset(rows, progress=progress, **told)
         else:
@@ -73,6 +71,20 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     click.echo(summary(facts))
 
 
+def _check_memory(plan: dict[str, Any]) -> None:
+    """Refuse a training that clearly needs more memory than there is; note one that may."""
+    from longtail.pipeline import refuse_without_memory
+
+    try:
+        warning = refuse_without_memory(plan)
+    except LongtailError as error:
+        if "or_else" in error.fields:
+            error.restate(or_else=", or use --force to try all the same")
+        raise
+    if warning is not None:
+        note(warning)
+
+
 def _impute(data: str, tagger: Tagger, options: dict[str, Any]) -> Imputed | None:
     """Find the labels of the rows where --groups is given."""
     given = {"assign": options["assign"], "rounds": options["rounds"]}
@@ -83,7 +95,7 @@ def _impute(data: str, tagger: Tagger, options: dict[str, Any]) -> Imputed | Non
         return None
     grouped = read_grouped_data(data, "train", options)
     announce_compilation()
-    with naming_texts(data, options["labels_file"]), stages() as progress:
+    with naming_data(data, options["labels_file"]), stages() as progress:
         return tagger.impute(grouped, progress=progress, **{k: v for k, v in given.items() if v is not None})
 
 

@@ -64,7 +64,8 @@ class DeepMIML(nn.Module):
             raise ParameterError(f"tau={tau:g} needs label_vectors; without them tau must be 0.")
         if label_vectors is not None and label_vectors.shape != (n_labels, n_features):
             raise ParameterError(
-                f"label_vectors must have the shape {(n_labels, n_features)}; got {label_vectors.shape}."
+                name="label_vectors",
+                problem=f"must have the shape {(n_labels, n_features)}; got {label_vectors.shape}.",
             )
         self.n_labels, self.concepts, self.tau, self.exclusive = n_labels, concepts, float(tau), exclusive
         self.encoder = encoder
@@ -208,7 +209,9 @@ def _width(encoder: nn.Module, n_features: int) -> int:
     encoder.train(training)
     if not isinstance(found, Tensor) or found.ndim != 2 or found.shape[0] != 2:
         shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
-        raise ParameterError(f"encoder must give one row per instance, (n_instances, width); for 2 it gave {shape}.")
+        raise ParameterError(
+            name="encoder", problem=f"must give one row per instance, (n_instances, width); for 2 it gave {shape}."
+        )
     return int(found.shape[1])
 
 

@@ -89,7 +89,7 @@ def row_measure(metric: str, judged: Judged, k: int) -> Measure:
         return Measure(name, weighted_rows(judged, k), ratio)
     if metric == "psndcg":
         return Measure(name, weighted_ndcg_rows(judged, k), ratio)
-    raise ParameterError(f"metric must be one of {list(ROW_METRICS)}; got {metric!r}.")
+    raise ParameterError(name="metric", allowed=f"one of {list(ROW_METRICS)}", got=metric)
 
 
 def row_measures(judged: Judged, ks: tuple[int, ...]) -> list[Measure]:

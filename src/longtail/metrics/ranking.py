@@ -85,5 +85,5 @@ def _value(metric: str, Y_true: Any, topk: TopK, k: int, remove_empty: bool, pro
 
 def _given(propensity: Any) -> Any:
     if propensity is None:
-        raise ParameterError("propensity must be one number per label (see propensities); got None.")
+        raise ParameterError(name="propensity", problem="must be one number per label (see propensities); got None.")
     return propensity

@@ -72,10 +72,10 @@ def judge(Y_true: Any, topk: TopK, k: int, *, propensity: Any = None, remove_emp
 def check_k(topk: TopK, k: Any) -> int:
     """Return k if the predictions have that many places."""
     if not isinstance(topk, TopK):
-        raise ParameterError(f"topk must be a TopK of predictions; got {type(topk).__name__}.")
+        raise ParameterError(name="topk", problem=f"must be a TopK of predictions; got {type(topk).__name__}.")
     k = check_integer("k", k, low=1)
     if k > topk.k:
-        raise ParameterError(f"k must be at most {topk.k}, the places predicted for each row; got {k}.")
+        raise ParameterError(name="k", allowed=f"at most {topk.k}, the places predicted for each row", got=k)
     return k
 
 
@@ -157,5 +157,5 @@ def best_dcg(judged: Judged, k: int) -> np.ndarray:
 
 def _weighted(judged: Judged) -> tuple[np.ndarray, np.ndarray]:
     if judged.gains is None or judged.ideal is None:
-        raise ParameterError("propensity must be given for psp and psndcg; got None.")
+        raise ParameterError(name="propensity", problem="must be given for psp and psndcg; got None.")
     return judged.gains, judged.ideal

@@ -61,9 +61,9 @@ class XMCEstimator(Estimator):
         X, Y = as_rows(X, "X"), as_labels(Y, "Y")
         check_same_rows(X, Y)
         if Y.shape[1] == 0:
-            raise DataError("Y must have at least one label; got 0 columns.")
+            raise DataError(input="Y", problem="must have at least one label; got 0 columns.")
         if Y.nnz == 0:
-            raise DataError("Y must hold at least one label; every row is empty.")
+            raise DataError(input="Y", problem="must hold at least one label; every row is empty.")
         if X.shape[1] == 0:
             raise DataError("X must have at least one feature; got 0 columns.")
         self.n_rows_, self.n_features_in_ = (int(v) for v in X.shape)
@@ -194,7 +194,9 @@ def allowed_labels(n_labels: int, allow: Any, deny: Any) -> np.ndarray:
             continue
         numbers = np.unique(np.asarray(labels))
         if numbers.size and (numbers.dtype.kind not in "iu" or numbers[0] < 0 or numbers[-1] >= n_labels):
-            raise ParameterError(f"{name} must hold label numbers from 0 to {n_labels - 1}; got {labels!r}.")
+            raise ParameterError(
+                name=name, problem=f"must hold label numbers from 0 to {n_labels - 1}; got {labels!r}."
+            )
         chosen = np.zeros(n_labels, dtype=bool)
         chosen[numbers.astype(np.int64)] = True
         out &= chosen if name == "allow" else ~chosen

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from longtail.audit import dft_order, layer_from_file, names_in_file, read_layer
 from longtail.data import read_labels
-from longtail.errors import DataError, ModelError
+from longtail.errors import DataError, ModelError, Parameter
 from longtail.model import Calibration
 from longtail.pipeline.tagger import Tagger
 from longtail.pipeline.text_models import takes_texts
@@ -67,7 +67,11 @@ def model_layer(model: Any) -> Layer:
         why = f"{kind} has no linear output layer that says what it can give"
         if isinstance(model, LabelTreeClassifier):
             why = "a label tree has no single output layer: which labels it scores at all depends on the search"
-        raise ModelError(f"{why}; audit a model of the method 'ova', 'dft' or 'prime', or a file with --weights.")
+        raise ModelError(
+            "{why}; audit a model of the method 'ova', 'dft' or 'prime', or a file with {weights}.",
+            why=why,
+            weights=Parameter("weights"),
+        )
     W, bias = model.output_weights()
     ranked = takes_texts(model)
     spoken = (np.asarray(model.label_counts_) > 0) | ranked  # the text of a label speaks for it without any row

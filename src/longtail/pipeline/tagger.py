@@ -206,14 +206,16 @@ class Tagger(Estimator):
         others = tuple(kind for name, kind in METHODS.items() if name != method)
         if self.method is not None and isinstance(model, others) and not isinstance(model, METHODS[method]):
             wanted, got = METHODS[method].__name__, type(model).__name__
-            raise ParameterError(f"model must be a {wanted} with the method {method!r}; got a {got}.")
+            raise ParameterError(name="model", problem=f"must be a {wanted} with the method {method!r}; got a {got}.")
         known = model.get_params(deep=False)
         if known.get("random_state", 0) is None:
             model.set_params(random_state=seed)
         if known.get("n_jobs", 0) is None:
             model.set_params(n_jobs=self.n_jobs)
         if takes_texts(model) and self.features is not None:
-            raise ParameterError(f"features must be None with {type(model).__name__}, which reads texts itself.")
+            raise ParameterError(
+                name="features", problem=f"must be None with {type(model).__name__}, which reads texts itself."
+            )
         return model
 
     @property
@@ -320,7 +322,9 @@ class Tagger(Estimator):
         where = {name: i for i, name in enumerate(self.labels_)}
         for name in labels:
             if name not in where:
-                raise ParameterError(f"label must be one the model knows; got {name!r}.{near(name, self.labels_)}")
+                raise ParameterError(
+                    name="label", allowed="one the model knows", got=name, hint=near(name, self.labels_)
+                )
         return [where[name] for name in labels]
 
     def save(self, path: str | Path) -> Path:

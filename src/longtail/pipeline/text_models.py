@@ -56,19 +56,19 @@ def add_labels(tagger: Tagger, names: Sequence[str], texts: Sequence[str] | None
         )
     found = as_texts(names, "names")
     if not found:
-        raise ParameterError("names must hold at least one label; got 0.")
+        raise ParameterError(name="names", problem="must hold at least one label; got 0.")
     known = set(tagger.labels_)
     for name in found:
         if not name.strip() or not is_unicode(name):
             why = "it is empty" if is_unicode(name) else "it is no Unicode text"
-            raise ParameterError(f"names must be those of new labels; got {name!r}: {why}.")
+            raise ParameterError(name="names", problem=f"must be those of new labels; got {name!r}: {why}.")
         if name in known:
             where = "the model has it already" if name in tagger.labels_ else "it stands there twice"
-            raise ParameterError(f"names must be those of new labels; got {name!r}: {where}.")
+            raise ParameterError(name="names", problem=f"must be those of new labels; got {name!r}: {where}.")
         known.add(name)
     given = found if texts is None else as_texts(texts, "texts")
     if len(given) != len(found):
-        raise ParameterError(f"texts must hold one text per label ({len(found)}); got {len(given)}.")
+        raise ParameterError(name="texts", problem=f"must hold one text per label ({len(found)}); got {len(given)}.")
     for name, text in zip(found, given, strict=True):
         if not text.strip():
             raise DataError(f"every new label needs a text; label {name!r} has none.")

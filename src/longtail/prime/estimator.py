@@ -395,7 +395,7 @@ class Prime(XMCEstimator):
         check_choice("index", self.index, INDEXES)
         check_choice("precision", self.precision, PRECISIONS)
         if self.encoder is not None and not isinstance(self.encoder, str | Path | dict):
-            raise ParameterError(f"encoder must be a name, a folder, a dict or None; got {self.encoder!r}.")
+            raise ParameterError(name="encoder", allowed="a name, a folder, a dict or None", got=self.encoder)
         if self.encoder is None or isinstance(self.encoder, dict):
             check_new_encoder(self.encoder or {}, self.max_length)
         resolve_seed(self.random_state)

@@ -9,7 +9,7 @@ from longtail.data.formats.files import line_blocks, plain_name
 from longtail.data.formats.raw_folder import is_raw_folder
 from longtail.data.formats.registry import FORMATS, REGISTRY
 from longtail.data.formats.split_folder import is_split_folder
-from longtail.errors import DataError
+from longtail.errors import DataError, Keyword
 
 HEADER = re.compile(rb"\s*[0-9]+[ \t]+[0-9]+[ \t]+[0-9]+\s*\Z")
 SPARSE = re.compile(rb"(?:[0-9]+(?:,[0-9]+)*)?[ \t]+[0-9]+:[0-9.+-]|[0-9]+:[0-9.+-]")
@@ -31,7 +31,10 @@ def guess_format(path: Path) -> tuple[str, str]:
     guessed = _of_first_line(path)
     if guessed == "lines" and suffix not in (".txt", ".text"):
         raise DataError(
-            f"{path}: neither its name nor its first line tells the format; pass format=, one of {list(FORMATS)}."
+            "{path}: neither its name nor its first line tells the format; {advice}, one of {allowed}.",
+            path=path,
+            advice=Keyword("format", verb="pass"),
+            allowed=list(FORMATS),
         )
     return guessed, "first line"
 
@@ -45,7 +48,12 @@ def guess_target(path: Path) -> str:
     if suffix == ".txt":
         return "xmc"
     writable = [name for name, found in REGISTRY.items() if found.write]
-    raise DataError(f"{path}: its name does not tell the format to write; pass format=, one of {writable}.")
+    raise DataError(
+        "{path}: its name does not tell the format to write; {advice}, one of {allowed}.",
+        path=path,
+        advice=Keyword("format", verb="pass"),
+        allowed=writable,
+    )
 
 
 def _of_folder(path: Path) -> str:
@@ -62,7 +70,11 @@ def _of_folder(path: Path) -> str:
 
 def _of_first_line(path: Path) -> str:
     if not path.is_file():  # a pipe can be read once only
-        raise DataError(f"{path} is not a regular file, so its format cannot be guessed; say which it is (--format).")
+        raise DataError(
+            "{path} is not a regular file, so its format cannot be guessed; say which it is ({advice}).",
+            path=path,
+            advice=Keyword("format"),
+        )
     for _, block in line_blocks(path, PEEK):
         line = block.lstrip(b"\r\n").partition(b"\n")[0]
         if HEADER.match(line):
