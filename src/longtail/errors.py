@@ -24,7 +24,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-NOTHING: Any = object()  # a field that was not given
+NOTHING: Any = ...  # a field that was not given; stays itself when an error is copied or pickled
 
 
 class Parameter(str):

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from longtail.cli.model_options import make_tagger, tagger_options
+from longtail.cli.model_options import ModelCommand, make_tagger, tagger_options
 from longtail.cli.options import data_options, jobs_option, json_option, read_data
 from longtail.cli.output import announce_compilation, file_size, plural, print_json
 from longtail.cli.wording import naming_data
 
 
-@click.command()
+@click.command(cls=ModelCommand)
 @click.argument("data")
 @tagger_options
 @jobs_option

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from longtail.cli.impute import imputing_lines
-from longtail.cli.model_options import make_tagger, tagger_options
+from longtail.cli.model_options import ModelCommand, make_tagger, tagger_options
 from longtail.cli.options import data_options, group_options, jobs_option, json_option, read_data, read_grouped_data
 from longtail.cli.output import announce_compilation, file_size, note, note_above_bar, plural, print_json, stages
 from longtail.cli.wording import naming_data
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from longtail.pipeline import Imputed, Tagger
 
 
-@click.command()
+@click.command(cls=ModelCommand)
 @click.argument("data")
 @click.option("-o", "--output", "model", required=True, type=click.Path(path_type=Path), help="Model folder to write.")
 @click.option("--force", is_flag=True, help="Train even where memory seems too little.")
 @group_options
 @click.option(
-    "--impute-rounds", "rounds", type=int, default=None, help="Times to ask the model where labels belong. [default: 0]"
+    "--impute-rounds", type=int, default=None, help="Times to ask the model where labels belong. [default: 0]"
 )
 @tagger_options
 @jobs_option
@@ -87,7 +87,9 @@ def _check_memory(plan: dict[str, Any]) -> None:
 
 def _impute(data: str, tagger: Tagger, options: dict[str, Any]) -> Imputed | None:
     """Find the labels of the rows where --groups is given."""
-    given = {"assign": options["assign"], "rounds": options["rounds"]}
+    from longtail.validate import check_integer
+
+    given = {"assign": options["assign"], "rounds": options["impute_rounds"]}
     if options["groups_file"] is None:
         for option, value in zip(("--assign", "--impute-rounds"), given.values(), strict=True):
             if value is not None:
@@ -95,6 +97,8 @@ def _impute(data: str, tagger: Tagger, options: dict[str, Any]) -> Imputed | Non
         return None
     grouped = read_grouped_data(data, "train", options)
     announce_compilation()
+    if given["rounds"] is not None:
+        check_integer("--impute-rounds", given["rounds"], low=0)
     with naming_data(data, options["labels_file"]), stages() as progress:
         return tagger.impute(grouped, progress=progress, **{k: v for k, v in given.items() if v is not None})
 

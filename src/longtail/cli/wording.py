@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from longtail.cli.model_options import ModelOption
 from longtail.errors import NOTHING, DataError, Keyword, LongtailError, Parameter, ParameterError
 
 # Python's name -> the name of the command's parameter, where they differ
@@ -95,6 +96,8 @@ def option_names(command: click.Command | None) -> dict[str, str]:
             longest = max(option.opts, key=len)
             names = (opt.lstrip("-").replace("-", "_") for opt in option.opts)
             out |= dict.fromkeys((option.name or "", *names), longest)
+            if isinstance(option, ModelOption):
+                out.setdefault(option.parameter, longest)
     return out
 
 
