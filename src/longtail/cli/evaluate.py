@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,11 +12,15 @@ from longtail.cli.output import announce_compilation, console, note, print_json
 from longtail.cli.wording import naming_data
 from longtail.errors import ParameterError
 
+if TYPE_CHECKING:
+    import numpy as np
+
 WORSE = 6
 PAGE = "the page that --report writes"
 
 
-def _ks(context: click.Context, option: click.Parameter, value: str) -> tuple[int, ...]:
+def _cutoffs(context: click.Context, option: click.Parameter, value: str) -> tuple[int, ...]:
+    """Return the numbers of suggestions to judge, ascending, from a list with commas."""
     try:
         ks = tuple(sorted({int(part) for part in value.split(",")}))
     except ValueError:
@@ -26,7 +30,7 @@ def _ks(context: click.Context, option: click.Parameter, value: str) -> tuple[in
     return ks
 
 
-ks_option = click.option("-k", "ks", default="1,3,5", show_default=True, callback=_ks, help="Places to judge at.")
+ks_option = click.option("-k", "ks", default="1,3,5", show_default=True, callback=_cutoffs, help="Places to judge at.")
 filter_option = click.option(
     "--filter", "filter_file", type=click.Path(path_type=Path), help="File of (row, label) pairs that do not count."
 )
@@ -62,7 +66,7 @@ def evaluate(model: Path, data: str, report: Path | None, as_json: bool, **optio
             tagger,
             rows,
             ks=options["ks"],
-            filter_pairs=_pairs(options["filter_file"]),
+            filter_pairs=_read_pairs(options["filter_file"]),
             constants=options["constants"],
             n_bootstrap=options["resamples"],
             progress=as_callback(advance),
@@ -112,7 +116,7 @@ def compare(
             second,
             rows,
             ks=options["ks"],
-            filter_pairs=_pairs(options["filter_file"]),
+            filter_pairs=_read_pairs(options["filter_file"]),
             constants=options["constants"],
             n_bootstrap=options["resamples"],
             progress=as_callback(advance),
@@ -137,7 +141,8 @@ def compare(
         context.exit(WORSE)
 
 
-def _pairs(file: Path | None) -> Any:
+def _read_pairs(file: Path | None) -> np.ndarray | None:
+    """Read the (row, label) pairs of --filter, if it is given."""
     from longtail.data import read_filter
 
     return None if file is None else read_filter(file)

@@ -151,8 +151,8 @@ class Offered(NamedTuple):
         """Return what the help says of the option in this section, with the default of this constructor."""
         record = self.option.get_help_record(context)
         default = self.default_text()
-        told = _of(HELP, self.section, self.parameter.name) or ""
-        return (record or ("", ""))[0], told + (f" [default: {default}]" if default else "")
+        purpose = _of(HELP, self.section, self.parameter.name) or ""
+        return (record or ("", ""))[0], purpose + (f" [default: {default}]" if default else "")
 
     def default_text(self) -> str | None:
         """Return the default of the signature for people; None where there is nothing to say."""

@@ -11,9 +11,10 @@ import click
 from longtail.cli.impute import imputing_lines
 from longtail.cli.model_options import ModelCommand, make_tagger, tagger_options
 from longtail.cli.options import data_options, group_options, jobs_option, json_option, read_data, read_grouped_data
-from longtail.cli.output import announce_compilation, file_size, note, note_above_bar, plural, print_json, stages
+from longtail.cli.output import announce_compilation, note, note_above_bar, print_json, stages
 from longtail.cli.wording import naming_data
 from longtail.errors import LongtailError, ParameterError
+from longtail.report import file_size, plural
 
 if TYPE_CHECKING:
     from longtail.pipeline import Imputed, Tagger
@@ -44,19 +45,19 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     check_target(model)
     tagger = make_tagger(options)
     started = time.perf_counter()
-    imputed = _impute(data, tagger, options)
+    imputed = _impute_labels(data, tagger, options)
     rows = read_data(data, "train", options) if imputed is None else imputed.labelled()
     announce_compilation()
     if not options["force"]:
         with naming_data(data, options["labels_file"]):
             _check_memory(plan_training(rows, tagger, probe=False))
     textual = takes_texts(tagger.model)
-    told = {"on_epoch": lambda record: note_above_bar(epoch_line(record))} if textual else {}
+    callbacks = {"on_epoch": lambda record: note_above_bar(epoch_line(record))} if textual else {}
     with naming_data(data, options["labels_file"]), stages("steps" if textual else "labels") as progress:
         if imputed is None:
-            tagger.fit_dataset(rows, progress=progress, **told)
+            tagger.fit_dataset(rows, progress=progress, **callbacks)
         else:
-            tagger.fit_imputed(imputed, progress=progress, **told)
+            tagger.fit_imputed(imputed, progress=progress, **callbacks)
     tagger.save(model)
     size = sum(file.stat().st_size for file in model.iterdir())
     facts = {
@@ -85,7 +86,7 @@ def _check_memory(plan: dict[str, Any]) -> None:
         note(warning)
 
 
-def _impute(data: str, tagger: Tagger, options: dict[str, Any]) -> Imputed | None:
+def _impute_labels(data: str, tagger: Tagger, options: dict[str, Any]) -> Imputed | None:
     """Find the labels of the rows where --groups is given."""
     from longtail.validate import check_integer
 
@@ -109,10 +110,10 @@ def summary(facts: dict[str, Any]) -> str:
     what = "text" if trained["has_texts"] else "row"
     imputed = trained.get("imputed")
     lines = imputing_lines(imputed) if imputed else []
-    lines.append(_what_was_trained(facts, what))
+    lines.append(_training_line(facts, what))
     if facts["held_out"]:
-        found = facts["held_out"]["metrics"]
-        shown = ", ".join(f"P@{k} {100 * found[f'p@{k}']['value']:.1f}%" for k in (1, 3, 5) if f"p@{k}" in found)
+        metrics = facts["held_out"]["metrics"]
+        shown = ", ".join(f"P@{k} {100 * metrics[f'p@{k}']['value']:.1f}%" for k in (1, 3, 5) if f"p@{k}" in metrics)
         against = ", against the labels found for them" if imputed else ""
         apart = "before they were added" if "epochs" not in facts else "which it was not trained on"
         lines.append(f"On {plural(facts['held_out']['rows'], f'held-out {what}')}, {apart}{against}: {shown}.")
@@ -122,7 +123,8 @@ def summary(facts: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _what_was_trained(facts: dict[str, Any], what: str) -> str:
+def _training_line(facts: dict[str, Any], what: str) -> str:
+    """Return in one line which model was trained, on how much, and how long that took."""
     trained, seconds = facts["trained_on"], f"in {facts['seconds']:.1f} s."
     if "epochs" not in facts:
         of = f"{plural(trained['labels_used'], 'label')} and {plural(facts['features'], 'feature')}"

@@ -26,11 +26,11 @@ def usage_sentence(error: click.ClickException) -> str:
     >>> usage_sentence(click.UsageError("Missing argument 'DATA'."))
     "Missing argument 'DATA'."
     """
-    told = " ".join(error.format_message().split())
-    if told.endswith(("?", "?)")):  # it names what was meant already
-        return told
+    message = " ".join(error.format_message().split())
+    if message.endswith(("?", "?)")):  # it names what was meant already
+        return message
     context = getattr(error, "ctx", None)
-    return told.removesuffix(".") + (f" (see {context.command_path} --help)." if context is not None else ".")
+    return message.removesuffix(".") + (f" (see {context.command_path} --help)." if context is not None else ".")
 
 
 def reword(error: LongtailError, command: click.Command | None) -> None:

@@ -47,6 +47,7 @@ def check_real(
 
 
 def _finite(value: Any) -> bool:
+    """Say whether a number is finite as a float."""
     try:
         return math.isfinite(value)
     except OverflowError:  # an integer that is too large for a float
@@ -115,6 +116,8 @@ def resolve_seed(random_state: Any) -> int:
 
 
 def _range(low: float | None, high: float | None, open_low: bool = False) -> str:
+    """Return the allowed range in words, with a space before them; nothing where there is no limit."""
+
     def shown(value: float) -> str:
         return str(value) if isinstance(value, int) else f"{value:g}"
 
