@@ -132,7 +132,7 @@ def _layer(model: str | None, options: dict[str, Any]) -> Layer:
 
 def _read_label_sets(data: str, options: dict[str, Any]) -> Dataset:
     """Read DATA, which may have labels and nothing else."""
-    from longtail.pipeline import read_label_sets
+    from longtail.data import read_label_sets
 
     label_sets = read_label_sets(data, options["labels_column"]) if options["format_name"] is None else None
     if label_sets is not None:
