@@ -19,11 +19,12 @@ from benchmarks.prime.carried_data import LENGTH, Texts, load, some_rows
 from benchmarks.prime.runs import BATCH, open_results
 from longtail.encoder import load_text_encoder
 from longtail.prime import PositiveSampler, Prime
-from longtail.prime.fit import prime_loss, training
+from longtail.prime.fit import loop_settings, prime_loss
 from longtail.prime.network import start_network
 from longtail.prime.sampling import label_weights
 from longtail.prime.settings import resolve_settings
-from longtail.prime.train import Progress, batch_loss, make_optimizer, train_prime
+from longtail.prime.train import Examples, PrimeBatch, QueryBank, Stopwatch, batch_loss, make_optimizer, train_prime
+from longtail.training import mixed_precision
 
 
 def run_speed(args: argparse.Namespace) -> None:
@@ -43,14 +44,16 @@ def our_steps(texts: Texts, encoder: Path, batch: int, length: int) -> dict[str,
     network, bank, tokens, labels, settings, how = _begin(texts, encoder, batch, length, epochs=8)
     optimizer = make_optimizer(network, how)
     sampler = PositiveSampler(texts.Y, label_weights(texts.Y, settings.sampling), settings.n_positives)
-    progress, loss = Progress(network, bank), prime_loss(settings)
+    examples, queries, loss = Examples(tokens, labels, texts.Y), QueryBank(bank), prime_loss(settings)
     rng = np.random.default_rng(0)
     network.train()
 
     def step() -> None:
         rows = rng.integers(len(tokens), size=batch)
         optimizer.zero_grad(set_to_none=True)
-        batch_loss(progress, tokens, labels, rows, sampler(rows, rng), loss, how).backward()
+        with mixed_precision(device(), how.mixed):
+            value = batch_loss(network, queries, examples, PrimeBatch(rows, sampler(rows, rng)), loss)
+        value.backward()
         optimizer.step()
 
     return timed_steps(step, batch)
@@ -59,12 +62,12 @@ def our_steps(texts: Texts, encoder: Path, batch: int, length: int) -> dict[str,
 def clusters_and_sampling(texts: Texts, encoder: Path, batch: int, length: int) -> dict[str, float]:
     """Return the shares of sampling and clustering in two epochs, the second of them with new clusters."""
     network, bank, tokens, labels, settings, how = _begin(texts, encoder, batch, length, epochs=2)
-    seconds: dict[str, float] = {}
+    watch = Stopwatch()
     started = time.perf_counter()
-    train_prime(network, tokens, labels, texts.Y, bank, prime_loss(settings), how, seconds=seconds)
+    train_prime(network, Examples(tokens, labels, texts.Y), bank, prime_loss(settings), how, stopwatch=watch)
     wait()
     total = time.perf_counter() - started
-    return {"seconds": total, **{name: value / total for name, value in seconds.items()}}
+    return {"seconds": total, **{name: value / total for name, value in watch.seconds.items()}}
 
 
 def speeds(texts: Texts, encoder: Path, batch: int, length: int, known: Facts) -> Iterator[Facts]:
@@ -92,7 +95,8 @@ def speeds(texts: Texts, encoder: Path, batch: int, length: int, known: Facts) -
 def _begin(texts: Texts, encoder: Path, batch: int, length: int, epochs: int) -> tuple[Any, ...]:
     """Return a new network with all that its training needs."""
     model = Prime(str(encoder), "prime-lite", epochs=epochs, batch_size=batch)
-    settings = resolve_settings(model.get_params(deep=False), *texts.Y.shape)
+    params = model.get_params(deep=False)
+    settings = resolve_settings(params, *texts.Y.shape)
     made = load_text_encoder(encoder, length).to(device())
     tokens, labels = made.tokens(texts.texts), made.tokens(texts.label_texts)
     network, bank = start_network(
@@ -104,4 +108,4 @@ def _begin(texts: Texts, encoder: Path, batch: int, length: int, epochs: int) ->
         n_private=settings.n_private,
         mixed=device().type == "cuda",
     )
-    return network, bank, tokens, labels, settings, training(model, settings, 0)
+    return network, bank, tokens, labels, settings, loop_settings(params, settings)

@@ -17,7 +17,7 @@ from benchmarks.prime.carried_data import LENGTH, Texts, held_out, load, some_ro
 from benchmarks.prime.runs import ABLATION, BATCH, EPOCHS, FREE, LITE, MAIN, key, line, open_results, ranked, show
 from longtail.metrics import recall_at_k
 from longtail.prime import Prime
-from longtail.prime.search import shrink
+from longtail.prime.search import quantize
 
 MODES = ("neighbours", "text", "none")  # ways to place a new label: `centroid` of Prime.add_labels
 
@@ -110,7 +110,7 @@ def fitted(params: Facts, cell: Facts, texts: Texts, args: argparse.Namespace) -
 def shrunk(model: Prime, precision: str) -> Prime:
     """Return a copy whose label vectors take less memory."""
     copy = Prime.from_part(model.to_part()).set_params(precision=precision)
-    copy.stored_ = shrink(model.output_weights()[0], precision)
+    copy.stored_ = quantize(model.output_weights()[0], precision)
     return copy
 
 

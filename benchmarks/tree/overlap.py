@@ -42,8 +42,7 @@ from benchmarks.harness.timing import timed
 from longtail.data import entangle_labels, fused_labels
 from longtail.metrics import disentanglement, share_apart
 from longtail.text import pifa
-from longtail.tree import LabelTree, build_tree, recalled
-from longtail.tree.look import matched_leaves
+from longtail.tree import LabelTree, build_tree, matched_leaves, recalled
 
 NARROW: Facts = {"max_leaf": 40, "beam": 4}
 FUSED_DATA = ("eurlex-4k", "pubmed-mesh", "eurlex57k")
@@ -166,10 +165,10 @@ def scattered(X: sp.csr_array, Y: sp.csr_array, seed: int) -> LabelTree:
     quick = lt.LabelTreeClassifier(**NARROW, random_state=seed, max_iter=1, tol=10.0, negatives="tfn")
     tree = quick.fit(X, Y).trees_[0]
     rng = np.random.default_rng(seed)
-    places = sp.lil_array(tree.places())
+    slots = sp.lil_array(tree.slots())
     for label in range(tree.n_labels):
-        places[label, int(rng.integers(tree.n_leaves))] = 1
-    return tree.with_places(sp.csr_array(places))
+        slots[label, int(rng.integers(tree.n_leaves))] = 1
+    return tree.with_slots(sp.csr_array(slots))
 
 
 def judged(model: Any, X: Any, Y: Any, Xt: Any, Yt: Any, tree: LabelTree | None = None) -> Facts:
@@ -180,19 +179,19 @@ def judged(model: Any, X: Any, Y: Any, Xt: Any, Yt: Any, tree: LabelTree | None 
     facts |= {"train_cpu_s": training.cpu, "predict_cpu_us": 1e6 * predicting.cpu / Xt.shape[0]}
     if hasattr(model, "trees_"):
         grown = model.trees_[0]
-        facts |= {"leaves": grown.n_leaves, "places_per_label": grown.n_places / Y.shape[1]}
+        facts |= {"leaves": grown.n_leaves, "places_per_label": grown.n_slots / Y.shape[1]}
         ids = matched_leaves(model, X).ids
         rows, ranks = np.nonzero(ids >= 0)
         ones = np.ones(rows.size, np.float32)
         matched = sp.csr_array((ones, (rows, ids[rows, ranks])), shape=(X.shape[0], grown.n_leaves))
-        facts["recalled"] = recalled(matched, Y, grown.places()) / Y.nnz
+        facts["recalled"] = recalled(matched, Y, grown.slots()) / Y.nnz
     return facts
 
 
 def taken_apart(model: lt.LabelTreeClassifier, X: sp.csr_array, Y: sp.csr_array, new: np.ndarray) -> Facts:
     """Return whether the components of joined labels come to different leaves, against chance."""
-    places, matched = model.trees_[0].places(), matched_leaves(model, X)
-    return {**share_apart(Y, new, places, matched), "information": disentanglement(Y, new, places, matched)}
+    slots, matched = model.trees_[0].slots(), matched_leaves(model, X)
+    return {**share_apart(Y, new, slots, matched), "information": disentanglement(Y, new, slots, matched)}
 
 
 def costs(X: sp.csr_array, Y: sp.csr_array, Xt: sp.csr_array, seed: int, repeats: int = 3) -> Facts:

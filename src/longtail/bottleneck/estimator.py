@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +17,7 @@ from longtail.storage import Part
 from longtail.text import unit_rows
 from longtail.training import checked_training, import_torch, pick_device, threads_for
 from longtail.validate import (
+    Rows,
     as_dense,
     as_labels,
     as_rows,
@@ -32,47 +33,81 @@ from longtail.validate import (
 
 if TYPE_CHECKING:
     from longtail.bottleneck.network import LabelNetwork
-    from longtail.training import Epoch, Training
+    from longtail.training import Epoch, RowTraining
 
 HEADS = ("dft", "bottleneck")
 ENCODERS = ("mlp", "linear")
 DENSE_ABOVE = 0.2  # share of entries that are not zero, from which rows are multiplied as dense ones
 FEWEST_TO_VALIDATE = 20  # rows
-Rows: TypeAlias = "sp.csr_array | np.ndarray"
 
 
 class BottleneckClassifier(XMCEstimator):
     """A network that scores all labels through few dimensions, with a guarantee on the label sets it can give.
 
+    Scores are log-odds. Labels without a training row are never predicted. Weights in `Y` are ignored: a label is there
+    or not. Needs the extra [torch].
+
     Parameters
     ----------
-    head : "dft": labels on a circle, so that every set of at most k labels can come out for some input; or
-        "bottleneck": the usual low-rank layer, for which most sets cannot, whatever the input (see `longtail.audit`).
-    k : size of the label sets that "dft" guarantees; fewer than 2k + 1 labels get the largest k they allow.
-    width : trained dimensions of the output layer; "dft" has them besides its 2k + 1 fixed ones.
-    order : how "dft" places labels on the circle: "cooccurrence" puts those that come together next to each other,
-        which makes the regions of real label sets larger; None keeps their order; or the place of each label.
-    encoder : what comes before: "mlp" (layers with ReLU and dropout), "linear" (layers without), or a torch module
-        that takes dense float32 rows.
-    hidden : width of the encoder's layer, or a list of widths; not used with a module.
-    dropout : share of the encoder's outputs left out at each training step; not used with a module.
-    lr, weight_decay, batch_size, epochs : the optimiser (AdamW; on sparse rows SparseAdam, without decay, for the
-        encoder's first layer).
-    patience : stop after this many epochs without a better loss on the validation rows, and keep the best weights.
-    valid : share of the rows held out for that, unless `fit` is given some; 0 to train all epochs on all rows.
-    normalize : scale every row to length 1 first, at training and prediction.
-    checkpoint : folder in which an unfinished training is kept, every `checkpoint_minutes`; the same call again goes
-        on where it ended.
-    device : "cpu", "cuda"; None for a GPU if there is one.
-    random_state : seed; on a CPU the same seed gives the same model.
-    n_jobs : threads on a CPU; None for torch's own choice.
+    head : {"dft", "bottleneck"}, default="dft"
+        "dft": labels on a circle, so that every set of at most k labels can come out for some input; "bottleneck": the
+        usual low-rank layer, for which most sets cannot, whatever the input (see `longtail.audit`).
+    k : int, default=50
+        Size of the label sets that "dft" guarantees; fewer than 2k + 1 labels get the largest k they allow.
+    width : int, default=64
+        Trained dimensions of the output layer; "dft" has them besides its 2k + 1 fixed ones.
+    order : {"cooccurrence"}, ndarray of shape (n_labels,) or None, default="cooccurrence"
+        Positions of the labels on the circle of "dft": "cooccurrence" makes labels that come together neighbours,
+        which makes the regions of real label sets larger; None keeps their order; or the position of each label.
+    encoder : {"mlp", "linear"} or torch module, default="mlp"
+        The layers before the output layer: "mlp" with ReLU and dropout, "linear" without, or a torch module that takes
+        dense float32 rows.
+    hidden : int or list of int, default=256
+        Width of the encoder's layer, or of each of its layers; not used with a module.
+    dropout : float, default=0.5
+        Share of the encoder's outputs left out at each training step; not used with a module.
+    lr : float, default=2e-3
+        Learning rate of AdamW; on sparse rows SparseAdam, without decay, trains the encoder's first layer.
+    weight_decay : float, default=0.0
+        Weight decay of AdamW.
+    batch_size : int, default=64
+        Rows per training step.
+    epochs : int, default=50
+        Passes over the rows, at most.
+    patience : int, default=5
+        Stop after this many epochs without a better loss on the validation rows, and keep the best weights.
+    valid : float, default=0.1
+        Share of the rows held out for that, unless `fit` is given some; 0 to train all epochs on all rows.
+    normalize : bool, default=True
+        Scale every row to length 1 first, at training and prediction.
+    checkpoint : str or Path, default=None
+        Folder in which an unfinished training is kept; the same call again goes on where it ended.
+    checkpoint_minutes : float, default=10.0
+        Time between two checkpoints.
+    device : {"cpu", "cuda"}, default=None
+        Where to train; None for a GPU if there is one.
+    random_state : int, Generator or RandomState, default=None
+        Seed; on a CPU the same seed gives the same model.
+    n_jobs : int, default=None
+        Threads on a CPU; None for torch's own choice.
 
-    Learned: `network_` (a torch module), `guaranteed_` (every set of so many labels can come out), `history_` (loss
-    and validation loss of each epoch). Scores are log-odds. Labels without a training row are never predicted. Weights
-    in `Y` are ignored: a label is there or not. Needs the extra [torch].
+    Attributes
+    ----------
+    network_ : nn.Module
+        The trained network.
+    guaranteed_ : int
+        Every set of so many labels can come out; 0 if there is no guarantee.
+    history_ : list of dict
+        Per epoch `epoch`, `loss`, `valid_loss` and whether it was the `best` so far.
 
-    >>> BottleneckClassifier(head="dft", k=10, width=32)
-    BottleneckClassifier(k=10, width=32)
+    Examples
+    --------
+    >>> X, Y = np.eye(6).repeat(10, axis=0), np.eye(6).repeat(10, axis=0)
+    >>> model = BottleneckClassifier(k=2, width=4, hidden=16, lr=0.05, valid=0, device="cpu")
+    >>> model.fit(X, Y).predict_topk(np.eye(6)[:2], k=1).ids.ravel()  # doctest: +NEEDS_TORCH
+    array([0, 1], dtype=int32)
+    >>> model.guaranteed_  # doctest: +NEEDS_TORCH
+    2
     """
 
     kind: ClassVar[str] = "bottleneck.v1"
@@ -155,13 +190,13 @@ class BottleneckClassifier(XMCEstimator):
             held, X, Y = (X[out], Y[out]), X[rows], Y[rows]
         network = make_network(**self._layers(), prior=_prior(Y), order=self._places(Y), seed=how.seed).to(device)
         with threads_for(self.n_jobs, network, how.batch_size):
-            self.history_ = fit_labels(network, X, Y, held, how, on_batch=progress, on_epoch=on_epoch)
+            self.history_ = fit_labels(network, X, Y, held, how, on_step=progress, on_epoch=on_epoch)
         if progress is not None:
             progress(1, 1)  # also when stopped early
         self.network_ = network
         return self
 
-    def _training(self) -> Training:
+    def _training(self) -> RowTraining:
         minutes = check_real("checkpoint_minutes", self.checkpoint_minutes, low=0)
         return checked_training(self, checkpoint=self.checkpoint, checkpoint_minutes=minutes)
 
@@ -181,7 +216,7 @@ class BottleneckClassifier(XMCEstimator):
             "encoder": self.encoder,
             "hidden": sizes,
             "dropout": check_real("dropout", self.dropout, low=0, high=0.99),
-            "unit_rows": self.normalize,
+            "normalized": self.normalize,
             "sparse_rows": not self.dense_,
         }
 

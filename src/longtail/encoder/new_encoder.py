@@ -1,4 +1,4 @@
-"""What a new encoder may be: sizes and their limits, checked before anything is built; without torch."""
+"""Sizes of a new encoder and their limits, checked before anything is built; without torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels of rows and of groups, learned by one network from the labels of groups alone."""
+"""Deep-MIML as an estimator: labels of rows and of groups, learned from the labels of groups alone."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 from longtail.data import TopK
 from longtail.errors import ModelError, ParameterError
-from longtail.groups.bags import Scale, bags_of, bags_of_one, checked_bags, find_vectors, hold_out, prior
-from longtail.kernels import Progress, blocks
+from longtail.groups.bags import Scale, bags_of, bags_of_one, checked_bags, find_vectors, hold_out_bags, label_prior
+from longtail.kernels import Progress
 from longtail.model import MOST_PLACES, XMCEstimator, allowed_labels, not_fitted
 from longtail.storage import Part
 from longtail.training import checked_training, import_torch, pick_device
@@ -33,31 +33,70 @@ LOSSES = ("auto", "presence", "counts", "shares")
 class MIMLClassifier(XMCEstimator):
     """A network that learns which rows of a group have its labels (multi-instance multi-label learning).
 
+    Scores are log-odds. A label that no group has is never predicted. Needs the extra [torch].
+
     Parameters
     ----------
-    concepts : looks a label may have; an instance is scored by the best of them.
-    hidden : width of the layer before, or a list of widths.
-    mask : where a label looks for its row: near the vector that `Eagle` finds for it, "auto" (by `assign="auto"`, which
-        learns from groups without the label too), "eagle" (as published), "eagle-0" (its start); "none" for Deep-MIML.
-    tau : how strongly; 0 for Deep-MIML.
-    learn_vectors : train the labels' vectors with the rest of the network.
-    loss : "presence": the best row of a group has the label, as published; "counts": of a label that a group has c
-        times, the c best rows have it and the others do not; "shares": every row has exactly one label, and their
-        shares in the group are met; "auto": "counts" if some group has a label more than once, else "presence".
-    scaling : "center" (means 0, one common scale), "standard" (every feature mean 0 and deviation 1), "common" (one
-        common scale only), "auto": "center" for dense rows and "common" for sparse ones, which keeps them sparse.
-    encoder : a torch module in front, trained along: dense float32 rows in, one row for each out; None for none.
-    dropout, lr, weight_decay, batch_size, epochs : the optimiser (AdamW); a batch is of groups.
-    patience : stop after this many epochs without a better loss on held-out groups, and keep the best weights.
-    valid : share of the groups held out for that; 0 to train all epochs on all groups.
-    random_state : seed; on a CPU the same seed gives the same model.
-    device : "cpu", "cuda"; None for a GPU if there is one.
+    concepts : int, default=5
+        Concepts per label; a row is scored by the best of them.
+    hidden : int or sequence of int, default=256
+        Width of the layer before, or of the layers.
+    mask : {"auto", "eagle", "eagle-0", "none"}, default="auto"
+        Which label vectors of `Eagle` a label's rows are expected near: those of `assign="auto"`, which learns from
+        groups without the label too, those as published, or those at its start; "none" for Deep-MIML.
+    tau : float, default=1.0
+        Sharpness of the mask; 0 for Deep-MIML.
+    learn_vectors : bool, default=False
+        Whether the label vectors are trained with the rest of the network.
+    loss : {"auto", "presence", "counts", "shares"}, default="auto"
+        "presence": the best row of a group has the label, as published. "counts": of a label that a group has c
+        times, the c best rows have it and the others do not. "shares": every row has exactly one label, and their
+        shares in the group are met. "auto": "counts" if some group has a label more than once, else "presence".
+    scaling : {"auto", "center", "standard", "common"}, default="auto"
+        "center": means 0, one common scale. "standard": every feature mean 0 and deviation 1. "common": one common
+        scale only. "auto": "center" for dense rows and "common" for sparse ones, which keeps them sparse.
+    encoder : nn.Module, default=None
+        A module in front that is trained too: dense float32 rows in, one row for each out.
+    dropout : float, default=0.0
+        Dropout after each hidden layer.
+    lr : float, default=1e-3
+        Learning rate of AdamW.
+    weight_decay : float, default=0.0
+        Weight decay of AdamW.
+    batch_size : int, default=64
+        Groups of a batch.
+    epochs : int, default=50
+        Passes over the groups, at most.
+    patience : int, default=5
+        Stop after this many epochs without a lower loss on held-out groups, and keep the best weights.
+    valid : float, default=0.1
+        Share of the groups held out for that; 0 to train all epochs on all groups.
+    random_state : int, default=None
+        Seed; on a CPU the same seed gives the same model.
+    device : str, default=None
+        "cpu" or "cuda"; None for a GPU if there is one.
 
-    Learned: `network_` (`longtail.nn.DeepMIML`), `label_vectors_` (None without a mask), `history_`. Scores are
-    log-odds. A label that no group has is never predicted. Needs the extra [torch].
+    Attributes
+    ----------
+    network_ : longtail.nn.DeepMIML
+        The trained network.
+    label_vectors_ : ndarray of shape (n_labels, n_features), or None
+        Label vectors of the mask.
+    history_ : list of dict
+        Per epoch `epoch`, `loss`, `valid_loss` and whether it was the `best` so far.
+    loss_ : str
+        The loss that was used.
+    scale_ : Scale
+        Scaling of the features.
 
-    >>> MIMLClassifier(concepts=3, mask="eagle", tau=2.0)
-    MIMLClassifier(concepts=3, mask='eagle', tau=2.0)
+    Examples
+    --------
+    >>> X = np.eye(4, dtype=np.float32)[[0, 1, 2, 3] * 6]          # pairs of rows are groups
+    >>> groups = np.eye(12)[np.arange(24) // 2]
+    >>> Y_groups = [[1, 1, 0, 0], [0, 0, 1, 1]] * 6
+    >>> model = MIMLClassifier(hidden=16, valid=0, epochs=5, random_state=0, device="cpu")
+    >>> model.fit(X, groups, Y_groups).predict_groups(X, groups, k=2).ids[:2].shape  # doctest: +NEEDS_TORCH
+    (2, 2)
     """
 
     kind: ClassVar[str] = "miml.v1"
@@ -127,7 +166,7 @@ class MIMLClassifier(XMCEstimator):
         loss = check_choice("loss", self.loss, LOSSES)
         torch = import_torch("MIMLClassifier")
         from longtail.groups.miml_network import bag_loss
-        from longtail.training import train
+        from longtail.training import mean_loss_over, train_on_rows
 
         how, device = checked_training(self, mixed=False), pick_device(self.device)
         X, members, counts = checked_bags(X, groups, Y_groups, loss)
@@ -137,22 +176,22 @@ class MIMLClassifier(XMCEstimator):
         vars(self).pop("calibration_", None)
         self.scale_ = Scale.learn(X, self.scaling)
         X = self.scale_.apply(X)
-        rest, held = hold_out(members, counts, valid, how.seed)
+        rest, held_out = hold_out_bags(members, counts, valid, how.seed)
         self.label_vectors_ = find_vectors(X, *rest, MASKS[mask], self.loss_) if tau else None
         with torch.random.fork_rng([]):
             torch.manual_seed(how.seed)
-            network = self._network(prior(*rest, self.loss_)).to(device)
-        judge = None
-        if held is not None:
-            held_loss, n_held = bag_loss(network, X, *held, self.loss_), held[0].shape[0]
-
-            def judge() -> float:
-                parts = (torch.arange(at.start, at.stop) for at in blocks(n_held, how.batch_size))
-                return sum(float(held_loss(part)) * len(part) for part in parts) / n_held
-
-        batch_loss = bag_loss(network, X, *rest, self.loss_)
-        self.history_ = train(
-            network, batch_loss, rest[0].shape[0], how, valid_loss=judge, on_batch=progress, on_epoch=on_epoch
+            network = self._network(label_prior(*rest, self.loss_)).to(device)
+        validate = None
+        if held_out is not None:
+            validate = mean_loss_over(bag_loss(network, X, *held_out, self.loss_), held_out[0].shape[0], how, device)
+        self.history_ = train_on_rows(
+            network,
+            bag_loss(network, X, *rest, self.loss_),
+            rest[0].shape[0],
+            how,
+            validate=validate,
+            on_step=progress,
+            on_epoch=on_epoch,
         )
         if progress is not None:
             progress(1, 1)  # also when stopped early

@@ -17,8 +17,8 @@ from longtail.audit import (
     LONG,
     UNDECIDED,
     Audit,
-    Problem,
-    Subspace,
+    AuditedLayer,
+    ReachableScores,
     argmaxable,
     capacity,
     distinct_sets,
@@ -27,7 +27,7 @@ from longtail.audit import (
     save_certificates,
     winnable,
 )
-from longtail.data import Columns, Dataset, collect, jsonl_batches, plain_name, read_npz_counts
+from longtail.data import Dataset
 from longtail.errors import DataError, ParameterError
 from longtail.pipeline.output_layer import Layer, model_layer
 from longtail.validate import check_integer, resolve_seed
@@ -227,8 +227,8 @@ def position_facts(layer: Layer) -> dict[str, Any]:
     """Return the rank of the weights and whether their rows are as independent as they can be."""
     if not sp.issparse(layer.W):
         return general_position(layer.W)
-    space = Subspace(Problem.make(layer.W, np.ones(layer.n_labels) if layer.bias is None else layer.bias))
-    rank = int(space.moving.size if space.factor is not None else space.values.size)
+    bias = np.ones(layer.n_labels) if layer.bias is None else layer.bias
+    rank = ReachableScores(AuditedLayer.read(layer.W, bias)).rank
     found = True if rank == layer.n_labels else None if layer.n_labels > layer.width else False
     return {"n_labels": layer.n_labels, "width": layer.width, "rank": rank, "general_position": found}
 
@@ -283,28 +283,3 @@ def by_size(found: Audit) -> list[dict[str, Any]]:
             }
         )
     return out
-
-
-def read_label_sets(path: str | Path, labels_column: str = "labels") -> Dataset | None:
-    """Read a file that may have labels and nothing else: JSONL, or a matrix as npz; None for any other file.
-
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "sets.jsonl"
-    >>> _ = file.write_text('{"labels": ["a", "b"]}\\n{"labels": []}\\n')
-    >>> read_label_sets(file).Y.toarray().tolist()
-    [[1.0, 1.0], [0.0, 0.0]]
-    """
-    path = Path(path)
-    if not path.is_file():
-        return None
-    kind, stem = plain_name(path).lower(), Path(plain_name(path)).stem
-    if kind.endswith((".jsonl", ".ndjson")):
-        columns = Columns(text=(), labels=labels_column, id="", group="")
-        found = collect(lambda line: f"{path} line {line}", jsonl_batches(path, columns), name=stem)
-        if found.n_rows == 0 or found.n_labels == 0:
-            raise DataError(f"{path} has no rows." if found.n_rows == 0 else f"{path} has no labels: no row has any.")
-        return found
-    if kind.endswith(".npz") and not path.name.startswith("X"):
-        Y, _, names = read_npz_counts(path)
-        return Dataset(Y=Y, texts=("",) * Y.shape[0], label_names=names, name=stem)
-    return None

@@ -19,8 +19,8 @@ from longtail.tree import (
     leaf_of,
     path_children,
     path_scores,
-    place_child,
-    places_of,
+    slot_child,
+    slots_of,
 )
 from longtail.validate import check_integer
 
@@ -114,7 +114,7 @@ def page_splits(tagger: Tagger, n: int = SPLITS_ON_A_PAGE) -> Facts | None:
     """
     tagger = tree_tagger(tagger)
     model = tagger.model_
-    if not isinstance(model, LabelTreeClassifier) or model.trees_[0].n_places == model.n_labels_:
+    if not isinstance(model, LabelTreeClassifier) or model.trees_[0].n_slots == model.n_labels_:
         return None
     look, counts = Look.at(tagger, model, 0), model.label_counts_
     copies = np.bincount(look.tree.leaf_labels, minlength=model.n_labels_)
@@ -146,7 +146,7 @@ def page_splits(tagger: Tagger, n: int = SPLITS_ON_A_PAGE) -> Facts | None:
 def _places(look: Look, label: int, ways: dict[int, Sparse], n_labels: int, n_words: int) -> list[Facts]:
     """Return the places of a label in one tree, with neighbours and words."""
     tree = look.tree
-    leaves = [leaf_of(tree, place) for place in places_of(tree, label).tolist()]
+    leaves = [leaf_of(tree, place) for place in slots_of(tree, label).tolist()]
     held = [tree.leaf_labels[tree.leaf_indptr[leaf] : tree.leaf_indptr[leaf + 1]] for leaf in leaves]
     weights = _weights(look, label, ways)
     out = []
@@ -175,8 +175,8 @@ def _weights(look: Look, label: int, ways: dict[int, Sparse]) -> Weights:
     `ways` keeps the weights on the way to each leaf from one label to the next.
     """
     tree, chunks = look.tree, look.chunks
-    places = places_of(tree, label).tolist()
-    own = [child_weights(chunks, place_child(chunks, place)) for place in places]
+    places = slots_of(tree, label).tolist()
+    own = [child_weights(chunks, slot_child(chunks, place)) for place in places]
     features = np.unique(np.concatenate([found for found, _ in own]))
     copies, on_way = np.zeros((2, len(places), features.size), dtype=np.float64)
     for at, place in enumerate(places):

@@ -1,4 +1,4 @@
-"""What `Prime` is trained on, checked: texts, labels and label texts that fit together."""
+"""Checks of the data `Prime` is trained on: texts, labels and label texts that fit together."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from longtail.validate import as_labels
 
 def check_training(texts: Any, Y: Any, label_texts: Any) -> tuple[list[str], sp.csr_array, list[str]]:
     """Return texts, labels and label texts that fit together; one sentence for those that do not."""
-    found, Y = as_texts(texts), as_labels(Y, "Y")
-    if not found:
+    texts, Y = as_texts(texts), as_labels(Y, "Y")
+    if not texts:
         raise DataError("texts must hold at least one text; got 0.")
-    check_unicode(found)
-    if len(found) != Y.shape[0]:
-        raise DataError(f"texts and Y must have as many rows; got {len(found)} and {Y.shape[0]}.")
-    for row, text in enumerate(found):
+    check_unicode(texts)
+    if len(texts) != Y.shape[0]:
+        raise DataError(f"texts and Y must have as many rows; got {len(texts)} and {Y.shape[0]}.")
+    for row, text in enumerate(texts):
         if not text.strip():
             raise DataError(f"texts must not be empty; the one of row {row} is.")
     if Y.nnz == 0:
         raise DataError("Y must hold at least one label; every row is empty.")
-    return found, Y, check_label_texts(label_texts, Y.shape[1])
+    return texts, Y, check_label_texts(label_texts, Y.shape[1])
 
 
 def check_label_texts(label_texts: Any, n_labels: int) -> list[str]:
     """Return the texts of all labels; a label without one is named."""
     if label_texts is None:
         raise DataError("label_texts must hold one text per label; got None.")
-    found = list(label_texts) if not isinstance(label_texts, str) else as_texts(label_texts, "label_texts")
-    if len(found) != n_labels:
-        raise DataError(f"label_texts must hold one text per label ({n_labels}); got {len(found)}.")
-    for label, text in enumerate(found):
+    names = list(label_texts) if not isinstance(label_texts, str) else as_texts(label_texts, "label_texts")
+    if len(names) != n_labels:
+        raise DataError(f"label_texts must hold one text per label ({n_labels}); got {len(names)}.")
+    for label, text in enumerate(names):
         if not isinstance(text, str) or not text.strip():
             raise DataError(f"label_texts must hold a text for every label; label {label} has {text!r}.")
-    check_unicode(found, "label_texts")
-    return found
+    check_unicode(names, "label_texts")
+    return names
 
 
 def check_more(texts: Any, Y: Any, label_texts: Sequence[str]) -> tuple[list[str], sp.csr_array]:
@@ -48,8 +48,8 @@ def check_more(texts: Any, Y: Any, label_texts: Sequence[str]) -> tuple[list[str
     n_labels, width = len(label_texts), as_labels(Y, "Y").shape[1]
     if width != n_labels:
         raise DataError(f"Y must have one column per label of the model ({n_labels}); got {width}.")
-    found, Y, _ = check_training(texts, Y, label_texts)
-    return found, Y
+    texts, Y, _ = check_training(texts, Y, label_texts)
+    return texts, Y
 
 
 def texts_of(model: Any, data: Dataset) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ def texts_of(model: Any, data: Dataset) -> tuple[str, ...]:
 
 
 def label_texts_of(model: Any, data: Dataset) -> tuple[str, ...]:
-    """Return what the labels are read as: their texts, or their names where the data has no texts for them.
+    """Return the texts by which labels are read: their own, or their names where the data has no texts for them.
 
     >>> label_texts_of(None, Dataset.from_lists(["a red apple"], [["fruit"]]))
     ('fruit',)

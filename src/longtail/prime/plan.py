@@ -93,7 +93,7 @@ def encoder_shape(encoder: Any, texts: Sequence[str] = (), max_length: int = 128
 
     It is not loaded. The vocabulary of a new one is judged from the texts it is for; without texts it is the largest.
 
-    >>> encoder_shape(None)
+    >>> encoder_shape(None)  # doctest: +NEEDS_TORCH
     {'width': 128, 'inner': 512, 'layers': 2, 'vocabulary': 20000, 'weights': 2973440}
     """
     if encoder is None or isinstance(encoder, dict):
@@ -194,7 +194,7 @@ def _probe(model: Prime, texts: list[str], labels: list[str]) -> dict[str, Any]:
     """Send some texts and label texts through the encoder and back; return seconds for each of them."""
     import torch
 
-    from longtail.prime.fit import make_encoder
+    from longtail.prime.fit import named_or_new_encoder
     from longtail.training import torch_threads
 
     device = model.torch_device()
@@ -206,7 +206,7 @@ def _probe(model: Prime, texts: list[str], labels: list[str]) -> dict[str, Any]:
         return time.perf_counter()
 
     with torch_threads(model.n_jobs), torch.random.fork_rng([device] if device.type == "cuda" else []):
-        encoder = make_encoder(model.encoder, [*texts, *labels], model.max_length).to(device).train()
+        encoder = named_or_new_encoder(model.encoder, [*texts, *labels], model.max_length).to(device).train()
         out: dict[str, Any] = {}
         for name, some in (("warm", texts[:4]), ("text", texts), ("label", labels)):
             begun = wait()

@@ -1,4 +1,4 @@
-"""The presets of `Prime`, and what follows from a preset, the data and what the user set."""
+"""The presets of `Prime`, and the settings that follow from a preset, the data and the user's own values."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class PrimeSettings:
 def resolve_settings(given: dict[str, Any], n_rows: int, n_labels: int) -> PrimeSettings:
     """Return the settings of a training: what was given, else the preset's.
 
-    >>> found = resolve_settings({"preset": "prime-lite", "lr": 1e-3}, n_rows=10_000, n_labels=5_000)
-    >>> found.lr, found.n_positives, found.batch_size, found.n_free, found.n_private
+    >>> settings = resolve_settings({"preset": "prime-lite", "lr": 1e-3}, n_rows=10_000, n_labels=5_000)
+    >>> settings.lr, settings.n_positives, settings.batch_size, settings.n_free, settings.n_private
     (0.001, 1, 500, 2048, 250)
     """
     preset = PRESETS[check_choice("preset", given["preset"], tuple(PRESETS))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from longtail.audit import VERDICTS
 from longtail.report.formatting import count, percent
 from longtail.report.plots.audit_plots import plain
 from longtail.report.plots.canvas import finite
@@ -16,7 +17,6 @@ NOUNS = {
     "top sets": ("label set", "be the top"),
 }
 TOLD = 6  # labels of a proof that are named
-VERDICTS = ("eps-argmaxable", "argmaxable", "not argmaxable", "undecided")
 
 
 def headline(facts: Facts) -> str:

@@ -1,4 +1,4 @@
-"""Training on several GPUs: `torchrun` starts one process for each, and every process takes its share of a batch."""
+"""Data-parallel training under torchrun: one process per GPU, each with its share of every batch."""
 
 from __future__ import annotations
 
@@ -13,10 +13,19 @@ from torch import Tensor, nn
 
 
 @dataclass(frozen=True)
-class Several:
-    """The processes of one training; a single process when `torchrun` did not start it.
+class ProcessGroup:
+    """The processes of one training; a single one unless `torchrun` started more.
 
-    >>> alone = Several.start(torch.device("cpu"))
+    Parameters
+    ----------
+    rank : int, default=0
+        Number of this process.
+    world : int, default=1
+        Number of processes.
+
+    Examples
+    --------
+    >>> alone = ProcessGroup.start(torch.device("cpu"))
     >>> alone.world, alone.share(np.arange(3)).tolist()
     (1, [0, 1, 2])
     """
@@ -25,7 +34,7 @@ class Several:
     world: int = 1
 
     @classmethod
-    def start(cls, device: torch.device) -> Several:
+    def start(cls, device: torch.device) -> ProcessGroup:
         """Join the other processes, where there are any (WORLD_SIZE and RANK in the environment)."""
         world = int(os.environ.get("WORLD_SIZE", "1"))
         if world == 1 or not dist.is_available():
@@ -35,6 +44,11 @@ class Several:
         if not dist.is_initialized():
             dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
         return cls(dist.get_rank(), world)
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process is the one that writes files."""
+        return self.rank == 0
 
     def share(self, rows: np.ndarray) -> np.ndarray:
         """Return this process's rows of a batch; all of them where there are too few to share."""
@@ -64,9 +78,12 @@ class Several:
         count = torch.tensor([values.shape[0]], device=values.device)
         counts = [torch.zeros_like(count) for _ in range(self.world)]
         dist.all_gather(counts, count)
-        most = max(int(n) for n in counts)
-        padded = values.new_zeros(most, *values.shape[1:])
+        largest = max(int(n) for n in counts)
+        padded = values.new_zeros(largest, *values.shape[1:])
         padded[: values.shape[0]] = values
-        found = [torch.empty_like(padded) for _ in range(self.world)]
-        dist.all_gather(found, padded)
-        return torch.cat([part[: int(n)] for part, n in zip(found, counts, strict=True)])
+        gathered = [torch.empty_like(padded) for _ in range(self.world)]
+        dist.all_gather(gathered, padded)
+        return torch.cat([part[: int(n)] for part, n in zip(gathered, counts, strict=True)])
+
+
+ALONE = ProcessGroup()
