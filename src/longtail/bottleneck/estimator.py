@@ -209,7 +209,7 @@ class BottleneckClassifier(RowClassifier):
         """Return what decides the shape of the network."""
         sizes = check_widths("hidden", self.hidden)
         if not sizes:
-            raise ParameterError("hidden must be a width or a list of at least one; got an empty one.")
+            raise ParameterError(name="hidden", problem="must be a width or a list of at least one; got an empty one.")
         if isinstance(self.encoder, str):
             check_choice("encoder", self.encoder, ENCODERS)
         return {

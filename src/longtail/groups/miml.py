@@ -283,7 +283,7 @@ class MIMLClassifier(XMCEstimator):
         from longtail.groups.miml_network import DeepMIML
 
         if self.encoder is not None and not isinstance(self.encoder, import_torch("MIMLClassifier").nn.Module):
-            raise ParameterError(f"encoder must be a torch module or None; got {self.encoder!r}.")
+            raise ParameterError(name="encoder", allowed="a torch module or None", got=self.encoder)
         return DeepMIML(
             self.n_features_in_,
             self.n_labels_,

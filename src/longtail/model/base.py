@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import Dataset, TopK, binary_hits
-from longtail.errors import DataError, LongtailError, ModelError, ParameterError
+from longtail.errors import DataError, LongtailError, ModelError, Parameter, ParameterError
 from longtail.kernels import Progress, row_scales
 from longtail.model.answers import Explanation, LinearLayer, TextExplanation
 from longtail.model.calibration import Calibration
@@ -106,7 +106,9 @@ class XMCEstimator(Estimator):
         then this one is trained on all rows and takes over the calibration.
         """
         if on_epoch is not None:
-            raise ParameterError(f"on_epoch is for models that read texts; got it for {type(self).__name__}.")
+            raise ParameterError(
+                name="on_epoch", problem=f"is for models that read texts; got it for {type(self).__name__}."
+            )
         X, held_out = learn_rows(data, features, progress), None
         if split is not None:
             train, test = split
@@ -176,7 +178,11 @@ class XMCEstimator(Estimator):
         raise self._no_output_layer(f"{type(self).__name__} has no linear output layer that says what it can give")
 
     def _no_output_layer(self, why: str) -> ModelError:
-        return ModelError(f"{why}; audit a model of the method 'ova', 'dft' or 'prime', or a file with --weights.")
+        return ModelError(
+            "{why}; audit a model of the method 'ova', 'dft' or 'prime', or a file with {weights}.",
+            why=why,
+            weights=Parameter("weights"),
+        )
 
     def explains_words(self, features: TextReader | None) -> bool:
         """Say whether `explain_text` can tell which words of a text a label came from."""
@@ -225,9 +231,9 @@ class XMCEstimator(Estimator):
         rows, labels = as_rows(X, "X"), as_labels(Y, "Y")
         check_same_rows(rows, labels)
         if labels.shape[1] == 0:
-            raise DataError("Y must have at least one label; got 0 columns.")
+            raise DataError(input="Y", problem="must have at least one label; got 0 columns.")
         if labels.nnz == 0:
-            raise DataError("Y must hold at least one label; every row is empty.")
+            raise DataError(input="Y", problem="must hold at least one label; every row is empty.")
         if rows.shape[1] == 0:
             raise DataError("X must have at least one feature; got 0 columns.")
         self.n_rows_, self.n_features_in_ = (int(v) for v in rows.shape)
@@ -392,7 +398,9 @@ def allowed_labels(n_labels: int, allow: LabelNumbers | None, deny: LabelNumbers
             continue
         numbers = np.unique(np.asarray(labels))
         if numbers.size and (numbers.dtype.kind not in "iu" or numbers[0] < 0 or numbers[-1] >= n_labels):
-            raise ParameterError(f"{name} must hold label numbers from 0 to {n_labels - 1}; got {labels!r}.")
+            raise ParameterError(
+                name=name, problem=f"must hold label numbers from 0 to {n_labels - 1}; got {labels!r}."
+            )
         chosen = np.zeros(n_labels, dtype=bool)
         chosen[numbers.astype(np.int64)] = True
         out &= chosen if name == "allow" else ~chosen

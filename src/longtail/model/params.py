@@ -114,7 +114,7 @@ class Transformer(Estimator):
         if wanted in (None, "default"):
             return rows
         if not isinstance(rows, np.ndarray):
-            raise ParameterError(f"transform must be 'default' where rows are sparse; got {wanted!r}.")
+            raise ParameterError(name="transform", allowed="'default' where rows are sparse", got=wanted)
         from sklearn.utils._set_output import ADAPTERS_MANAGER
 
         return ADAPTERS_MANAGER.adapters[wanted].create_container(rows, texts, columns=self.get_feature_names_out())

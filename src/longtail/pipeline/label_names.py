@@ -18,7 +18,7 @@ def numbers_of(known: Sequence[str], names: Sequence[str], argument: str = "labe
     where = {name: number for number, name in enumerate(known)}
     for name in wanted:
         if name not in where:
-            raise ParameterError(f"label must be one the model knows; got {name!r}.{near(name, known)}")
+            raise ParameterError(name="label", allowed="one the model knows", got=name, hint=near(name, known))
     return [where[name] for name in wanted]
 
 
@@ -37,10 +37,10 @@ def check_new_labels(
     for name in new:
         if not name.strip() or not is_unicode(name):
             why = "it is empty" if is_unicode(name) else "it is no Unicode text"
-            raise ParameterError(f"names must be those of new labels; got {name!r}: {why}.")
+            raise ParameterError(name="names", problem=f"must be those of new labels; got {name!r}: {why}.")
         if name in taken or name in twice:
             where = "the model has it already" if name in taken else "it stands there twice"
-            raise ParameterError(f"names must be those of new labels; got {name!r}: {where}.")
+            raise ParameterError(name="names", problem=f"must be those of new labels; got {name!r}: {where}.")
         twice.add(name)
     given = new if texts is None else as_texts(texts, "texts")
     if len(given) != len(new):

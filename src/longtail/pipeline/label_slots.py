@@ -103,7 +103,7 @@ def label_number(tagger: Tagger, name: str) -> int:
         near += difflib.get_close_matches(name, tagger.labels_, n=NEAR_NAMES, cutoff=0.6)
     near = list(dict.fromkeys(near))[:NEAR_NAMES]
     told = f" Near it: {', '.join(repr(known) for known in near)}." if near else ""
-    raise ParameterError(f"label must be one the model knows; got {name!r}.{told}")
+    raise ParameterError(name="label", allowed="one the model knows", got=name, hint=told)
 
 
 def page_splits(tagger: Tagger, n: int = SPLITS_ON_A_PAGE) -> Facts | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from longtail.data import Dataset
-from longtail.errors import LongtailError
+from longtail.errors import LongtailError, Parameter
 from longtail.pipeline.held_out import held_out_rows
 from longtail.pipeline.tagger import Tagger
 from longtail.planning import available_memory, shape_of, used_memory
@@ -77,8 +77,16 @@ def refuse_without_memory(facts: Json) -> str | None:
     said = f"training needs about {needed / 1e9:.1f} GB of memory, and {there / 1e9:.1f} GB are available"
     if needed <= CLEARLY * there:
         return f"{said}; it may fail."
-    less = "use a smaller --batch-size, --max-length or --encoder" if "network" in facts else LESS
-    raise LongtailError(f"{said}; {less}, or use --force to try all the same.")
+    if "network" not in facts:
+        raise LongtailError("{said}; {less}{or_else}.", said=said, less=LESS, or_else="")
+    raise LongtailError(
+        "{said}; use a smaller {first}, {second} or {third}{or_else}.",
+        said=said,
+        first=Parameter("batch_size"),
+        second=Parameter("max_length"),
+        third=Parameter("encoder"),
+        or_else="",
+    )
 
 
 def _fits(peak: float, used: int) -> Json:

@@ -41,7 +41,12 @@ def load_tagger(path: str | Path, *, verify: bool = True) -> Tagger:
     """Return the Tagger saved in a folder; a bare estimator is refused."""
     found = load(path, verify=verify)
     if not isinstance(found, Tagger):
-        raise ModelError(f"{path} holds a {type(found).__name__} without label names; the command line needs a Tagger.")
+        raise ModelError(
+            "{path} holds a {found} without label names; {caller} needs a Tagger.",
+            path=path,
+            found=type(found).__name__,
+            caller="load_tagger",
+        )
     return found
 
 

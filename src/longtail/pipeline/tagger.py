@@ -222,7 +222,7 @@ class Tagger(Estimator):
         model = clone(self.model) if self.model is not None else METHODS[method]()
         if self.method is not None and model.tagger_method not in (None, method):
             wanted, got = METHODS[method].__name__, type(model).__name__
-            raise ParameterError(f"model must be a {wanted} with the method {method!r}; got a {got}.")
+            raise ParameterError(name="model", problem=f"must be a {wanted} with the method {method!r}; got a {got}.")
         known = model.get_params(deep=False)
         if known.get("random_state", 0) is None:
             model.set_params(random_state=resolve_seed(self.random_state))

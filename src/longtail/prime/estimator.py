@@ -540,7 +540,9 @@ class Prime(XMCEstimator):
 
     def check_features(self, features: TextFeatures | None) -> None:
         if features is not None:
-            raise ParameterError(f"features must be None with {type(self).__name__}, which reads texts itself.")
+            raise ParameterError(
+                name="features", problem=f"must be None with {type(self).__name__}, which reads texts itself."
+            )
 
     def check_texts(self, texts: Sequence[str]) -> None:
         check_unicode(texts)
@@ -697,7 +699,7 @@ class Prime(XMCEstimator):
         check_choice("index", self.index, INDEXES)
         check_choice("precision", self.precision, PRECISIONS)
         if self.encoder is not None and not isinstance(self.encoder, str | Path | dict):
-            raise ParameterError(f"encoder must be a name, a folder, a dict or None; got {self.encoder!r}.")
+            raise ParameterError(name="encoder", allowed="a name, a folder, a dict or None", got=self.encoder)
         if self.encoder is None or isinstance(self.encoder, dict):
             check_new_encoder(self.encoder or {}, self.max_length)
         resolve_seed(self.random_state)

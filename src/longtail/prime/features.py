@@ -73,7 +73,7 @@ class PrimeFeatures(Estimator):
     def fit_transform(self, texts: Sequence[str], y: Any = None) -> sp.csr_array:
         """Learn the vocabulary and return one row per text."""
         if not isinstance(self.prime, Prime):
-            raise ParameterError(f"prime must be a fitted Prime; got {self.prime!r}.")
+            raise ParameterError(name="prime", allowed="a fitted Prime", got=self.prime)
         check_real("weight", self.weight, low=0)
         texts = as_texts(texts)
         words = clone(self.tfidf) if self.tfidf is not None else TfidfFeatures()

@@ -1,4 +1,7 @@
 from .fact_rows import tail_points as tail_points
+from .formatting import duration as duration
+from .formatting import file_size as file_size
+from .formatting import plural as plural
 from .html.audit_page import audit_page as audit_page
 from .html.page import write_page as write_page
 from .html.pages import comparison_page as comparison_page

@@ -108,11 +108,11 @@ def seconds(value: float) -> str:
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def size(value: float) -> str:
+def size(value: float, form: str = ".3g") -> str:
     """Return a number of bytes as people say it."""
     for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if value >= unit:
-            return f"{value / unit:.3g} {name}"
+            return f"{value / unit:{form}} {name}"
     return f"{value:.0f} bytes"
 
 
@@ -137,3 +137,34 @@ def number_range(low: Any, high: Any) -> str:
     if high == 0:
         return "none"
     return f"{low:,}" if low == high else f"{low:,}–{high:,}"
+
+
+def file_size(n_bytes: int) -> str:
+    """Return the size of a file, with one decimal.
+
+    >>> file_size(2_500_000), file_size(12)
+    ('2.5 MB', '12 bytes')
+    """
+    return size(n_bytes, ".1f")
+
+
+def duration(seconds: float) -> str:
+    """Return an estimated time, rounded as an estimate should be.
+
+    >>> duration(4.26), duration(95), duration(9000)
+    ('4.3 s', '95 s', '2.5 hours')
+    """
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"
+
+
+def plural(number: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun.
+
+    >>> plural(1, "row"), plural(2500, "row")
+    ('1 row', '2,500 rows')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

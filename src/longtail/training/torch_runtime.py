@@ -46,12 +46,12 @@ def pick_device(device: Any) -> torch.device:
     try:
         chosen = torch.device(device)
     except (RuntimeError, TypeError) as error:
-        allowed = "None or the name of a torch device such as 'cpu'"
-        raise ParameterError(f"device must be {allowed}; got {device!r}.") from error
+        told = "{name} must be {optional}the name of a torch device such as 'cpu'; got {got!r}."
+        raise ParameterError(told, name="device", optional="None or ", got=device) from error
     if chosen.type == "cuda" and not torch.cuda.is_available():
-        raise ParameterError(f"device must be one that is there; got {device!r}, and there is no GPU.")
+        raise ParameterError(name="device", problem=f"must be one that is there; got {device!r}, and there is no GPU.")
     if chosen.type not in ("cpu", "cuda"):
-        raise ParameterError(f"device must be None, 'cpu' or 'cuda' (with a number, 'cuda:1'); got {device!r}.")
+        raise ParameterError(name="device", allowed="None, 'cpu' or 'cuda' (with a number, 'cuda:1')", got=device)
     return chosen
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import Dataset, TopK
-from longtail.errors import DataError, ModelError, ParameterError
+from longtail.errors import DataError, Keyword, ModelError, ParameterError
 from longtail.kernels import Progress
 from longtail.model import (
     MOST_PLACES,
@@ -267,7 +267,12 @@ class LabelTreeClassifier(RowClassifier):
         )
         check_choice("merge", self.merge, MERGES)
         if cost_sensitive and self.loss != "squared_hinge":
-            raise ParameterError(f"cost_sensitive=True needs loss='squared_hinge'; got {self.loss!r}.")
+            raise ParameterError(
+                "{setting} needs {needed}; got {got!r}.",
+                setting=Keyword("cost_sensitive", True),
+                needed=Keyword("loss", "squared_hinge"),
+                got=self.loss,
+            )
         X, Y = self._begin_fit(X, Y)
         X = as_sparse(X)
         self.C_ = default_C(X.shape[0], X.nnz / X.shape[0])
@@ -330,13 +335,13 @@ class LabelTreeClassifier(RowClassifier):
         self._check_fitted()
         given = np.asarray(labels)
         if given.size and given.dtype.kind not in "iu":
-            raise ParameterError(f"labels must be whole numbers from 0 to {self.n_labels_ - 1}; got {labels!r}.")
+            raise ParameterError(name="labels", allowed=f"whole numbers from 0 to {self.n_labels_ - 1}", got=labels)
         gone = np.unique(given.astype(np.int64))
         if gone.size and (gone[0] < 0 or gone[-1] >= self.n_labels_):
             worst = gone[0] if gone[0] < 0 else gone[-1]
-            raise ParameterError(f"labels must be numbers from 0 to {self.n_labels_ - 1}; got {worst}.")
+            raise ParameterError(name="labels", problem=f"must be numbers from 0 to {self.n_labels_ - 1}; got {worst}.")
         if gone.size == self.n_labels_:
-            raise ParameterError("labels must leave at least one label; got all of them.")
+            raise ParameterError(name="labels", problem="must leave at least one label; got all of them.")
         keep = np.ones(self.n_labels_, dtype=bool)
         keep[gone] = False
         smaller = [drop_labels(tree, chunks, keep) for tree, chunks in zip(self.trees_, self.chunks_, strict=True)]
@@ -352,7 +357,7 @@ class LabelTreeClassifier(RowClassifier):
         check_same_rows(X, Y)
         check_width(Y, n_labels, "Y", "labels")
         if Y.nnz == 0:
-            raise DataError("Y must hold at least one label; every row is empty.")
+            raise DataError(input="Y", problem="must hold at least one label; every row is empty.")
         binary = make_csr(Y.indptr, Y.indices, np.ones_like(Y.data), Y.shape[1])
         rows = TrainingRows.of(X, check_flag("normalize", self.normalize), solver.bias)
         return rows, binary, solver, resolve_jobs(self.n_jobs)
@@ -388,7 +393,7 @@ class LabelTreeClassifier(RowClassifier):
             if not isinstance(tree, LabelTree) or tree.n_labels != self.n_labels_:
                 raise DataError(f"tree must be a LabelTree of {self.n_labels_} labels; got {tree!r}.")
             if n_trees != 1:
-                raise ParameterError(f"n_trees must be 1 where a tree is given; got {n_trees}.")
+                raise ParameterError(name="n_trees", allowed="1 where a tree is given", got=n_trees)
             return [tree]
         if vectors is None:
             vectors = pifa(rows.matrix, Y, keep=ENTRIES_OF_A_VECTOR, n_jobs=n_jobs)

@@ -27,8 +27,8 @@ Facts = Mapping[str, Any]
 LABELS_SHOWN = 8  # of a set that is possible; the page names all
 
 
-def show_audit(console: Console, facts: Facts) -> None:
-    """Print an audit; takes the same facts as `audit_page`.
+def show_audit(console: Console, facts: Facts, *, limit: str = "limit") -> None:
+    """Print an audit; takes the same facts as `audit_page`. `limit` names what sets how many label sets are listed.
 
     >>> import io
     >>> console = Console(file=io.StringIO(), width=80)
@@ -47,9 +47,9 @@ def show_audit(console: Console, facts: Facts) -> None:
         heading(console, str(found.get("kind", "sets")).capitalize())
         body = [[row["name"], count(row["sets"]), count(row["rows"]), row["meaning"]] for row in rows]
         print_table(console, ["", "sets", "rows", "meaning "], body)
-    _show_sets(console, "Never, whatever the input", found.get("impossible"), found)
-    _show_sets(console, "Undecided", found.get("undecided"), found)
-    _show_sets(console, "Possible, but hardest", found.get("hardest"), found, radius=True)
+    _show_sets(console, "Never, whatever the input", found.get("impossible"), found, limit)
+    _show_sets(console, "Undecided", found.get("undecided"), found, limit)
+    _show_sets(console, "Possible, but hardest", found.get("hardest"), found, limit, radius=True)
     _show_radii(console, facts)
     _show_sizes(console, facts)
     if facts.get("capacity"):
@@ -77,7 +77,7 @@ def show_narrow(console: Console, audits: Sequence[Facts]) -> None:
         say(console, f"One of them, with {count(width)} numbers: {names(example)}.")
 
 
-def _show_sets(console: Console, title: str, listed: Any, found: Facts, *, radius: bool = False) -> None:
+def _show_sets(console: Console, title: str, listed: Any, found: Facts, limit: str, *, radius: bool = False) -> None:
     rows: Sequence[Facts] = listed or []
     if not rows:
         return
@@ -93,7 +93,7 @@ def _show_sets(console: Console, title: str, listed: Any, found: Facts, *, radiu
     verdict = str(rows[0].get("verdict"))
     total = int((found.get("sets") or {}).get(verdict, 0)) if not radius else 0
     if total > len(rows):
-        say(console, f"{total - len(rows):,} more; --limit lists them.", "dim")
+        say(console, f"{total - len(rows):,} more; {limit} lists them.", "dim")
 
 
 def _show_radii(console: Console, facts: Facts) -> None:
