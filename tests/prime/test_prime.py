@@ -323,7 +323,7 @@ def test_the_tree_runs_on_words_and_meaning(data, fitted):
     texts, Y, _ = data
     features = clone(PrimeFeatures(fitted, weight=2.0))
     X = features.fit_transform(texts)
-    assert X.shape == (200, features.n_features_) == (200, len(features.feature_names()))
+    assert X.shape == (200, features.n_features_) == (200, len(features.get_feature_names_out()))
     tree = LabelTreeClassifier(random_state=0).fit(X, Y)
     assert tree.score(features.transform(texts), Y) > 0.9
     restored = PrimeFeatures.from_part(features.to_part())

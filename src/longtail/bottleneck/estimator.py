@@ -13,7 +13,7 @@ from longtail.bottleneck.plan import estimate_network
 from longtail.data import Dataset, TopK, split_random
 from longtail.errors import ModelError, ParameterError
 from longtail.kernels import Progress
-from longtail.model import MOST_PLACES, Estimate, Explanation, LinearLayer, RowClassifier, Shape, allowed_labels, clone
+from longtail.model import MAX_K, Estimate, Explanation, LinearLayer, RowClassifier, Shape, allowed_labels, clone
 from longtail.storage import Part
 from longtail.text import unit_rows
 from longtail.training import checked_training, import_torch, on_device, pick_device, threads_for
@@ -123,6 +123,7 @@ class BottleneckClassifier(RowClassifier):
 
     def __init__(
         self,
+        *,
         head: str = "dft",
         k: int = 50,
         width: int = 64,
@@ -167,8 +168,8 @@ class BottleneckClassifier(RowClassifier):
         self,
         X: Any,
         Y: Any,
-        progress: Progress | None = None,
         *,
+        progress: Progress | None = None,
         X_valid: Any = None,
         Y_valid: Any = None,
         on_epoch: Callable[[Epoch], None] | None = None,
@@ -284,7 +285,7 @@ class BottleneckClassifier(RowClassifier):
         `allow` (only these labels) and `deny` (none of these) are lists of label numbers.
         """
         X = self._as_trained(self._check_rows(X))
-        k = check_integer("k", k, low=1, high=MOST_PLACES)
+        k = check_integer("k", k, low=1, high=MAX_K)
         never = ~allowed_labels(self.n_labels_, allow, deny) | (self.label_counts_ == 0)
         ids = np.full((X.shape[0], k), -1, dtype=np.int32)
         scores = np.full((X.shape[0], k), -np.inf, dtype=np.float32)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from longtail.errors import DataError, MissingExtraError, ModelError, ParameterError
-from longtail.model import Estimator, not_fitted
+from longtail.model import Transformer, not_fitted
 from longtail.storage import Part
 from longtail.text import as_texts, unit_rows
 from longtail.validate import as_dense, check_flag, check_integer
@@ -24,7 +24,7 @@ KIND = "encoder.v1"
 LIBRARIES = ("sentence_transformers", "transformers", "huggingface_hub")
 
 
-class EncoderFeatures(Estimator):
+class EncoderFeatures(Transformer):
     """Turn texts into dense float32 rows with a sentence encoder.
 
     Parameters
@@ -91,13 +91,19 @@ class EncoderFeatures(Estimator):
         if not hasattr(self, "_model"):  # loaded from a folder: the encoder is only needed now
             self._model = self._load()
         if not texts:
-            return np.zeros((0, self.n_features_), dtype=np.float32)
+            return self._as_output(np.zeros((0, self.n_features_), dtype=np.float32), texts)
         rows = self._encode(texts)
         if rows.shape[1] != self.n_features_:
             raise DataError(
                 f"the encoder must give rows of {self.n_features_} columns, as at training; got {rows.shape[1]}."
             )
-        return unit_rows(rows) if self.normalize else rows
+        return self._as_output(unit_rows(rows) if self.normalize else rows, texts)
+
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
+        """Return a name for every column: encoder0, encoder1, ..."""
+        if not hasattr(self, "n_features_"):
+            raise not_fitted(f"this {type(self).__name__} is not fitted yet; call fit(texts) first.")
+        return np.array([f"encoder{column}" for column in range(self.n_features_)], dtype=object)
 
     def to_part(self) -> Part:
         """Return what is saved: the encoder's name or folder, never the encoder itself."""

@@ -13,7 +13,7 @@ from longtail.data import TopK
 from longtail.errors import ModelError, ParameterError
 from longtail.groups.bags import Scale, bags_of, bags_of_one, checked_bags, find_vectors, hold_out_bags, label_prior
 from longtail.kernels import Progress
-from longtail.model import MOST_PLACES, XMCEstimator, allowed_labels, not_fitted
+from longtail.model import MAX_K, XMCEstimator, allowed_labels, not_fitted
 from longtail.storage import Part
 from longtail.training import checked_training, import_torch, on_device, pick_device
 from longtail.validate import (
@@ -123,6 +123,7 @@ class MIMLClassifier(XMCEstimator):
 
     def __init__(
         self,
+        *,
         concepts: int = 5,
         hidden: int | Sequence[int] = 256,
         mask: str = "auto",
@@ -164,8 +165,8 @@ class MIMLClassifier(XMCEstimator):
         X: MatrixLike,
         groups: MatrixLike,
         Y_groups: MatrixLike,
-        progress: Progress | None = None,
         *,
+        progress: Progress | None = None,
         on_epoch: Callable[[Epoch], None] | None = None,
     ) -> Self:
         """Train on rows X, their groups (n_rows, n_groups) and the groups' labels (n_groups, n_labels); returns self.
@@ -218,7 +219,7 @@ class MIMLClassifier(XMCEstimator):
 
     def fit_rows(self, X: MatrixLike, Y: MatrixLike, progress: Progress | None = None) -> Self:
         """Train on rows that are groups of their own; returns self."""
-        return self.fit(X, bags_of_one(as_rows(X).shape[0]), sp.csr_array(as_labels(Y) > 0), progress)
+        return self.fit(X, bags_of_one(as_rows(X).shape[0]), sp.csr_array(as_labels(Y) > 0), progress=progress)
 
     def predict_topk(
         self, X: MatrixLike, k: int = 5, *, allow: LabelNumbers | None = None, deny: LabelNumbers | None = None
@@ -254,7 +255,7 @@ class MIMLClassifier(XMCEstimator):
     def _ranked(
         self, X: Rows, members: sp.csr_array, k: int, allow: LabelNumbers | None, deny: LabelNumbers | None
     ) -> TopK:
-        k = check_integer("k", k, low=1, high=MOST_PLACES)
+        k = check_integer("k", k, low=1, high=MAX_K)
         may = allowed_labels(self.n_labels_, allow, deny) & (self.label_counts_ > 0)
         import_torch("MIMLClassifier")
         from longtail.groups.miml_network import score_bags

@@ -1,7 +1,7 @@
 from .answers import Explanation as Explanation
 from .answers import LinearLayer as LinearLayer
 from .answers import TextExplanation as TextExplanation
-from .base import MOST_PLACES as MOST_PLACES
+from .base import MAX_K as MAX_K
 from .base import RowClassifier as RowClassifier
 from .base import XMCEstimator as XMCEstimator
 from .base import allowed_labels as allowed_labels

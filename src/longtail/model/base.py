@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,7 +20,7 @@ from longtail.model.answers import Explanation, LinearLayer, TextExplanation
 from longtail.model.calibration import Calibration
 from longtail.model.cost import Estimate, Shape, TrainingPlan, plan_row_training
 from longtail.model.fitting import EpochReport, HeldOut, Split, Stages, learn_rows, of_stage
-from longtail.model.params import Estimator, clone, not_fitted
+from longtail.model.params import Estimator, available_if, clone, not_fitted
 from longtail.model.text_features import TextFeatures, TextReader, WordFeatures
 from longtail.storage import Part, save_folder
 from longtail.validate import (
@@ -36,8 +36,11 @@ from longtail.validate import (
     check_width,
 )
 
-MOST_PLACES = 1 << 20  # labels of one row that can be asked for
-HELD_OUT_PLACES = 5  # labels predicted for every held-out row
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+MAX_K = 1 << 20  # labels of one row that can be asked for
+HELD_OUT_K = 5  # labels predicted for every held-out row
 UNSAVED = ("n_jobs",)  # changes how fast a model is made, never which
 
 
@@ -127,7 +130,7 @@ class XMCEstimator(Estimator):
     def judge(self, X: MatrixLike, Y: sp.csr_array) -> HeldOut:
         """Calibrate on rows it was not trained on; return its predictions for them."""
         self.calibrate(X, Y)
-        return HeldOut(Y, self.predict_topk(X, k=HELD_OUT_PLACES), self.label_counts_, self.n_rows_)
+        return HeldOut(Y, self.predict_topk(X, k=HELD_OUT_K), self.label_counts_, self.n_rows_)
 
     def imputing_model(self) -> RowClassifier | None:
         """Return the model that is asked where the labels of groups belong; None for a label tree."""
@@ -197,7 +200,7 @@ class XMCEstimator(Estimator):
         spans: dict[int, list[list[int]]] = {}
         for start, end, column in features.locate(text):
             spans.setdefault(int(column), []).append([int(start), int(end)])
-        names = features.feature_names()
+        names = features.get_feature_names_out()
         return [
             TextExplanation(
                 why.label,
@@ -223,6 +226,33 @@ class XMCEstimator(Estimator):
 
     def build(self) -> None:
         """Make what loading leaves until it is needed, so that a damaged part is found now."""
+
+    # ---- For scikit-learn
+
+    def __sklearn_tags__(self) -> Tags:
+        from sklearn.utils import ClassifierTags, InputTags, TargetTags
+
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "classifier"
+        tags.classifier_tags = ClassifierTags(multi_class=False, multi_label=True)
+        tags.target_tags = TargetTags(
+            required=True, one_d_labels=False, two_d_labels=True, multi_output=True, single_output=False
+        )
+        tags.input_tags = InputTags(sparse=True, two_d_array=not self.reads_texts, string=self.reads_texts)
+        return tags
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels by number, 0 to n_labels - 1: the columns of what `predict` returns."""
+        if not hasattr(self, "n_labels_"):
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet, so it has no classes_.")
+        return np.arange(self.n_labels_)
+
+    def _why_no_probabilities(self) -> str | None:
+        """Return the sentence that says why there are no probabilities; None where there are."""
+        if self.calibrated_:
+            return None
+        return f"this {type(self).__name__} has no calibration; call calibrate(X, Y) with rows it was not trained on."
 
     # ---- Predictions
 
@@ -303,8 +333,12 @@ class XMCEstimator(Estimator):
             return self.calibration_.chosen(topk)
         return (topk.ids >= 0) & (topk.scores > 0)
 
+    @available_if(lambda model: model._why_no_probabilities())
     def predict_proba(self, X: MatrixLike, k: int = 20) -> sp.csr_array:
-        """Return calibrated probabilities of the k best labels of every row, as CSR; the rest is not stored."""
+        """Return calibrated probabilities of the k best labels of every row, as CSR; the rest is not stored.
+
+        Only a calibrated model has this method.
+        """
         self._check_fitted()
         top = self.predict_topk(X, k=min(check_integer("k", k, low=1), self.n_labels_))
         return self.probabilities(top).to_csr(self.n_labels_)
@@ -312,10 +346,9 @@ class XMCEstimator(Estimator):
     def probabilities(self, topk: TopK) -> TopK:
         """Return the same labels with probabilities in place of scores; the order stays."""
         self._check_fitted()
-        if not self.calibrated_:
-            raise ModelError(
-                f"this {type(self).__name__} has no calibration; call calibrate(X, Y) with rows it was not trained on."
-            )
+        why_not = self._why_no_probabilities()
+        if why_not is not None:
+            raise ModelError(why_not)
         return self.calibration_.apply(topk)
 
     def calibrate(self, X: MatrixLike, Y: MatrixLike, k: int = 20) -> Self:
@@ -371,7 +404,7 @@ class XMCEstimator(Estimator):
 class RowClassifier(XMCEstimator):
     """Base of the models that are trained on rows and their labels, `fit(X, Y)`, as scikit-learn's are."""
 
-    def fit(self, X: MatrixLike, Y: MatrixLike, progress: Progress | None = None) -> Self:
+    def fit(self, X: MatrixLike, Y: MatrixLike, *, progress: Progress | None = None) -> Self:
         """Train on rows X and labels Y; `progress(done, total)` is called as labels are finished."""
         raise ModelError(f"{type(self).__name__} cannot be trained.")
 

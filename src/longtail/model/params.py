@@ -108,12 +108,13 @@ class Transformer(Estimator):
 
     def _as_output(self, rows: Rows, texts: Sequence[str]) -> Any:
         """Return rows as `set_output` or scikit-learn's `transform_output` wants them."""
-        wanted = getattr(self, "_output", None)
+        wanted, asked = getattr(self, "_output", None), True
         if wanted is None and "sklearn" in sys.modules:
-            wanted = sys.modules["sklearn"].get_config()["transform_output"]
-        if wanted in (None, "default"):
+            wanted, asked = sys.modules["sklearn"].get_config()["transform_output"], False
+        sparse = not isinstance(rows, np.ndarray)
+        if wanted in (None, "default") or (sparse and not asked):  # a setting for all steps cannot mean sparse rows
             return rows
-        if not isinstance(rows, np.ndarray):
+        if sparse:
             raise ParameterError(name="transform", allowed="'default' where rows are sparse", got=wanted)
         from sklearn.utils._set_output import ADAPTERS_MANAGER
 

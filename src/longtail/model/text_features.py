@@ -1,9 +1,11 @@
-"""What a model and a Tagger need of features: texts in, rows out; names and places of words where there are any."""
+"""Protocols of features, as models and Taggers use them: texts in, rows out; names and positions of words."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+
+import numpy as np
 
 from longtail.storage import Part
 from longtail.validate import Rows
@@ -29,7 +31,7 @@ class TextFeatures(TextReader, Protocol):
 class WordFeatures(TextReader, Protocol):
     """Features whose columns stand for words: their names, and where a text has them."""
 
-    def feature_names(self) -> list[str]: ...
+    def get_feature_names_out(self) -> np.ndarray: ...
 
     def locate(self, text: str) -> list[tuple[int, int, int]]: ...
 

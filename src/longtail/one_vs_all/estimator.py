@@ -12,7 +12,7 @@ from longtail.data import Dataset, TopK
 from longtail.errors import ModelError
 from longtail.kernels import EVERY_ROW, LANES, Progress, blocks, hinge_lanes, logistic_lanes, run_tasks
 from longtail.model import (
-    MOST_PLACES,
+    MAX_K,
     Estimate,
     Explanation,
     LinearLayer,
@@ -24,7 +24,16 @@ from longtail.model import (
 from longtail.one_vs_all.plan import estimate_ova
 from longtail.one_vs_all.topk_kernels import collect_weights, count_weights, dense_topk, sparse_topk
 from longtail.storage import Part, pack_csr, unpack_csr
-from longtail.validate import as_sparse, check_choice, check_flag, check_integer, check_real, resolve_jobs, resolve_seed
+from longtail.validate import (
+    MatrixLike,
+    as_sparse,
+    check_choice,
+    check_flag,
+    check_integer,
+    check_real,
+    resolve_jobs,
+    resolve_seed,
+)
 
 LOSSES = ("squared_hinge", "logistic")
 # when scoring 32 labels at a time in dense blocks is faster than following sparse lists (measured on eurlex-4k)
@@ -94,6 +103,7 @@ class OneVsAllClassifier(RowClassifier):
 
     def __init__(
         self,
+        *,
         C: float = 1.0,
         loss: str = "squared_hinge",
         positive_weight: float = 1.0,
@@ -116,7 +126,7 @@ class OneVsAllClassifier(RowClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, Y: Any, progress: Progress | None = None) -> Self:
+    def fit(self, X: MatrixLike, Y: MatrixLike, *, progress: Progress | None = None) -> Self:
         """Train one classifier per label; `progress(done, total)` is called as labels are finished."""
         solver = self._solver()
         normalize, n_jobs = check_flag("normalize", self.normalize), resolve_jobs(self.n_jobs)
@@ -166,7 +176,7 @@ class OneVsAllClassifier(RowClassifier):
         `allow` (only these labels) and `deny` (none of these) are lists of label numbers.
         """
         X = as_sparse(self._check_rows(X))
-        k = check_integer("k", k, low=1, high=MOST_PLACES)
+        k = check_integer("k", k, low=1, high=MAX_K)
         scale = row_scale(X, check_flag("normalize", self.normalize))
         ids = np.full((X.shape[0], k), -1, dtype=np.int32)
         scores = np.full((X.shape[0], k), -np.inf, dtype=np.float32)

@@ -99,7 +99,7 @@ def impute_dataset(
         model = model if model is not None else LabelTreeClassifier(random_state=seed, n_jobs=n_jobs)
         eagle = Eagle(n_iter, assign=assign, model=model, rounds=rounds, random_state=seed, n_jobs=n_jobs)
         tell = None if progress is None else lambda done, total: progress("Assigning labels", done, total)
-        eagle.fit(X, data.groups, Y_groups, tell)
+        eagle.fit(X, data.groups, Y_groups, progress=tell)
         found, confidence, alike = eagle.row_labels_, eagle.confidence_, eagle.likeness_
     facts = imputing_facts(data, X, found, confidence, Y_groups, alike, assign, n_iter, rounds)
     return Imputed(replace(data.rows, Y=found), confidence, facts)

@@ -203,7 +203,7 @@ def _above(values: np.ndarray, at: int) -> tuple[np.ndarray, np.ndarray]:
     return values[at] - others, others
 
 
-def _pulling(found: Weights, at: int, words: Sequence[str], n: int) -> list[Facts]:
+def _pulling(found: Weights, at: int, words: np.ndarray, n: int) -> list[Facts]:
     """Return the label's words that lead to one place rather than to the others, those with the most weight first.
 
     weight of the word in the label's classifiers (mean over places) · what it adds on the way here against elsewhere
@@ -215,7 +215,7 @@ def _pulling(found: Weights, at: int, words: Sequence[str], n: int) -> list[Fact
     return [{"word": words[found.features[i]], "pull": float(pull[i])} for i in best if pull[i] > 0]
 
 
-def _heavier(found: Weights, at: int, words: Sequence[str], n: int) -> list[Facts]:
+def _heavier(found: Weights, at: int, words: np.ndarray, n: int) -> list[Facts]:
     """Return the words that weigh more in the classifier of one place than in the mean of the label's others."""
     more, others = _above(found.copies, at)
     best = np.lexsort((found.features, -more))[:n]

@@ -20,6 +20,7 @@ from longtail.model import (
     TextFeatures,
     TextReader,
     XMCEstimator,
+    available_if,
     clone,
     not_fitted,
 )
@@ -273,8 +274,13 @@ class Tagger(Estimator):
         none_of = None if deny is None else self.label_numbers(deny, "deny")
         return self.model_.predict_topk(rows, k=k, allow=only, deny=none_of)
 
+    @available_if(lambda tagger: tagger.model_._why_no_probabilities() if hasattr(tagger, "model_") else None)
     def predict_proba(self, texts: Texts, k: int = 20) -> sp.csr_array:
-        """Return calibrated probabilities of the k best labels of every text, as a sparse matrix."""
+        """Return calibrated probabilities of the k best labels of every text, as a sparse matrix.
+
+        A Tagger trained without calibration does not have this method.
+        """
+        self._check_fitted()
         return self.model_.predict_proba(self.rows(texts), k=k)
 
     def predict(self, texts: Texts, k: int = 20) -> list[tuple[str, ...]]:

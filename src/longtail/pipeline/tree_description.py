@@ -170,11 +170,11 @@ class Look:
     chunks: Chunks
     counts: np.ndarray  # training rows per label
     labels: Sequence[str]
-    words: Sequence[str] | None  # by column
+    words: np.ndarray | None  # by column, str
 
     @classmethod
     def at(cls, tagger: Tagger, model: LabelTreeClassifier, tree: int) -> Self:
-        words = tagger.features_.feature_names() if isinstance(tagger.features_, WordFeatures) else None
+        words = tagger.features_.get_feature_names_out() if isinstance(tagger.features_, WordFeatures) else None
         return cls(model.trees_[tree], model.chunks_[tree], model.label_counts_, tagger.labels_, words)
 
     def sizes(self, level: int) -> tuple[np.ndarray, np.ndarray]:
@@ -202,7 +202,7 @@ class Look:
         words = [] if self.words is None else self.strongest(level, node, n_words, self.words)
         return {"typical": typical, "words": words}
 
-    def strongest(self, level: int, node: int, n: int, words: Sequence[str]) -> list[Facts]:
+    def strongest(self, level: int, node: int, n: int, words: np.ndarray) -> list[Facts]:
         """Return the words with the largest weights above 0 in a node's own classifier, largest first."""
         child = node + sum(self.tree.n_nodes(t) for t in range(level))
         features, weights = child_weights(self.chunks, child)

@@ -14,7 +14,7 @@ from longtail.encoder import DEFAULT_ENCODER, check_new_encoder
 from longtail.errors import DataError, ModelError, ParameterError
 from longtail.kernels import Progress
 from longtail.model import (
-    MOST_PLACES,
+    MAX_K,
     EpochReport,
     HeldOut,
     LinearLayer,
@@ -246,6 +246,7 @@ class Prime(XMCEstimator):
         texts: Sequence[str],
         Y: MatrixLike,
         label_texts: Sequence[str],
+        *,
         progress: Progress | None = None,
         on_epoch: EpochReport | None = None,
     ) -> Self:
@@ -440,7 +441,7 @@ class Prime(XMCEstimator):
         label numbers; with them the search is exact whatever `index` is.
         """
         self._check_fitted()
-        k = check_integer("k", k, low=1, high=MOST_PLACES)
+        k = check_integer("k", k, low=1, high=MAX_K)
         allowed = None if allow is None and deny is None else allowed_labels(self.n_labels_, allow, deny)
         rows = self._check_rows(X)
         if self.tree_ is not None:
@@ -568,7 +569,8 @@ class Prime(XMCEstimator):
         texts, Y, _ = check_training(texts_of(self, data), data.Y, names)  # rows are numbered as in the data
         check_unicode(texts)
         train = np.arange(len(texts)) if split is None else split[0]
-        self.fit([texts[i] for i in train], Y[train], names, of_stage(progress, "Training"), on_epoch)
+        stage = of_stage(progress, "Training")
+        self.fit([texts[i] for i in train], Y[train], names, progress=stage, on_epoch=on_epoch)
         return None if split is None else self.judge(self.rows([texts[i] for i in split[1]]), Y[split[1]])
 
     def rows_of(self, texts: Sequence[str], features: TextReader | None) -> Rows:

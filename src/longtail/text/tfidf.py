@@ -143,10 +143,6 @@ class TfidfFeatures(Transformer):
         """The terms; the position of a term is its column."""
         return self._fitted().terms
 
-    def feature_names(self) -> list[str]:
-        """Return the terms in the order of their columns."""
-        return list(self.vocabulary_)
-
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
         """Return the terms as an array of objects, as scikit-learn's pipelines ask for them."""
         return np.array(self.vocabulary_, dtype=object)

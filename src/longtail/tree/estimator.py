@@ -15,7 +15,7 @@ from longtail.data import Dataset, TopK
 from longtail.errors import DataError, Keyword, ModelError, ParameterError
 from longtail.kernels import Progress
 from longtail.model import (
-    MOST_PLACES,
+    MAX_K,
     Estimate,
     Explanation,
     LinearLayer,
@@ -51,6 +51,7 @@ from longtail.tree.search import (
 )
 from longtail.tree.train import OverlapSettings, Solver, TrainingRows, TrainingTask, train_tree
 from longtail.validate import (
+    MatrixLike,
     as_labels,
     as_rows,
     as_sparse,
@@ -184,6 +185,7 @@ class LabelTreeClassifier(RowClassifier):
 
     def __init__(
         self,
+        *,
         branching: int = 128,
         max_leaf: int = 160,
         balanced: bool = False,
@@ -243,11 +245,11 @@ class LabelTreeClassifier(RowClassifier):
 
     def fit(
         self,
-        X: Any,
-        Y: Any,
-        progress: Progress | None = None,
+        X: MatrixLike,
+        Y: MatrixLike,
         *,
-        label_vectors: Any = None,
+        progress: Progress | None = None,
+        label_vectors: MatrixLike | None = None,
         tree: LabelTree | None = None,
     ) -> Self:
         """Cluster the labels and train a classifier for every node and label.
@@ -422,8 +424,8 @@ class LabelTreeClassifier(RowClassifier):
         in which nothing is allowed, so that the beam is spent on the others.
         """
         self._check_fitted()
-        if type(k) is not int or not 0 < k <= MOST_PLACES:
-            k = check_integer("k", k, low=1, high=MOST_PLACES)
+        if type(k) is not int or not 0 < k <= MAX_K:
+            k = check_integer("k", k, low=1, high=MAX_K)
         if allow is not None or deny is not None:
             return self._restricted(allow, deny).predict_topk(X, k)
         if is_one_row(X, self.n_features_in_):
@@ -444,7 +446,7 @@ class LabelTreeClassifier(RowClassifier):
         copies = max(-(-tree.n_slots // self.n_labels_) for tree in self.trees_) if self.merge == "mean" else 1
         if len(self.trees_) == 1 and copies == 1:
             return min(k, self.n_labels_)
-        return min(MOST_PLACES, copies * max(min(k, self.n_labels_), MERGED_AT_LEAST))
+        return min(MAX_K, copies * max(min(k, self.n_labels_), MERGED_AT_LEAST))
 
     def _counts_once(self, tree: LabelTree) -> bool:
         """Say whether the search keeps a label that has several slots once, at its best slot."""
@@ -590,7 +592,7 @@ def _beam_width(beam: int | None, overlap: int | str) -> int:
     """Return the nodes to keep at every level."""
     if beam is None:
         return BEAM if check_overlap(overlap) == 1 else BEAM_OVERLAP
-    return check_integer("beam", beam, low=1, high=MOST_PLACES)
+    return check_integer("beam", beam, low=1, high=MAX_K)
 
 
 def _links(n_levels: int, link: str, path_weight: float | None, negatives: str) -> list[LevelLink]:

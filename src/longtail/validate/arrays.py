@@ -5,6 +5,7 @@ The caller's arrays are never changed: whatever has to be sorted or summed is co
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import scipy.sparse as sp
 from longtail.errors import DataError
 
 INT32_MAX = np.iinfo(np.int32).max
+COMPLEX = "Complex data not supported: {name} must hold real numbers; got dtype {got}."
 NOT_FINITE = "{name} must be finite; got {got} in row {row}, column {column}."
 
 
@@ -38,6 +40,8 @@ def as_sparse(X: Any, name: str = "X") -> sp.csr_array:
         raise DataError("{name} must have 2 dimensions; got {got}.", name=name, got=X.ndim)
     if X.shape[1] > INT32_MAX:
         raise DataError("{name} may have at most {most} columns; got {got}.", name=name, most=INT32_MAX, got=X.shape[1])
+    if X.dtype.kind == "c":
+        raise DataError(COMPLEX, name=name, got=X.dtype)
     if X.dtype.kind not in "biuf":
         raise DataError("{name} must hold numbers; got dtype {got}.", name=name, got=X.dtype)
     source = X
@@ -83,21 +87,39 @@ def as_dense(X: Any, name: str = "X") -> np.ndarray:
         A = np.asarray(X)
     except ValueError as error:
         raise DataError("{name} must be a rectangular array; got rows of different lengths.", name=name) from error
-    if A.dtype.kind not in "biuf":
-        raise DataError("{name} must hold numbers; got dtype {got}.", name=name, got=A.dtype)
+    A = _as_numbers(A, name)
     if A.ndim != 2:
-        hint = f" Use {name}.reshape(1, -1) for a single row." if A.ndim == 1 else ""
+        hint = f" Reshape your data with {name}.reshape(1, -1) for a single row." if A.ndim == 1 else ""
         raise DataError("{name} must have 2 dimensions; got {got}.{hint}", name=name, got=A.ndim, hint=hint)
     with np.errstate(over="ignore"):
         out = np.ascontiguousarray(A, dtype=np.float32)
     if out.size and not np.isfinite(out).all():
         row, column = (int(v[0]) for v in np.nonzero(~np.isfinite(out)))
-        raise DataError(NOT_FINITE, name=name, got=A[row, column], row=row, column=column)
+        raise DataError(NOT_FINITE, name=name, got=_shown(A[row, column]), row=row, column=column)
     return out
+
+
+def _as_numbers(A: np.ndarray, name: str) -> np.ndarray:
+    """Return an array of numbers; objects that are numbers, as in data frames of mixed columns, are converted."""
+    if A.dtype.kind == "c":
+        raise DataError(COMPLEX, name=name, got=A.dtype)
+    if A.dtype.kind == "O":
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            A = A.astype(np.float64)
+    if A.dtype.kind not in "biuf":
+        raise DataError("{name} must hold numbers; got dtype {got}.", name=name, got=A.dtype)
+    return A
+
+
+def _shown(value: float) -> str:
+    return "NaN" if np.isnan(value) else str(value)
 
 
 def as_labels(Y: Any, name: str = "Y") -> sp.csr_array:
     """Return labels as canonical CSR float32, one column per label; weights must not be negative."""
+    if Y is None:
+        told = "{name} must hold the labels: training requires y to be passed, but the target y is None."
+        raise DataError(told, name=name)
     out = as_sparse(Y, name)
     if out.data.size and out.data.min() < 0:
         row = int(np.searchsorted(out.indptr, int(np.argmin(out.data)), side="right") - 1)
@@ -160,4 +182,4 @@ def _not_finite(M: sp.csr_array, name: str) -> DataError:
     """Return the complaint about the first number of a matrix that is not finite."""
     at = int(np.flatnonzero(~np.isfinite(M.data))[0])
     row = int(np.searchsorted(M.indptr, at, side="right") - 1)
-    return DataError(NOT_FINITE, name=name, got=M.data[at], row=row, column=int(M.indices[at]))
+    return DataError(NOT_FINITE, name=name, got=_shown(M.data[at]), row=row, column=int(M.indices[at]))
