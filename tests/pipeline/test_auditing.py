@@ -9,11 +9,11 @@ import scipy.sparse as sp
 from longtail import Tagger
 from longtail.audit import check_certificate
 from longtail.bottleneck.dft import dft_matrix
-from longtail.data import Dataset
+from longtail.data import Dataset, read_label_sets
 from longtail.data.synthetic.generate import make_topics
 from longtail.errors import DataError, ModelError, ParameterError
 from longtail.one_vs_all import OneVsAllClassifier
-from longtail.pipeline.auditing import audit_model, radius_bins, read_label_sets
+from longtail.pipeline.auditing import audit_model, radius_bins
 from longtail.pipeline.output_layer import Layer, file_layer, model_layer, score_cut
 
 W = np.array([[1.0, 0], [0, 1], [-1, -1], [-1, 1]])

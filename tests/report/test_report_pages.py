@@ -101,7 +101,6 @@ def test_every_part_of_the_facts_is_shown(facts):
     found = Reader(evaluation_page(facts))
     rows = [tuple(row) for row in found.rows]
     assert ("label 3", "1,234", "17", "62.5", "41.8") in rows
-    assert ("label 1", "label 2", "9") in rows
     for b in facts["evaluation"]["calibration"]["bins"]:
         if b["count"]:
             shown = (f"{b['count']:,}", f"{100 * b['mean_probability']:.1f}", f"{100 * b['share_right']:.1f}")
@@ -127,7 +126,6 @@ def test_marked_words_keep_the_text(facts):
     ("key", "heading"),
     [
         ("labels", "Label by label"),
-        ("confusions", "Labels taken for each other"),
         ("examples", "Examples"),
         ("evaluation", "How good are the suggestions?"),
     ],
@@ -158,7 +156,7 @@ def test_no_facts_at_all_still_make_a_page():
 
 def test_hostile_names_are_inert(facts, comparison_facts):
     facts["title"] = facts["command"] = facts["data"]["name"] = facts["model"]["method"] = HOSTILE
-    facts["labels"][0]["label"] = facts["confusions"][0]["instead_of"] = HOSTILE
+    facts["labels"][0]["label"] = HOSTILE
     words = [{"word": "script", "weight": 1.0}, {"word": HOSTILE, "weight": 2.0}]
     facts["examples"][0] = {
         "text": HOSTILE,

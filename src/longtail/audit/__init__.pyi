@@ -18,6 +18,4 @@ from .read_weights import layer_from_file as layer_from_file
 from .read_weights import names_in_file as names_in_file
 from .read_weights import read_layer as read_layer
 from .result import Audit as Audit
-from .search import IMPOSSIBLE as IMPOSSIBLE
-from .search import UNDECIDED as UNDECIDED
 from .set_lists import distinct_sets as distinct_sets

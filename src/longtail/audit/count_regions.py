@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from longtail.audit.read_weights import read_layer
+from longtail.facts import CapacityFacts, PositionFacts
 from longtail.validate import check_flag, check_integer, resolve_seed
 
 MOST_EXACT_LABELS = 2000  # counts are exact integers up to here
@@ -29,7 +30,7 @@ class Capacity:
     log2_share: float
     sets: int | None
 
-    def to_facts(self) -> dict[str, Any]:
+    def to_facts(self) -> CapacityFacts:
         """Return a JSON-able dict; a count beyond 2^53 stays a power of two."""
         small = self.sets if self.sets is not None and self.sets < 2**53 else None
         return {
@@ -74,7 +75,7 @@ def _log2(value: int) -> float:
     return math.log2(value >> shift) + shift
 
 
-def general_position(W: Any, random_state: Any = None) -> dict[str, Any]:
+def general_position(W: Any, random_state: Any = None) -> PositionFacts:
     """Say whether every d rows of W are independent, as far as that can be decided.
 
     `general_position` is True if all subsets were looked at, False if dependent rows were found (they are named, and
@@ -89,7 +90,7 @@ def general_position(W: Any, random_state: Any = None) -> dict[str, Any]:
     n, d = weights.shape
     rank = int(np.linalg.matrix_rank(weights))
     size = min(n, d)
-    out: dict[str, Any] = {"n_labels": n, "width": d, "rank": rank, "general_position": None, "dependent_rows": None}
+    out: PositionFacts = {"n_labels": n, "width": d, "rank": rank, "general_position": None, "dependent_rows": None}
     parallel = _parallel_rows(weights)
     total = math.comb(n, size)
     exhaustive = total <= MOST_SUBSETS
@@ -111,8 +112,13 @@ def general_position(W: Any, random_state: Any = None) -> dict[str, Any]:
         if size > 40:
             unsure = True
         elif _rank(weights[rows]) < size:
-            found = {"general_position": False, "dependent_rows": rows.tolist()}
-            return out | found | {"checked": checked, "exhaustive": exhaustive}
+            dependent = rows.tolist()
+            return out | {
+                "general_position": False,
+                "dependent_rows": dependent,
+                "checked": checked,
+                "exhaustive": exhaustive,
+            }
     answer = True if exhaustive and not unsure else None
     return out | {"general_position": answer, "checked": checked, "exhaustive": exhaustive}
 

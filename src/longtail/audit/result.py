@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from longtail.audit.certificate import Certificate
-from longtail.audit.search import IMPOSSIBLE, REACHABLE, ROBUST, UNDECIDED, VERDICTS, Outcome
+from longtail.audit.search import Outcome
 from longtail.audit.set_lists import LabelSets
+from longtail.facts import IMPOSSIBLE, REACHABLE, ROBUST, UNDECIDED, VERDICTS, LabelSetFacts, SetsFacts
 
 FORMAT = "audit.v1"
 
@@ -82,7 +83,7 @@ class Audit:
         found = np.flatnonzero(self.reachable)
         return found[np.argsort(self.radius[found], kind="stable")[:k]]
 
-    def facts(self, names: Sequence[str] | None = None, most: int = 10) -> dict[str, Any]:
+    def facts(self, names: Sequence[str] | None = None, most: int = 10) -> SetsFacts:
         """Return JSON-able facts: counts, radii, and up to `most` sets of each interesting kind, by name if given."""
         reached = self.radius[self.reachable]
         quantiles = {str(q): float(np.quantile(reached, q)) for q in (0.0, 0.01, 0.1, 0.5, 0.9)} if reached.size else {}
@@ -107,11 +108,11 @@ class Audit:
             "hardest": [self.set_facts(int(i), names) for i in self.hardest(most)],
         }
 
-    def set_facts(self, i: int, names: Sequence[str] | None = None, certificate: bool = False) -> dict[str, Any]:
+    def set_facts(self, i: int, names: Sequence[str] | None = None, certificate: bool = False) -> LabelSetFacts:
         """Return the facts of set number i."""
         ids = self.members[i].tolist()
         high = float(self.radius_at_most[i])
-        out: dict[str, Any] = {
+        out: LabelSetFacts = {
             "set": i,
             "labels": [names[j] for j in ids] if names is not None else ids,
             "rows": int(self.counts[i]),

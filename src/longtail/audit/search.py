@@ -15,11 +15,10 @@ from longtail.audit.constraints import Problem
 from longtail.audit.proof import Proof, prove
 from longtail.audit.reference_lp import generated_lp
 from longtail.audit.set_lists import KnownProofs, LabelSets
+from longtail.facts import IMPOSSIBLE, REACHABLE, ROBUST, UNDECIDED
 from longtail.kernels import Progress, blocks, run_tasks
 from longtail.validate import check_real
 
-ROBUST, REACHABLE, IMPOSSIBLE, UNDECIDED = "eps-argmaxable", "argmaxable", "not argmaxable", "undecided"
-VERDICTS = (ROBUST, REACHABLE, IMPOSSIBLE, UNDECIDED)
 TOLERANCE = 1e-13  # relative to the box
 DIGITS = 1e-12  # radii below this part of the box drown in rounding
 WAVE = 64  # sets between two looks at the proofs found so far; a fixed number, so threads change nothing

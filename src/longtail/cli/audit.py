@@ -129,7 +129,7 @@ def _layer(model: str | None, options: dict[str, Any]) -> Layer:
 
 
 def _rows(data: str, options: dict[str, Any]) -> Dataset:
-    from longtail.pipeline import read_label_sets
+    from longtail.data import read_label_sets
 
     found = read_label_sets(data, options["labels_column"]) if options["format_name"] is None else None
     if found is not None:

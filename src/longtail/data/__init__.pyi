@@ -15,6 +15,7 @@ from .formats.io import write as write
 from .formats.jsonl import jsonl_batches as jsonl_batches
 from .formats.label_list import read_labels as read_labels
 from .formats.label_list import write_labels as write_labels
+from .formats.label_sets import read_label_sets as read_label_sets
 from .formats.libsvm import read_libsvm as read_libsvm
 from .formats.libsvm import write_libsvm as write_libsvm
 from .formats.npz import read_npz_counts as read_npz_counts

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.errors import DataError
+from longtail.facts import DatasetFacts
 from longtail.validate import as_labels, as_rows
 
 
@@ -144,10 +145,10 @@ class Dataset:
             h.update(b"\0none" if strings is None else "\0".join(strings).encode("utf-8", "surrogatepass"))
         return h.hexdigest()
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> DatasetFacts:
         """Return the facts about the data as a JSON-able dict."""
         per_row, per_label = np.diff(self.Y.indptr), np.bincount(self.Y.indices, minlength=self.n_labels)
-        facts: dict[str, Any] = {
+        facts: DatasetFacts = {
             "name": self.name,
             "rows": self.n_rows,
             "labels": self.n_labels,

@@ -8,12 +8,13 @@ import numpy as np
 
 from longtail.data import TopK
 from longtail.errors import DataError
+from longtail.facts import CalibrationBinFacts, CalibrationFacts
 from longtail.metrics.measures import Measure, share
 from longtail.metrics.row_metrics import Judged, judge
 from longtail.validate import check_integer
 
 
-def calibration(Y_true: Any, topk: TopK, k: int | None = None, *, n_bins: int = 10) -> dict[str, Any]:
+def calibration(Y_true: Any, topk: TopK, k: int | None = None, *, n_bins: int = 10) -> CalibrationFacts:
     """Return the calibration facts of the first k predictions of each row, whose scores are probabilities.
 
     Only predicted pairs are judged; the labels a row does not predict have no probability here. The bins
@@ -28,7 +29,7 @@ def calibration(Y_true: Any, topk: TopK, k: int | None = None, *, n_bins: int = 
     return calibration_facts(judged, n_bins)
 
 
-def calibration_facts(judged: Judged, n_bins: int = 10) -> dict[str, Any]:
+def calibration_facts(judged: Judged, n_bins: int = 10) -> CalibrationFacts:
     """Return the calibration facts of judged predictions."""
     n_bins = check_integer("n_bins", n_bins, low=1)
     present = judged.ids >= 0
@@ -38,7 +39,7 @@ def calibration_facts(judged: Judged, n_bins: int = 10) -> dict[str, Any]:
     size = np.bincount(bin_of, minlength=n_bins)
     score = np.bincount(bin_of, weights=p, minlength=n_bins) / np.maximum(size, 1)
     accuracy = np.bincount(bin_of, weights=right, minlength=n_bins) / np.maximum(size, 1)
-    bins = [
+    bins: list[CalibrationBinFacts] = [
         {
             "low": b / n_bins,
             "high": (b + 1) / n_bins,

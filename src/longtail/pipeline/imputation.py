@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from longtail.data import Dataset, GroupedDataset, GroupsOfRow, LabelsOfGroup
 from longtail.errors import DataError
+from longtail.facts import ImputationFacts
 from longtail.groups import Eagle, group_likeness, propagate
 from longtail.model import clone
 from longtail.pipeline.imputation_facts import imputing_facts
@@ -30,7 +31,7 @@ class Imputed:
 
     data: Dataset  # Y holds ones, or shares with assign="soft"
     confidence: sp.csr_array  # (n_rows, n_labels), one value for each label in Y
-    facts: dict[str, Any]
+    facts: ImputationFacts
 
     @property
     def labels(self) -> list[tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""Plots made of letters: bars, dots with intervals and small curves for the terminal.
+"""Plots made of characters: bars, dots with intervals and small curves for the terminal.
 
 Every function takes `ascii`: a pipe or an old terminal gets `#`, `-` and `o` instead of block characters.
 
