@@ -5,7 +5,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -315,14 +314,14 @@ def test_features_are_not_written_as_texts(toy, run):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-def test_what_was_there_survives_a_kill(files, tmp_path):
+def test_what_was_there_survives_a_kill(files, tmp_path, wait_until_at_work):
     target = tmp_path / "out.jsonl"
     target.write_text("the old result\n")
     options = ["--groups", str(files / "pages.jsonl"), "-o", str(target), "--rounds", "1000"]
     command = [sys.executable, "-m", "longtail", "impute", str(files / "rows.jsonl"), *options]
     for number in (signal.SIGKILL, signal.SIGTERM):
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(2.5)
+        wait_until_at_work(process)
         process.send_signal(number)
         process.communicate()
         assert process.returncode != 0 and target.read_text() == "the old result\n"

@@ -53,7 +53,7 @@ def test_the_old_model_survives_sigkill(place):
 @pytest.mark.parametrize(
     ("number", "code", "word"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
 )
-def test_an_interrupted_train_says_so_and_writes_nothing(tmp_path, number, code, word):
+def test_an_interrupted_train_says_so_and_writes_nothing(tmp_path, wait_until_at_work, number, code, word):
     options = ["-o", str(tmp_path / "model"), "--method", "ova"]  # 38,449 labels: long enough to be interrupted
     command = [sys.executable, "-m", "longtail", "train", "bundled:debian-relations", *options]
     process = subprocess.Popen(
@@ -64,7 +64,7 @@ def test_an_interrupted_train_says_so_and_writes_nothing(tmp_path, number, code,
         # whoever runs the tests in the background may have them ignore Ctrl-C, and children inherit that
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    time.sleep(3)
+    wait_until_at_work(process)
     process.send_signal(number)
     _, err = process.communicate()
     assert process.returncode == code and word in err and "Traceback" not in err

@@ -5,5 +5,7 @@ from .base import allowed_labels as allowed_labels
 from .base import row_scale as row_scale
 from .calibration import Calibration as Calibration
 from .params import Estimator as Estimator
+from .params import Transformer as Transformer
+from .params import available_if as available_if
 from .params import clone as clone
 from .params import not_fitted as not_fitted

@@ -6,10 +6,22 @@ asks for it: cloning, searching, an error of its own kind.
 
 from __future__ import annotations
 
+import functools
 import inspect
-from typing import Any, Self
+import sys
+from collections.abc import Callable, Sequence
+from types import MethodType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
 
 from longtail.errors import ParameterError, near
+from longtail.validate import Rows, check_choice
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+OUTPUTS = ("default", "pandas", "polars")
 
 
 class Estimator:
@@ -61,10 +73,79 @@ class Estimator:
         )
         return f"{type(self).__name__}({', '.join(given)})"
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
+        """Return what scikit-learn's tools may expect; imported when they ask."""
         from sklearn.utils import Tags, TargetTags
 
         return Tags(estimator_type=None, target_tags=TargetTags(required=False))
+
+
+class Transformer(Estimator):
+    """A step that turns texts into rows: `fit`, `transform`, `get_feature_names_out`, `set_output`."""
+
+    def __sklearn_tags__(self) -> Tags:
+        from sklearn.utils import TransformerTags
+
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags = TransformerTags(preserves_dtype=[])
+        tags.input_tags.two_d_array, tags.input_tags.one_d_array, tags.input_tags.string = False, True, True
+        return tags
+
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
+        """Return a name for every column of the rows."""
+        raise ParameterError(f"{type(self).__name__} does not name its columns.")
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Choose what `transform` returns: "default" (arrays), "pandas" or "polars"; None changes nothing.
+
+        Sparse rows stay arrays: data frames of thousands of sparse columns are refused with one sentence.
+        """
+        if transform is not None:
+            self._output = check_choice("transform", transform, OUTPUTS)
+        return self
+
+    def _as_output(self, rows: Rows, texts: Sequence[str]) -> Any:
+        """Return rows as `set_output` or scikit-learn's `transform_output` wants them."""
+        wanted = getattr(self, "_output", None)
+        if wanted is None and "sklearn" in sys.modules:
+            wanted = sys.modules["sklearn"].get_config()["transform_output"]
+        if wanted in (None, "default"):
+            return rows
+        if not isinstance(rows, np.ndarray):
+            raise ParameterError(f"transform must be 'default' where rows are sparse; got {wanted!r}.")
+        from sklearn.utils._set_output import ADAPTERS_MANAGER
+
+        return ADAPTERS_MANAGER.adapters[wanted].create_container(rows, texts, columns=self.get_feature_names_out())
+
+
+class available_if:
+    """Let an object have a method only where a condition holds, as scikit-learn's decorator of this name does.
+
+    `condition(self)` returns None where the method is there, else the sentence of the AttributeError.
+
+    >>> class Door:
+    ...     open = False
+    ...     @available_if(lambda door: None if door.open else "the door is shut.")
+    ...     def enter(self): return "inside"
+    >>> hasattr(Door(), "enter")
+    False
+    """
+
+    def __init__(self, condition: Callable[[Any], str | None]) -> None:
+        self.condition = condition
+
+    def __call__(self, method: Callable[..., Any]) -> Self:
+        self.method = method
+        functools.update_wrapper(self, method)
+        return self
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Callable[..., Any]:
+        if owner is None:
+            return self.method
+        why_not = self.condition(owner)
+        if why_not is not None:
+            raise AttributeError(why_not)
+        return MethodType(self.method, owner)
 
 
 def not_fitted(sentence: str) -> Exception:

@@ -93,7 +93,7 @@ def encoder_shape(encoder: Any, texts: Sequence[str] = (), max_length: int = 128
 
     It is not loaded. The vocabulary of a new one is judged from the texts it is for; without texts it is the largest.
 
-    >>> encoder_shape(None)
+    >>> encoder_shape(None)  # doctest: +NEEDS_TORCH
     {'width': 128, 'inner': 512, 'layers': 2, 'vocabulary': 20000, 'weights': 2973440}
     """
     if encoder is None or isinstance(encoder, dict):
