@@ -13,6 +13,7 @@ from longtail.cli.output import announce_compilation, console, print_json, stage
 
 if TYPE_CHECKING:
     from longtail.data import Dataset
+    from longtail.facts import AuditFacts
     from longtail.pipeline import Tagger
 
 WIDTHS = (8, 16, 32, 64)
@@ -76,7 +77,7 @@ def demo(name: str, output: Path, jobs: int | None, as_json: bool) -> None:
         found = {"audits": audits, "explanation": explained, "model_folder": str(model), "report": str(page)}
         print_json({**facts, **found})
         return
-    show_evaluation(screen, {**facts, "examples": [], "title": None})
+    show_evaluation(screen, {**facts, "examples": [], "title": ""})
     screen.rule("4  what narrower models can never say")
     show_narrow(screen, audits)
     screen.rule("5  why a label came")
@@ -92,7 +93,7 @@ def demo(name: str, output: Path, jobs: int | None, as_json: bool) -> None:
         screen.print(f"  {line}", soft_wrap=True, markup=False)
 
 
-def narrow_audits(tagger: Tagger, train: Dataset, test: Dataset, jobs: int | None) -> list[dict[str, Any]]:
+def narrow_audits(tagger: Tagger, train: Dataset, test: Dataset, jobs: int | None) -> list[AuditFacts]:
     """Audit classifiers on the same texts squeezed into a few numbers each."""
     from longtail.pipeline import audit_model, narrow_layers
 

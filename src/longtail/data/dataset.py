@@ -12,7 +12,10 @@ import scipy.sparse as sp
 
 from longtail.errors import DataError
 from longtail.facts import DatasetFacts
+from longtail.notebook import fact_card
 from longtail.validate import as_labels, as_rows
+
+LETTERS_SHOWN = 200  # of a text, in a notebook
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +86,17 @@ class Dataset:
     def __repr__(self) -> str:
         kind = " + ".join(k for k, v in (("texts", self.texts), ("X", self.X)) if v is not None)
         return f"Dataset({self.name or 'unnamed'}: {self.n_rows} rows of {kind}, {self.n_labels} labels)"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the sizes of the data."""
+        facts = [
+            ("rows", f"{self.n_rows:,}"),
+            ("labels", f"{self.n_labels:,}"),
+            ("labels per row", f"{self.Y.nnz / max(self.n_rows, 1):,.1f}"),
+        ]
+        facts += [("features", f"{self.n_features:,}")] if self.X is not None else []
+        first = [("first text", self.texts[0][:LETTERS_SHOWN])] if self.texts else []
+        return fact_card(f"Dataset {self.name}".strip(), facts + first)
 
     def names(self) -> tuple[str, ...]:
         """Return the label names; labels without names are called by their number."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from typing import TypedDict
+
+from longtail.facts.imputation import ImputationFacts
 
 
 class DatasetFacts(TypedDict, total=False):
@@ -26,7 +28,8 @@ class DatasetFacts(TypedDict, total=False):
     groups: int
     labels_unknown_to_model: int  # labels of test data that the model has never seen
     tail: list[list[int]]  # (rank, rows) pairs of the training labels, from `tail_points`
-    imputed: Any  # `ImputationFacts`, where labels of rows were found from labels of groups
+    imputed: ImputationFacts  # where labels of rows were found from labels of groups
+    labels_added: int  # labels added to the model by their texts, after training
 
 
 def tail_points(counts: Sequence[int], n: int = 100) -> list[list[int]]:

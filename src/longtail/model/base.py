@@ -14,10 +14,12 @@ from longtail.errors import DataError, ModelError, ParameterError
 from longtail.kernels import Progress, row_scales
 from longtail.model.calibration import Calibration
 from longtail.model.params import Estimator, not_fitted
+from longtail.notebook import table_card
 from longtail.storage import Part, save_folder
 from longtail.validate import as_labels, as_rows, as_sparse, check_integer, check_same_rows, check_width
 
 MOST_PLACES = 1 << 20  # labels of one row that can be asked for
+FEATURES_SHOWN = 10  # of an explanation, in a notebook
 UNSAVED = ("n_jobs",)  # changes how fast a model is made, never which
 
 
@@ -34,6 +36,12 @@ class Explanation:
     bias: float
     features: list[tuple[int, float]]  # (feature, contribution), strongest first
     path: list[dict[str, Any]]
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the strongest features of the label."""
+        rows = [[feature, f"{weight:+.3f}"] for feature, weight in self.features[:FEATURES_SHOWN]]
+        note = f"score {self.score:.3g}, margin {self.margin:+.3f}, bias {self.bias:+.3f}"
+        return table_card(f"Label {self.label}", ["feature", "contribution"], rows, note)
 
 
 class XMCEstimator(Estimator):

@@ -12,7 +12,9 @@ import scipy.sparse as sp
 from longtail.bottleneck import BottleneckClassifier
 from longtail.data import Dataset, GroupedDataset, GroupsOfRow, LabelsOfGroup, TopK
 from longtail.errors import DataError, ParameterError, near
+from longtail.facts import DatasetFacts, ExplanationFacts
 from longtail.model import Estimator, XMCEstimator, clone, not_fitted
+from longtail.notebook import fact_card
 from longtail.one_vs_all import OneVsAllClassifier
 from longtail.pipeline.explain import explain_text
 from longtail.pipeline.held_out import Stage, fit_rows, hold_out
@@ -137,7 +139,7 @@ class Tagger(Estimator):
         self.features_, self.model_, self.held_out_ = features, model, held_out
         self.labels_ = data.names()
         self.label_texts_ = data.label_texts
-        self.data_ = {"digest": data.digest(), **data.summary()}
+        self.data_: DatasetFacts = {"digest": data.digest(), **data.summary()}
         return self
 
     def _learn_rows(self, data: Dataset, progress: Stage | None) -> tuple[Any, Any]:
@@ -221,6 +223,21 @@ class Tagger(Estimator):
         self._check_fitted()
         return len(self.labels_)
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the method, and what was learned."""
+        if not hasattr(self, "model_"):
+            return fact_card("Tagger", [("method", self.method_name)], "not fitted")
+        model = self.model_
+        facts = [
+            ("method", self.method_name),
+            ("model", repr(model)),
+            ("labels", f"{self.n_labels_:,}"),
+            ("training rows", f"{model.n_rows_:,}"),
+            ("features", f"{model.n_features_in_:,}"),
+            ("calibrated", "yes" if hasattr(model, "calibration_") else "no"),
+        ]
+        return fact_card("Tagger", facts)
+
     def _check_fitted(self) -> None:
         if not hasattr(self, "model_"):
             raise not_fitted("this Tagger is not fitted yet; call fit(texts, labels) first.")
@@ -297,7 +314,7 @@ class Tagger(Estimator):
             for ids, scores, row in zip(top.ids, top.scores, chances, strict=True)
         ]
 
-    def explain(self, text: str, k: int = 5, labels: Sequence[str] | None = None) -> dict[str, Any]:
+    def explain(self, text: str, k: int = 5, labels: Sequence[str] | None = None) -> ExplanationFacts:
         """Return why the k best labels (or the given ones) came, as facts: the words for and against each.
 
         Word weights and the bias of a label add up to its margin; from the margins of the label and of the nodes on its
