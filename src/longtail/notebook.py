@@ -15,7 +15,8 @@ from collections.abc import Sequence
 
 # Characters XML forbids (control characters, lone surrogates) and those that reverse the text around them.
 UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
-LEFT, RIGHT = ' style="text-align:left"', ' style="text-align:right"'
+NAME = ' style="text-align:left;white-space:nowrap;padding-right:1em"'
+LEFT, RIGHT = ' style="text-align:left"', ' style="text-align:right;padding-left:1em"'
 
 
 def escape(text: object) -> str:
@@ -29,12 +30,12 @@ def escape(text: object) -> str:
 
 def fact_card(title: object, facts: Sequence[tuple[str, object]], note: object = "") -> str:
     """Return a title, named values below each other, and a note."""
-    return _card(title, "", [[name, value] for name, value in facts], (LEFT, LEFT), note)
+    return _card(title, "", [[name, value] for name, value in facts], (NAME, LEFT), note)
 
 
 def table_card(title: object, columns: Sequence[str], rows: Sequence[Sequence[object]], note: object = "") -> str:
     """Return a title, a table whose first column is text and whose others are numbers, and a note."""
-    styles = (LEFT, *[RIGHT] * (len(columns) - 1))
+    styles = (NAME, *[RIGHT] * (len(columns) - 1))
     head = "".join(f"<th{style}>{escape(name)}</th>" for name, style in zip(columns, styles, strict=True))
     return _card(title, f"<thead><tr>{head}</tr></thead>", rows, styles, note)
 

@@ -10,6 +10,7 @@ import numpy as np
 from longtail.bottleneck import BottleneckClassifier, estimate_network
 from longtail.data import Dataset
 from longtail.errors import LongtailError
+from longtail.facts import MemoryFacts, PlanFacts
 from longtail.model import XMCEstimator
 from longtail.one_vs_all import OneVsAllClassifier, estimate_ova
 from longtail.pipeline.held_out import held_out_rows
@@ -28,7 +29,7 @@ TERM_BYTES = 150  # of memory for each term, beside its text
 
 def plan_training(
     data: Dataset, tagger: Tagger | None = None, *, probe: bool = True, read_seconds: float = 0.0
-) -> dict[str, Any]:
+) -> PlanFacts:
     """Return what `tagger.fit_dataset(data)` and saving it will take, as JSON-able facts; only a probe is trained.
 
     Time is for this machine as it is now, with the tagger's threads; `read_seconds`, the time it took to read the data,
@@ -48,7 +49,7 @@ def plan_training(
         return _textual(data, tagger, model, probe, read_seconds, held, used)
     shape = shape_of(data, tagger.features)
     once = _estimate(data, shape, model, probe)
-    facts: dict[str, Any] = {
+    facts: PlanFacts = {
         "method": tagger.method_name,
         "model": type(model).__name__,
         "threads": resolve_jobs(model.n_jobs),
@@ -78,14 +79,14 @@ def plan_training(
 
 def _textual(
     data: Dataset, tagger: Tagger, model: Any, probe: bool, read_seconds: float, held: int, used: int
-) -> dict[str, Any]:
+) -> PlanFacts:
     """Return the plan of a model that reads texts: it is trained once, on the rows that are not held out."""
     found = plan_prime(data, model, data.n_rows - held, probe)
     in_memory = found.network["in_memory_bytes"]
     stage = _tree_stage(data, model, probe) if model.tree else None
     if stage is not None:
         in_memory = max(in_memory, stage.memory_bytes)  # the tree comes when the encoder's optimiser is gone
-    facts: dict[str, Any] = {
+    facts: PlanFacts = {
         "method": tagger.method_name,
         "model": type(model).__name__,
         "threads": resolve_jobs(model.n_jobs),
@@ -113,9 +114,12 @@ def _textual(
             "predict_us_per_row": found.predict_us,
         }
     if probe and stage is not None:
-        more = {"train_seconds": stage.seconds, "model_bytes": round(stage.model_bytes)}
-        more["predict_us_per_row"] = stage.predict_us
-        facts |= {name: facts[name] + value for name, value in more.items() if facts[name] is not None}
+        if facts["train_seconds"] is not None:
+            facts["train_seconds"] += stage.seconds
+        if facts["model_bytes"] is not None:
+            facts["model_bytes"] += round(stage.model_bytes)
+        if facts["predict_us_per_row"] is not None:
+            facts["predict_us_per_row"] += stage.predict_us
     return facts
 
 
@@ -131,7 +135,7 @@ def _tree_stage(data: Dataset, model: Any, probe: bool) -> Estimate:
     )
 
 
-def refuse_without_memory(facts: dict[str, Any]) -> str | None:
+def refuse_without_memory(facts: PlanFacts) -> str | None:
     """Raise if a plan clearly needs more memory than there is; return a warning if it may, else None.
 
     >>> refuse_without_memory({"memory": {"peak_bytes": 12e9, "available_bytes": 10e9}})
@@ -170,7 +174,7 @@ def _folder(data: Dataset, shape: Shape) -> float:
     return terms + sum(len(name) + 30 for name in data.names()) + sum(map(len, data.label_texts or ())) + 4000
 
 
-def _memory(data: Dataset, shape: Shape, once: Estimate, held: int, used: int) -> dict[str, Any]:
+def _memory(data: Dataset, shape: Shape, once: Estimate, held: int, used: int) -> MemoryFacts:
     """Return the most memory training will use, and whether there is as much."""
     X = 8 * shape.nonzeros
     making, rows = 0.0, 0.0
@@ -183,7 +187,7 @@ def _memory(data: Dataset, shape: Shape, once: Estimate, held: int, used: int) -
     return _fits(peak, used)
 
 
-def _fits(peak: float, used: int) -> dict[str, Any]:
+def _fits(peak: float, used: int) -> MemoryFacts:
     """Return a peak of memory beside what there is."""
     free = available_memory()
     available = None if free is None else free + used

@@ -1,4 +1,4 @@
-"""Labels with several places, on a page and on the terminal: complete, and harmless whatever they hold."""
+"""Labels with more than one leaf slot, on a page and on the terminal: complete, and harmless whatever they hold."""
 
 from __future__ import annotations
 
