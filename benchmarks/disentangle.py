@@ -34,8 +34,7 @@ import longtail as lt
 from longtail.data import entangle_labels, fused_labels
 from longtail.metrics import disentanglement, precision_at_k, share_apart
 from longtail.text import pifa
-from longtail.tree import LabelTree, build_tree, recalled
-from longtail.tree.look import matched_leaves
+from longtail.tree import LabelTree, build_tree, matched_leaves, recalled
 from peers.prepare import prepare, read_labels
 
 Facts = dict[str, Any]
@@ -172,10 +171,10 @@ def scattered(X: sp.csr_array, Y: sp.csr_array, seed: int) -> LabelTree:
     quick = lt.LabelTreeClassifier(**NARROW, random_state=seed, max_iter=1, tol=10.0, negatives="tfn")
     tree = quick.fit(X, Y).trees_[0]
     rng = np.random.default_rng(seed)
-    places = sp.lil_array(tree.places())
+    places = sp.lil_array(tree.slots())
     for label in range(tree.n_labels):
         places[label, int(rng.integers(tree.n_leaves))] = 1
-    return tree.with_places(sp.csr_array(places))
+    return tree.with_slots(sp.csr_array(places))
 
 
 def judged(model: Any, X: Any, Y: Any, Xt: Any, Yt: Any, tree: LabelTree | None = None) -> Facts:
@@ -187,19 +186,19 @@ def judged(model: Any, X: Any, Y: Any, Xt: Any, Yt: Any, tree: LabelTree | None 
     found = {f"p@{k}": 100 * float(precision_at_k(Yt, top, k)) for k in KS}
     found |= {"train_cpu_s": trained - started, "predict_cpu_us": 1e6 * (time.process_time() - trained) / Xt.shape[0]}
     if hasattr(model, "trees_"):
-        found |= {"leaves": model.trees_[0].n_leaves, "places_per_label": model.trees_[0].n_places / Y.shape[1]}
+        found |= {"leaves": model.trees_[0].n_leaves, "places_per_label": model.trees_[0].n_slots / Y.shape[1]}
         M = matched_leaves(model, X)
         matched = sp.csr_array(
             (np.ones(int((M.ids >= 0).sum()), np.float32), (np.nonzero(M.ids >= 0)[0], M.ids[M.ids >= 0])),
             shape=(X.shape[0], model.trees_[0].n_leaves),
         )
-        found["recalled"] = recalled(matched, Y, model.trees_[0].places()) / Y.nnz
+        found["recalled"] = recalled(matched, Y, model.trees_[0].slots()) / Y.nnz
     return found
 
 
 def taken_apart(model: lt.LabelTreeClassifier, X: sp.csr_array, Y: sp.csr_array, new: np.ndarray) -> Facts:
     """Return whether the components of joined labels come to different leaves, against chance."""
-    places, matched = model.trees_[0].places(), matched_leaves(model, X)
+    places, matched = model.trees_[0].slots(), matched_leaves(model, X)
     return {**share_apart(Y, new, places, matched), "information": disentanglement(Y, new, places, matched)}
 
 

@@ -20,16 +20,17 @@ from typing import Any
 import numpy as np
 
 import longtail as lt
-from longtail.tree import chunks as chunked
+from longtail.tree import chunks as tree_chunks
 from longtail.tree import estimator as label_tree
+from longtail.tree import search as tree_search
 from longtail.tree import train as tree_training
 from tree_updates import load
 
 KERNELS: list[tuple[Any, str]] = [
     (tree_training, "hinge_lanes"),
     (tree_training, "gather_rows"),
-    (tree_training, "pack_chunk"),
-    (chunked, "search_block"),
+    (tree_chunks, "pack_chunk"),
+    (tree_search, "search_block"),
     (label_tree, "build_tree"),
     (label_tree, "pifa"),
 ]
@@ -80,13 +81,13 @@ def bandwidth() -> float:
 def entries_met(model: lt.LabelTreeClassifier, X: Any) -> int:
     """Count the weights that the rows meet in the chunks they visit."""
     chunks, tree, total = model.chunks_[0], model.trees_[0], 0
-    scale, plan = np.ones(X.shape[0], np.float32), model._plan(tree, 5)
+    scale, plan = np.ones(X.shape[0], np.float32), model._beam_plan(tree, 5)
     per_feature: dict[int, np.ndarray] = {}
     for level in range(tree.n_levels + 1):
         if level == 0:
             visited = np.zeros((X.shape[0], 1), dtype=np.int64)
         else:
-            visited = chunks.search(X, scale, plan.first(level), 1)[0] + 1
+            visited = tree_search.search_rows(chunks, X, scale, plan.first(level), 1)[0] + 1
         for chunk in np.unique(visited[visited > 0]) if level else [0]:
             lines = slice(int(chunks.line_indptr[chunk]), int(chunks.line_indptr[chunk + 1]))
             counts = np.zeros(chunks.n_features, dtype=np.int64)

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longtail import audit
-from longtail.audit.constraints import Problem
-from longtail.audit.exact import balanced, dot_sign
-from longtail.audit.proof import prove
+from longtail.audit.audited_layer import AuditedLayer
+from longtail.audit.proof import balanced, dot_sign, prove
 from longtail.errors import DataError
 
 
@@ -127,7 +126,7 @@ def test_a_region_thinner_than_rounding_is_decided_exactly_or_not_at_all():
 def test_scores_near_zero_are_computed_exactly():
     W = np.array([[1.0, -1.0], [1.0, 0.0]])
     x = np.array([1e4, np.nextafter(1e4, 0)])
-    proof = prove(Problem.make(W), np.array([0, 1]), audit.Certificate(x=x))
+    proof = prove(AuditedLayer.read(W), np.array([0, 1]), audit.Certificate(x=x))
     assert proof.reachable is True and proof.radius_at_least < 1e-11
 
 

@@ -4,32 +4,30 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_simplex import (
+    add_candidates_plain,
+    exchange_constraint_plain,
+    find_centre_plain,
+    invert_plain,
+    prune_candidates_plain,
+    set_vertex_plain,
+    signed_margins_plain,
+    slack_of_tight_plain,
+    solve_candidates_plain,
+    start_basis_plain,
+    worst_per_block_plain,
+)
 
 from longtail.audit.chebyshev_centre import (
-    add_rows,
-    add_rows_plain,
-    keep_near,
-    keep_near_plain,
-    largest_ball,
-    largest_ball_plain,
+    add_candidates,
+    find_centre,
+    prune_candidates,
+    signed_margins,
     slack_of_tight,
-    slack_of_tight_plain,
     start_basis,
-    start_basis_plain,
+    worst_per_block,
 )
-from longtail.audit.dual_simplex import (
-    ENOUGH,
-    OPTIMAL,
-    exchange,
-    exchange_plain,
-    invert,
-    invert_plain,
-    set_vertex,
-    set_vertex_plain,
-    solve_candidates,
-    solve_candidates_plain,
-)
-from longtail.audit.margins import signed_margins, signed_margins_plain, worst_per_block, worst_per_block_plain
+from longtail.audit.dual_simplex import ENOUGH, OPTIMAL, exchange_constraint, invert, set_vertex, solve_candidates
 
 shapes = st.tuples(st.integers(1, 60), st.integers(1, 8), st.integers(0, 10**6))
 
@@ -122,7 +120,7 @@ def test_candidates_come_and_go_alike(shape, r, most):
     first, second = rng.integers(n, size=rng.integers(n + 1)), rng.integers(n, size=rng.integers(n + 1))
     basis = np.concatenate([rng.integers(n, size=2), -1 - np.arange(d)])
     results = []
-    for add, keep in ((add_rows, keep_near), (add_rows_plain, keep_near_plain)):
+    for add, keep in ((add_candidates, prune_candidates), (add_candidates_plain, prune_candidates_plain)):
         C, c_offsets, ids = np.zeros((d, n)), np.zeros(n), np.full(n, -9)
         listed = np.zeros(n, bool)
         counts = [add(W, offsets, signs, first, C, c_offsets, ids, 0, listed)]
@@ -170,7 +168,7 @@ def test_one_exchange_agrees(d, seed):
     alpha = np.append(-signs[entering] * W[entering], 1.0) @ M
     worst = float(rng.uniform(0.1, 3))
     results = []
-    for function in (exchange, exchange_plain):
+    for function in (exchange_constraint, exchange_constraint_plain):
         state = [a.copy() for a in (basis, M, z, weights, place, alpha)]
         results.append((function(*state, entering, worst, 1e-12), *state[:5]))
     for fast, slow in zip(*results):
@@ -179,11 +177,11 @@ def test_one_exchange_agrees(d, seed):
 
 @settings(max_examples=80)
 @given(shapes)
-def test_the_largest_balls_agree(shape):
+def test_the_centres_agree(shape):
     d = shape[1]
     W, Wt, offsets, signs, _ = make(*shape)
     results = []
-    for function in (largest_ball, largest_ball_plain):
+    for function in (find_centre, find_centre_plain):
         x, basis, weights = np.empty(d), np.empty(d + 1, np.int64), np.empty(d + 1)
         status, r, smallest, _, _ = function(W, Wt, offsets, signs, 1e-12, np.inf, 5000, x, basis, weights)
         assert status == OPTIMAL
@@ -199,7 +197,7 @@ def test_the_largest_balls_agree(shape):
 def test_a_search_stops_when_it_has_enough():
     W, Wt, offsets, signs, _ = make(500, 6, 2)
     x, basis, weights = np.empty(6), np.empty(7, np.int64), np.empty(7)
-    best = largest_ball(W, Wt, offsets, signs, 1e-13, np.inf, 5000, x, basis, weights)
-    found = largest_ball(W, Wt, offsets, signs, 1e-13, best[1] / 100, 5000, x, basis, weights)
+    best = find_centre(W, Wt, offsets, signs, 1e-13, np.inf, 5000, x, basis, weights)
+    found = find_centre(W, Wt, offsets, signs, 1e-13, best[1] / 100, 5000, x, basis, weights)
     assert found[0] == ENOUGH and found[3] <= best[3]
     assert (signs * (W @ x + offsets)).min() > best[1] / 100

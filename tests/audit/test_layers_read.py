@@ -166,7 +166,7 @@ def test_circles_in_any_order_with_labels_missing():
     order = rng.permutation(40)[:31]
     layer = np.column_stack([dft_matrix(40, 3)[order], rng.standard_normal((31, 2))])
     circle = find_circle(layer)
-    assert (circle.size, circle.k) == (40, 3) and circle.places.tolist() == order.tolist()
+    assert (circle.size, circle.k) == (40, 3) and circle.positions.tolist() == order.tolist()
     sets = np.zeros((30, 31))
     for row in sets:
         row[rng.choice(31, rng.integers(0, 4), replace=False)] = 1

@@ -7,11 +7,10 @@ import pytest
 
 from longtail import audit
 from longtail.audit import reference_lp as highs
-from longtail.audit.certificate import Certificate
-from longtail.audit.constraints import Problem
+from longtail.audit.audited_layer import AuditedLayer
+from longtail.audit.certificate import Certificate, KnownProofs
+from longtail.audit.certificate_search import audit_set
 from longtail.audit.proof import prove
-from longtail.audit.search import audit_set
-from longtail.audit.set_lists import KnownProofs
 
 
 def layer(n, d, seed, kind="random"):
@@ -37,14 +36,14 @@ def test_same_as_one_full_linear_program_per_set(kind, bias, solver, monkeypatch
     W, Y, _ = layer(300, 12, 0, kind)
     offsets = np.random.default_rng(1).standard_normal(300) if bias else None
     found = audit.argmaxable(W, Y, bias=offsets, box=100)
-    problem = Problem.make(W, offsets, 100)
+    problem = AuditedLayer.read(W, offsets, 100)
     assert found.n_sets("undecided") == 0 and found.reachable.any() and found.impossible.any()
     for i, members in enumerate(found.members):
-        x, r, rows, weights = highs.full_lp(problem, members)
+        x, r, rows, weights = highs.solve_with_all_rows(problem, members)
         proof = prove(problem, members, Certificate(x, rows, weights))
         assert proof.reachable == found.reachable[i]
         assert found.radius[i] == pytest.approx(max(r, 0), rel=1e-6, abs=1e-8)
-        assert highs.generated_lp(problem, members, members)[1] == pytest.approx(r, rel=1e-7, abs=1e-7)
+        assert highs.solve_by_row_generation(problem, members, members)[1] == pytest.approx(r, rel=1e-7, abs=1e-7)
 
 
 def test_a_bound_decides_the_same_sets():
@@ -107,9 +106,9 @@ def test_a_proof_serves_every_set_it_fits():
 
 
 def test_highs_takes_over_when_the_kernel_fails(monkeypatch):
-    monkeypatch.setattr("longtail.audit.search.largest_ball", lambda *args: None)
+    monkeypatch.setattr("longtail.audit.certificate_search.find_centre", lambda *args: None)
     W, Y, _ = layer(150, 5, 8)
-    problem = Problem.make(W)
+    problem = AuditedLayer.read(W)
     for row in Y[::5]:
         members = np.flatnonzero(row)
         outcome = audit_set(problem, members, 1e-8, True, {})

@@ -33,7 +33,7 @@ def files(tmp_path_factory, data):
     for name, both in (("model", 1), ("plain", 0)):
         tagger = lt.Tagger(calibrate=0, random_state=0).fit_dataset(data)
         places = [[label != "comet", label == "comet" or (label == "belt" and both)] for label in tagger.labels_]
-        tree = LabelTree.from_clusters([0, 1, 0, 0]).with_places(np.array(places, dtype=float))
+        tree = LabelTree.from_clusters([0, 1, 0, 0]).with_slots(np.array(places, dtype=float))
         tagger.model_ = LabelTreeClassifier(random_state=0).fit(tagger.rows(data.texts), data.Y, tree=tree)
         tagger.save(folder / name)
     lt.Tagger("ova", calibrate=0, random_state=0).fit_dataset(data).save(folder / "flat")

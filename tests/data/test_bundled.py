@@ -161,6 +161,6 @@ def test_a_missing_or_damaged_file_gets_one_sentence(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(bundled, "FOLDER", "nowhere")
     with pytest.raises(DataError, match=r"bundled file debtags\.labels\.jsonl\.xz cannot be read"):
         load_bundled("debtags")
-    monkeypatch.setattr(bundled, "_read", lambda file: lzma.compress(b'{"id": "a"')[:-3])
+    monkeypatch.setattr(bundled, "_read_file", lambda file: lzma.compress(b'{"id": "a"')[:-3])
     with pytest.raises(DataError, match=r"bundled file debtags\.labels\.jsonl\.xz is damaged"):
         load_bundled("debtags")

@@ -75,7 +75,7 @@ def test_the_leaves_of_a_balanced_tree_are_an_order():
     data = make_linear(400, 300, 64)[0]
     tree = build_tree(pifa(data.X, data.Y), branching=2, max_leaf=4, balanced=True)
     _, new = entangle_labels(data.Y, 4, "easy", order=tree.leaf_labels)
-    leaves = tree.places().indices
+    leaves = tree.slots().indices
     assert all(len(set(leaves[found].tolist())) == 1 for found in sets(new))  # 64 labels in 16 leaves of 4
 
 

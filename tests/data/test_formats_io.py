@@ -1,5 +1,7 @@
 """The front door: guessing formats, npz files, atomic writing."""
 
+import re
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -8,7 +10,8 @@ from longtail.data import FORMATS, iter_texts, read, write
 from longtail.data.dataset import Dataset
 from longtail.data.formats.files import replacing
 from longtail.data.formats.guess_format import guess_format
-from longtail.data.formats.registry import REGISTRY
+from longtail.data.formats.records import Batch
+from longtail.data.formats.registry import REGISTRY, Format
 from longtail.errors import DataError, ParameterError
 
 
@@ -65,7 +68,9 @@ def test_what_cannot_be_guessed_is_said(tmp_path):
     assert sentence.startswith(start)
     sentence = refused(put(tmp_path, "[1, 2]", "a.json"))
     assert sentence == "a.json is a JSON array; write one object per line (JSONL) instead."
-    assert "none of the known layouts" in refused(tmp_path)
+    assert refused(tmp_path).endswith(
+        "is a folder in none of the known layouts: it has no trn.json, no *_trn_split.txt and no X.npz."
+    )
     with pytest.raises(ParameterError, match=r"format must be one of .* got 'jsnol'\. Did you mean 'jsonl'\?"):
         read(put(tmp_path, "x", "x"), format="jsnol")
     assert refused(put(tmp_path, "0 1:2\n1 2:x\n", "a.txt")) == (
@@ -81,6 +86,30 @@ def test_the_list_of_formats_is_complete():
     assert all(FORMATS.values())
     for name, found in REGISTRY.items():
         assert (found.batches is None) != (found.read is None), name
+
+
+def test_one_entry_in_the_registry_adds_a_format(tmp_path, monkeypatch):
+    def batches(path, options):
+        rows = [line.split("|") for line in path.read_text().splitlines()[1:]]
+        yield Batch(range(2, len(rows) + 2), [text for text, _ in rows], [labels.split() for _, labels in rows])
+
+    def write_bars(dataset, path, columns):
+        rows = (f"{text}|{' '.join(dataset.labels_of(row))}\n" for row, text in enumerate(dataset.texts))
+        path.write_text("%bars\n" + "".join(rows))
+
+    entry = Format(
+        "text|labels", (".bars",), first_line=re.compile(rb"%bars"), batches=batches, write=write_bars, keeps=("texts",)
+    )
+    monkeypatch.setitem(REGISTRY, "bars", entry)
+    data = Dataset.from_lists(["a red apple", "a blue car"], [["fruit", "red"], ["car"]], ids=["1", "2"])
+    facts = write(data, tmp_path / "rows.bars")
+    assert (facts["format"], facts["left_out"]) == ("bars", ["ids", "label_names"])
+    (tmp_path / "rows").write_bytes((tmp_path / "rows.bars").read_bytes())
+    assert guess_format(tmp_path / "rows") == ("bars", "first line")
+    for path, format in ((tmp_path / "rows.bars", None), (tmp_path / "rows", None), (tmp_path / "rows", "bars")):
+        again = read(path, format)
+        assert (again.texts, again.label_names, again.labels_of(0)) == (data.texts, data.label_names, ("fruit", "red"))
+    assert [batch.texts for batch in iter_texts(tmp_path / "rows.bars", 1)] == [("a red apple",), ("a blue car",)]
 
 
 def test_npz_keeps_everything(tmp_path, data):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from plain_xmc_parser import parse_lines_plain
 
 from longtail.data.formats.xmc_parser import (
     BAD_FEATURE,
@@ -12,11 +13,10 @@ from longtail.data.formats.xmc_parser import (
     FEATURE_RANGE,
     LABEL_RANGE,
     NOT_FINITE,
-    Problem,
+    ParseProblem,
     count_tokens,
     parse_rows,
 )
-from longtail.data.formats.xmc_parser_plain import parse_lines_plain
 
 N_FEATURES, N_LABELS = 200_000, 100_000
 
@@ -76,7 +76,7 @@ def test_values_are_those_of_python_rounded_to_float32(number):
         assert problem is None
         assert rows.x_data.view(np.int32)[0] == expected.view(np.int32)
     else:
-        assert problem == Problem(NOT_FINITE, 0, 1)
+        assert problem == ParseProblem(NOT_FINITE, 0, 1)
 
 
 def test_ids_above_65536_and_empty_rows():
@@ -91,21 +91,21 @@ def test_ids_above_65536_and_empty_rows():
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        (b"x 0:1\n", Problem(BAD_LABEL, 0, 0)),
-        (b"1,,2 0:1\n", Problem(BAD_LABEL, 0, 2)),
-        (b"0 0:1\n1, 0:1\n", Problem(BAD_LABEL, 1, 8)),
-        (b"0 0:1 7\n", Problem(BAD_FEATURE, 0, 6)),
-        (b"0 :1\n", Problem(BAD_FEATURE, 0, 2)),
-        (b"0 1:\n", Problem(BAD_VALUE, 0, 2)),
-        (b"0 1:1.2.3\n", Problem(BAD_VALUE, 0, 2)),
-        (b"0 1:1e\n", Problem(BAD_VALUE, 0, 2)),
-        (b"0 1:1_0\n", Problem(BAD_VALUE, 0, 2)),
-        (b"0 9:1\n", Problem(FEATURE_RANGE, 0, 2)),
-        (b"0 99999999999999999999999999:1\n", Problem(FEATURE_RANGE, 0, 2)),
-        (b"1,9 1:1\n", Problem(LABEL_RANGE, 0, 2)),
-        (b"0 1:NaN\n", Problem(NOT_FINITE, 0, 2)),
-        (b"0 1:1\n0 1:-inf\n", Problem(NOT_FINITE, 1, 8)),
-        (b"0 1:1e39 2:oops\n", Problem(NOT_FINITE, 0, 2)),
+        (b"x 0:1\n", ParseProblem(BAD_LABEL, 0, 0)),
+        (b"1,,2 0:1\n", ParseProblem(BAD_LABEL, 0, 2)),
+        (b"0 0:1\n1, 0:1\n", ParseProblem(BAD_LABEL, 1, 8)),
+        (b"0 0:1 7\n", ParseProblem(BAD_FEATURE, 0, 6)),
+        (b"0 :1\n", ParseProblem(BAD_FEATURE, 0, 2)),
+        (b"0 1:\n", ParseProblem(BAD_VALUE, 0, 2)),
+        (b"0 1:1.2.3\n", ParseProblem(BAD_VALUE, 0, 2)),
+        (b"0 1:1e\n", ParseProblem(BAD_VALUE, 0, 2)),
+        (b"0 1:1_0\n", ParseProblem(BAD_VALUE, 0, 2)),
+        (b"0 9:1\n", ParseProblem(FEATURE_RANGE, 0, 2)),
+        (b"0 99999999999999999999999999:1\n", ParseProblem(FEATURE_RANGE, 0, 2)),
+        (b"1,9 1:1\n", ParseProblem(LABEL_RANGE, 0, 2)),
+        (b"0 1:NaN\n", ParseProblem(NOT_FINITE, 0, 2)),
+        (b"0 1:1\n0 1:-inf\n", ParseProblem(NOT_FINITE, 1, 8)),
+        (b"0 1:1e39 2:oops\n", ParseProblem(NOT_FINITE, 0, 2)),
     ],
 )
 def test_the_first_problem_is_named(text, problem):

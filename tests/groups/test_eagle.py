@@ -5,51 +5,71 @@ import itertools
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-
-from longtail.groups.choose_rows import capped_shares, capped_shares_plain
-from longtail.groups.eagle_kernel import learn_labels
-from longtail.groups.eagle_plain import learn_labels_plain
-from longtail.groups.kernel_arrays import (
-    Groups,
-    Labels,
-    Members,
-    Rule,
-    pack_members,
+from plain_eagle import (
+    capped_shares_plain,
+    learn_labels_plain,
+    number_features_plain,
     pack_members_plain,
-    place_features,
-    place_features_plain,
-    sum_groups,
+    score_by_group_plain,
+    score_by_label_plain,
     sum_groups_plain,
 )
-from longtail.groups.score_members import (
-    pairs_by_group,
-    score_by_group,
-    score_by_group_plain,
-    score_by_label,
-    score_by_label_plain,
+
+from longtail.groups.choose_rows import capped_shares
+from longtail.groups.eagle_kernel import learn_labels
+from longtail.groups.kernel_arrays import (
+    GroupArrays,
+    LabelArrays,
+    LearningRule,
+    MemberRows,
+    number_features,
+    pack_members,
+    sum_groups,
 )
+from longtail.groups.likeness import group_sums
+from longtail.groups.score_members import pairs_by_group, score_by_group, score_by_label
+
+CLEAR = 1e-5  # scores further apart than this are ranked alike in float32 and in float64
+
+
+@st.composite
+def grouped(draw, n_labels=5, n_features=9):
+    """Draw group sizes, counts of labels and overlaps; the values of the rows follow from a seed.
+
+    Rows have different lengths: two rows of one length, alone in the only group of a label, are equally near to their
+    sum, and which of the two is chosen would be left to rounding. The last group has no labels: a label of every group
+    has no other rows to be told from.
+    """
+    sizes = draw(st.lists(st.integers(1, 13), min_size=2, max_size=7))
+    counts = st.lists(st.integers(0, 3), min_size=n_labels, max_size=n_labels)
+    Y = [*draw(st.lists(counts, min_size=len(sizes) - 1, max_size=len(sizes) - 1)), [0] * n_labels]
+    return make_rows(sizes, np.array(Y), draw(st.integers(0, 10**6)), draw(st.booleans()), n_features)
 
 
 def make_problem(seed, overlap=False, n_groups=6, n_labels=5, n_features=9):
     rng = np.random.default_rng(seed)
-    sizes = rng.integers(1, 14, size=n_groups)
-    n = int(sizes.sum())
+    Y = (rng.random((n_groups, n_labels)) < 0.5) * rng.integers(1, 4, size=(n_groups, n_labels))
+    return make_rows(rng.integers(1, 14, size=n_groups), Y, seed, overlap, n_features)
+
+
+def make_rows(sizes, Y, seed, overlap, n_features):
+    rng = np.random.default_rng(seed)
+    n, n_groups = int(np.sum(sizes)), len(sizes)
     X = np.where(rng.random((n, n_features)) < 0.6, rng.standard_normal((n, n_features)), 0)
     X[:, 0] += 0.3
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    X *= rng.uniform(0.7, 1.3, (n, 1)) / np.linalg.norm(X, axis=1, keepdims=True)
     G = np.zeros((n, n_groups))
     G[np.arange(n), np.repeat(np.arange(n_groups), sizes)] = 1
     if overlap:
         G[rng.random(G.shape) < 0.1] = 1
-    Y = (rng.random((n_groups, n_labels)) < 0.5) * rng.integers(1, 4, size=(n_groups, n_labels))
     return sp.csr_array(X.astype(np.float32)), sp.csr_array(G), sp.csr_array(Y)
 
 
 def arguments(X, G, Y, contrast, n_iter, top, threshold=0.0, width=1, by_group_=False):
     by_group, by_label = sp.csc_array(G), sp.csc_array(Y)
-    sums = sp.csr_array((G.T @ X).astype(np.float32))
+    sums = group_sums(X, G)
     groups = by_label.indices.astype(np.int32)
     size = np.diff(by_group.indptr)[groups]
     counts = np.minimum(by_label.data, size)
@@ -61,15 +81,15 @@ def arguments(X, G, Y, contrast, n_iter, top, threshold=0.0, width=1, by_group_=
     out = np.zeros(room[-1], np.int32), np.zeros(room[-1], np.float32), np.zeros(room[-1], np.float32)
     rows, indptr = by_group.indices.astype(np.int32), by_group.indptr.astype(np.int64)
     packed = sp.csr_array(X[rows])
-    group = Groups(indptr, rows, sums.indptr.astype(np.int64), sums.indices.astype(np.int32), sums.data)
+    group = GroupArrays(indptr, rows, sums.indptr.astype(np.int64), sums.indices.astype(np.int32), sums.data)
     ids, starts = packed.indices.astype(np.int32), packed.indptr.astype(np.int64)
     local = np.empty_like(ids)
-    place_features_plain(indptr, starts, ids, group.sum_indptr, group.sum_ids, X.shape[1], local)
+    number_features_plain(indptr, starts, ids, group.sum_indptr, group.sum_ids, X.shape[1], local)
     return (
-        Members(starts, ids, local, packed.data),
+        MemberRows(starts, ids, local, packed.data),
         group,
-        Labels(by_label.indptr.astype(np.int64), groups, take, start, weight, room),
-        Rule(n_iter, np.float32(0.1), contrast, 1.0, threshold),
+        LabelArrays(by_label.indptr.astype(np.int64), groups, take, start, weight, room),
+        LearningRule(n_iter, np.float32(0.1), contrast, 1.0, threshold),
         total,
         np.asarray(X @ total, dtype=np.float32),
         0,
@@ -84,22 +104,52 @@ def dense(vectors, n_features):
     return sp.csr_array((vectors[2], vectors[1], vectors[0]), shape=(len(vectors[0]) - 1, n_features)).toarray()
 
 
-@settings(max_examples=50, deadline=None)
-@given(st.integers(0, 10**6), st.booleans(), st.booleans(), st.booleans(), st.integers(0, 6), st.integers(0, 5))
-def test_the_kernel_agrees_with_its_twin(seed, overlap, contrast, top, n_iter, width):
-    X, G, Y = make_problem(seed, overlap)
+@settings(max_examples=100, deadline=None)
+@given(grouped(), st.booleans(), st.booleans(), st.integers(0, 6), st.integers(0, 5))
+def test_the_kernel_agrees_with_its_twin_on_every_label(problem, contrast, top, n_iter, width):
+    n_features = problem[0].shape[1]
     how = {"width": max(width, 1), "by_group_": width > 0}
-    fast, slow = (arguments(X, G, Y, contrast, n_iter, top, **how) for _ in range(2))
-    found, expected = learn_labels(*fast), learn_labels_plain(*slow)
-    close = np.abs(dense(found, X.shape[1]) - dense(expected, X.shape[1])).max(axis=1) < 1e-3
-    assert close.all() or n_iter > 0  # two rows equally near may be told apart by the last digits, and then all differs
-    assert close.mean() > 0.5
-    for label in np.flatnonzero(close):
-        at = slice(*fast[2].place_indptr[fast[2].indptr[label : label + 2]])
-        np.testing.assert_allclose(fast[-2][at], slow[-2][at], atol=2e-3)
-        np.testing.assert_allclose(fast[-1][at], slow[-1][at], atol=2e-2)
-        same = fast[-3][at] == slow[-3][at]
-        assert np.allclose(fast[-2][at][~same], slow[-2][at][~same], atol=1e-4)
+    fast, slow = (arguments(*problem, contrast, n_iter, top, **how) for _ in range(2))
+    gaps = []
+    expected = learn_labels_plain(*slow, gaps=gaps)
+    assume(min(gaps, default=1) > CLEAR)  # no ties: every choice of rows is decided by more than rounding
+    vectors = learn_labels(*fast)
+    np.testing.assert_allclose(dense(vectors, n_features), dense(expected, n_features), atol=2e-5)
+    np.testing.assert_array_equal(fast[-3], slow[-3])
+    np.testing.assert_allclose(fast[-2], slow[-2], atol=2e-5)
+    np.testing.assert_allclose(fast[-1], slow[-1], atol=2e-4)
+
+
+@pytest.mark.parametrize("contrast", [False, True])
+@pytest.mark.parametrize("n_iter", [0, 5])
+def test_labels_whose_rows_cancel_out_start_at_one_row(contrast, n_iter):
+    X = np.array([[0.6, 0.8], [-0.6, -0.8]] * 3)
+    problem = sp.csr_array(X, dtype=np.float32), sp.csr_array(np.repeat(np.eye(3), 2, axis=0)), np.ones((3, 2))
+    fast, slow = (arguments(*problem[:2], sp.csr_array(problem[2]), contrast, n_iter, False) for _ in range(2))
+    vectors, expected = (dense(learn(*run), 2) for learn, run in ((learn_labels, fast), (learn_labels_plain, slow)))
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
+    np.testing.assert_allclose(vectors, X[:2], atol=1e-5)
+    np.testing.assert_array_equal(fast[-3], slow[-3])
+
+
+@pytest.mark.xfail(strict=True, reason="what is left of a start that cancels out is rounding, but more than TINY")
+def test_a_label_of_every_group_starts_at_one_row():
+    """Without other rows to be told from, the start is zero up to rounding, and the label should start at a row."""
+    for seed in range(20):
+        X, G, _ = make_rows([3] * 10, np.ones((10, 1)), seed, False, 9)
+        (vector,) = dense(learn_labels(*arguments(X, G, sp.csr_array(np.ones((10, 1))), True, 0, False)), X.shape[1])
+        assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-3)
+
+
+def test_of_two_equally_near_rows_one_is_chosen():
+    """Two rows of one length, alone in the only group of a label: either may be chosen, and then the vector is near."""
+    rows = np.array([[0.6, 0.8], [0.8, -0.6]], dtype=np.float32)
+    run = arguments(sp.csr_array(rows), sp.csr_array(np.ones((2, 1))), sp.csr_array([[1]]), False, 60, False)
+    (vector,) = dense(learn_labels(*run), 2)
+    chosen, other = run[-3]
+    assert {int(chosen), int(other)} == {0, 1}
+    np.testing.assert_allclose(run[-2], rows[run[-3]] @ vector, atol=1e-5)
+    assert rows[chosen] @ vector > 0.95 and np.linalg.norm(vector) == pytest.approx(1, abs=1e-5)
 
 
 @pytest.mark.parametrize("contrast", [False, True])
@@ -113,9 +163,9 @@ def test_how_many_labels_are_learned_at_once_changes_nothing(contrast):
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.integers(0, 10**6), st.booleans())
-def test_scores_by_label_and_by_group_agree_with_their_twins(seed, overlap):
-    X, G, Y = make_problem(seed, overlap, n_labels=40)
+@given(grouped(n_labels=40), st.integers(0, 10**6))
+def test_scores_by_label_and_by_group_agree_with_their_twins(problem, seed):
+    X, G, Y = problem
     members, groups, labels, *_ = arguments(X, G, Y, False, 0, True)
     rng = np.random.default_rng(seed)
     first, last = 3, 38
@@ -147,7 +197,7 @@ def test_members_are_packed_group_by_group():
         sums.append(sp.csr_array((out[1][:n], out[0][:n], indptr), shape=(G.shape[1], X.shape[1])).toarray())
     np.testing.assert_allclose(sums, [(G.T @ X).toarray()] * 2, atol=1e-5)
     local = np.empty_like(members.ids)
-    place_features(groups.indptr, members.indptr, ids, groups.sum_indptr, groups.sum_ids, X.shape[1], local)
+    number_features(groups.indptr, members.indptr, ids, groups.sum_indptr, groups.sum_ids, X.shape[1], local)
     assert (local == members.local).all()
 
 

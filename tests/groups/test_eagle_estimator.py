@@ -194,7 +194,6 @@ def test_what_does_not_fit_together_is_refused_in_one_sentence(arguments, senten
     ("params", "sentence"),
     [
         ({"assign": "atuo"}, "assign must be one of .* got 'atuo'. Did you mean 'auto'?"),
-        ({"init": "random"}, "init must be one of"),
         ({"n_iter": -1}, "n_iter must be an integer >= 0; got -1."),
         ({"step": 0}, "step must be a number > 0; got 0."),
         ({"temperature": 0}, "temperature must be a number > 0; got 0."),

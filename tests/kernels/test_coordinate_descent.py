@@ -6,9 +6,7 @@ import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from longtail.kernels.coordinate_descent import hinge_lanes, logistic_lanes
-
-EVERY_ROW = np.empty(0, np.uint16)
+from longtail.kernels.coordinate_descent import EVERY_ROW, hinge_lanes, logistic_lanes
 
 
 def problem(n=300, d=40, n_lanes=16, seed=0):

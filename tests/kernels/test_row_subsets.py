@@ -5,7 +5,44 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longtail.kernels.row_subsets import compact_rows, compact_rows_plain, round_values, unit_scales, unit_scales_plain
+from longtail.kernels.row_subsets import compact_rows, round_values, unit_scales
+
+
+def unit_scales_plain(indptr: np.ndarray, data: np.ndarray, out: np.ndarray) -> None:
+    for row in range(out.size):
+        length = np.sqrt(np.sum(data[indptr[row] : indptr[row + 1]].astype(np.float64) ** 2))
+        out[row] = 1 / length if length > 0 else 0.0
+
+
+def compact_rows_plain(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    data: np.ndarray,
+    scale: np.ndarray,
+    rows: np.ndarray,
+    local: np.ndarray,
+    grow: bool,
+    n_local: int,
+    out_indptr: np.ndarray,
+    out_indices: np.ndarray,
+    out_values: np.ndarray,
+    features: np.ndarray,
+) -> int:
+    at = np.concatenate([np.arange(indptr[row], indptr[row + 1]) for row in rows]).astype(np.int64)
+    owner = np.repeat(np.arange(rows.size), indptr[rows + 1] - indptr[rows])
+    if grow:
+        met, first = np.unique(indices[at], return_index=True)
+        new = met[np.argsort(first)]
+        new = new[local[new] < 0]
+        local[new] = n_local + np.arange(new.size)
+        features[n_local : n_local + new.size] = new
+        n_local += new.size
+    keep = local[indices[at]] >= 0
+    out_indptr[:] = np.concatenate([[0], np.cumsum(np.bincount(owner[keep], minlength=rows.size))])
+    out_indices[: keep.sum()] = local[indices[at]][keep]
+    out_values[: keep.sum()] = round_values(data[at] * scale[rows][owner])[keep]
+    return n_local
+
 
 matrices = st.tuples(st.integers(1, 20), st.integers(1, 15), st.floats(0.0, 0.8), st.integers(0, 10**6)).map(
     lambda p: sp.random_array((p[0], p[1]), density=p[2], rng=np.random.default_rng(p[3]), dtype=np.float32).tocsr()

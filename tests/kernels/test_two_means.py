@@ -7,16 +7,54 @@ from hypothesis import strategies as st
 from longtail.kernels.row_subsets import round_values
 from longtail.kernels.two_means import (
     add_rows,
-    add_rows_plain,
     mark_upper,
-    mark_upper_plain,
     project_rows,
-    project_rows_plain,
     set_direction,
-    set_direction_plain,
     split_rows,
-    split_rows_plain,
+    split_rows_stepwise,
 )
+
+
+def project_rows_plain(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    values: np.ndarray,
+    direction: np.ndarray,
+    start: int,
+    stop: int,
+    out: np.ndarray,
+) -> None:
+    for row in range(start, stop):
+        at = slice(indptr[row], indptr[row + 1])
+        terms = values[at] * direction[indices[at]]
+        fours = terms[: terms.size // 4 * 4].reshape(-1, 4)
+        sums = np.zeros(4, dtype=np.float32)
+        for four in fours:
+            sums += four
+        for term in terms[fours.size :]:
+            sums[0] += term
+        out[row] = (sums[0] + sums[1]) + (sums[2] + sums[3])
+
+
+def mark_upper_plain(scores: np.ndarray, n_low: int, upper: np.ndarray) -> None:
+    upper[:] = 1
+    upper[np.argsort(scores, kind="stable")[:n_low]] = 0
+
+
+def add_rows_plain(
+    indptr: np.ndarray, indices: np.ndarray, values: np.ndarray, old: np.ndarray, new: np.ndarray, sums: np.ndarray
+) -> int:
+    for row in np.flatnonzero(old != new):
+        at = slice(indptr[row], indptr[row + 1])
+        np.add.at(sums, indices[at], values[at] if old[row] else -values[at])
+    return int(np.count_nonzero(old != new))
+
+
+def set_direction_plain(total: np.ndarray, left: np.ndarray, direction: np.ndarray) -> None:
+    right = total - left
+    lengths = [np.sqrt(np.add.accumulate(side * side)[-1]) if side.size else 0.0 for side in (right, left)]
+    right_scale, left_scale = (1 / length if length > 0 else 0.0 for length in lengths)
+    direction[:] = right * right_scale - left * left_scale
 
 
 def make_rows(n, n_features, density, seed):
@@ -41,9 +79,10 @@ def test_the_whole_split_agrees(shape, max_iter):
     n, n_features = shape[0], shape[1]
     first, second = np.random.default_rng(shape[3]).choice(n, size=2, replace=False).tolist()
     results = []
-    for kernel in (split_rows, split_rows_plain):
+    plain = (project_rows_plain, mark_upper_plain, add_rows_plain, set_direction_plain)
+    for kernel, steps in ((split_rows, ()), (split_rows_stepwise, (plain,))):
         direction, right = np.empty(n_features, np.float32), np.full(n, 9, np.uint8)
-        kernel(*rows, first, second, max_iter, direction, right)
+        kernel(*rows, first, second, max_iter, direction, right, *steps)
         results.append((direction, right))
     np.testing.assert_array_equal(results[0][0], results[1][0])
     np.testing.assert_array_equal(results[0][1], results[1][1])

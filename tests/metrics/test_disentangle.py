@@ -12,7 +12,7 @@ import longtail as lt
 from longtail.data import TopK, entangle_labels
 from longtail.errors import DataError, ParameterError
 from longtail.metrics import disentanglement, share_apart, variation_of_information
-from longtail.tree.look import matched_leaves
+from longtail.tree import matched_leaves
 
 divisions = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=40)
 
@@ -164,7 +164,7 @@ def test_a_tree_with_overlap_takes_known_meanings_apart():
     shares = {}
     for overlap in (1, 2):
         model = lt.LabelTreeClassifier(max_leaf=12, overlap=overlap, beam=1, random_state=0).fit(X, fused)
-        matched, places = matched_leaves(model, X), model.trees_[0].places()
+        matched, places = matched_leaves(model, X), model.trees_[0].slots()
         assert matched.ids.shape == (2000, 1) and matched.ids.max() < model.trees_[0].n_leaves
         shares[overlap] = share_apart(Y, new, places, matched)
         facts = disentanglement(Y, new, places, matched)

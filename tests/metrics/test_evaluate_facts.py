@@ -11,7 +11,8 @@ from longtail import metrics
 from longtail.data import TopK
 from longtail.errors import DataError, ParameterError
 from longtail.metrics import resample
-from longtail.metrics.measures import Measure, plain
+from longtail.metrics.label_metrics import LABEL_METRICS
+from longtail.metrics.measures import ROW_METRICS, Measure, RowMetric, identity
 
 
 def sample(n_rows=400, n_labels=60, quality=0.6, seed=0, places=5, luck=None):
@@ -231,7 +232,7 @@ def test_p_values_are_those_of_all_swaps():
     a, b = rng.random(10), rng.random(10) + 0.2
     swaps = np.array(np.meshgrid(*[[-1, 1]] * 10)).reshape(10, -1).T
     exact = (np.abs(swaps @ (b - a)) >= abs((b - a).sum()) - 1e-12).mean()
-    [p] = resample.randomisation_p_values([Measure("x", (a,), plain)], [Measure("x", (b,), plain)], 20_000, 0)
+    [p] = resample.randomisation_p_values([Measure("x", (a,), identity)], [Measure("x", (b,), identity)], 20_000, 0)
     assert p == pytest.approx(exact, abs=0.015)
 
 
@@ -251,3 +252,18 @@ def test_predictions_with_too_few_places_are_refused():
     Y, topk = sample(n_rows=5)
     with pytest.raises(ParameterError, match="k must be at most 2"):
         metrics.compare(Y, topk, topk.head(2))
+
+
+def test_one_line_adds_a_metric(monkeypatch):
+    def any_hit(judged, k):
+        return judged.hits[:, :k].any(axis=1).astype(np.float64)
+
+    monkeypatch.setitem(ROW_METRICS, "success", RowMetric((any_hit,), identity))
+    monkeypatch.setitem(LABEL_METRICS, "never", lambda tested: (tested.predicted == 0).astype(np.float64))
+    Y = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    topk = TopK.from_scores(np.array([[0.9, 0.5, 0.1], [0.9, 0.5, 0.1], [0.9, 0.5, 0.1]]), k=2)
+    found = metrics.evaluate(Y, topk, ks=(1, 2))["metrics"]
+    assert [found[f"success@{k}"]["value"] for k in (1, 2)] == pytest.approx([1 / 3, 2 / 3])
+    assert [found[f"never@{k}"]["value"] for k in (1, 2)] == pytest.approx([2 / 3, 1 / 3])
+    assert metrics.compare(Y, topk, topk, ks=(2,))["metrics"]["success@2"]["difference"] == 0
+    assert metrics.scorer("success@2").k == 2

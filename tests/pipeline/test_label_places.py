@@ -11,7 +11,7 @@ from longtail.errors import DataError, ModelError, ParameterError
 from longtail.pipeline import label_facts, page_splits
 from longtail.tree import LabelTree, LabelTreeClassifier
 from longtail.tree.beam import link
-from longtail.tree.look import child_weights, leaf_of, matched_leaves, path_scores, place_child, places_of
+from longtail.tree.explain import child_weights, leaf_of, matched_leaves, path_scores, slot_child, slots_of
 
 SENSES = {
     "sport": ("karate judo kick dojo", ["dojo", "judo", "karate", "belt"]),
@@ -45,7 +45,7 @@ def on_tree(data, clusters, several, **options):
     two = (np.zeros(2, np.int32), np.arange(len(clusters), dtype=np.int32) // -(-len(clusters) // 2))
     tree = LabelTree(two, np.array([0, *([len(places)] * len(clusters))]), np.arange(len(places)), len(places))
     model = LabelTreeClassifier(random_state=0, threshold=0.01, **options)
-    tagger.model_ = model.fit(tagger.rows(data.texts), data.Y, tree=tree.with_places(places))
+    tagger.model_ = model.fit(tagger.rows(data.texts), data.Y, tree=tree.with_slots(places))
     return tagger
 
 
@@ -72,14 +72,14 @@ def dense_weights(tagger, child):
 def test_the_places_are_those_of_the_tree(tagger, data):
     facts = json.loads(json.dumps(label_facts(tagger, "belt", labels=100)))
     tree, label = tagger.model_.trees_[0], tagger.labels_.index("belt")
-    leaves = tree.places()[[label]].indices.tolist()
+    leaves = tree.slots()[[label]].indices.tolist()
     assert leaves == [0, 1, 2] == [place["leaf"] for place in facts["places"]]
     assert facts["rows"] == tagger.model_.label_counts_[label] and facts["data"] is None
     for place, leaf in zip(facts["places"], leaves, strict=True):
         held = tree.leaf_labels[tree.leaf_indptr[leaf] : tree.leaf_indptr[leaf + 1]]
         assert place["labels"] == held.size and place["path"] == tree.path(leaf)
         assert {found["label"] for found in place["neighbours"]} == {tagger.labels_[i] for i in held} - {"belt"}
-        assert [leaf_of(tree, p) for p in places_of(tree, label)] == leaves
+        assert [leaf_of(tree, p) for p in slots_of(tree, label)] == leaves
 
 
 def test_weights_are_the_stored_ones(tagger):
@@ -94,8 +94,8 @@ def test_weights_are_the_stored_ones(tagger):
 def test_words_are_the_labels_own_words_that_lead_to_a_place(tagger):
     tree, chunks = tagger.model_.trees_[0], tagger.model_.chunks_[0]
     label, names = tagger.labels_.index("belt"), tagger.features_.feature_names()
-    places = places_of(tree, label).tolist()
-    copies = np.stack([dense_weights(tagger, place_child(chunks, place)) for place in places])
+    places = slots_of(tree, label).tolist()
+    copies = np.stack([dense_weights(tagger, slot_child(chunks, place)) for place in places])
     ways = []
     for place in places:
         before, way = 0, 0.0
@@ -172,7 +172,7 @@ def test_an_ensemble_shows_the_places_of_every_tree(data):
     total = facts["data"]["rows_with_label"]
     for tree in range(2):
         mine = [place for place in facts["places"] if place["tree"] == tree]
-        assert [place["leaf"] for place in mine] == tagger.model_.trees_[tree].places()[
+        assert [place["leaf"] for place in mine] == tagger.model_.trees_[tree].slots()[
             [tagger.labels_.index("belt")]
         ].indices.tolist()
         assert sum(place["rows"] for place in mine) == total

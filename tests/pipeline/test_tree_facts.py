@@ -120,9 +120,9 @@ def test_a_saved_tagger_says_the_same(tagger, tmp_path):
 def test_a_label_in_several_leaves_counts_once_for_each_cluster(tagger, topics):
     X = tagger.rows(topics.texts)
     tree = LabelTree.from_clusters(np.arange(40) // 20)
-    places = tree.places().toarray()
+    places = tree.slots().toarray()
     places[3] = 1  # in both
-    model = LabelTreeClassifier().fit(X, topics.Y, tree=tree.with_places(places))
+    model = LabelTreeClassifier().fit(X, topics.Y, tree=tree.with_slots(places))
     facts = tree_facts(with_model(tagger, model), **EVERYTHING)
     assert sorted(found["labels"] for found in facts["clusters"]) == [20, 21]
     counts = model.label_counts_

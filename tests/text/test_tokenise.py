@@ -6,10 +6,12 @@ import itertools
 import re
 
 import numpy as np
+import plain_text_kernels as twins
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from longtail.text import count_ngrams as counting
 from longtail.text import hash_table as table
 from longtail.text import ngrams as grams
 from longtail.text import string_arrays as strings
@@ -56,7 +58,7 @@ def test_word_ids_agrees_with_its_twin(first, second, lowercase, shortest, n_ski
     fast, plain = Words(), Words()
     for texts, grow in ((first, True), (second, False), (second, True)):
         a = fast.run(tokens.word_ids, texts, fold, shortest, n_skip, grow)
-        assert a == plain.run(tokens.word_ids_plain, texts, fold, shortest, n_skip, grow)
+        assert a == plain.run(twins.word_ids_plain, texts, fold, shortest, n_skip, grow)
         assert fast.words() == plain.words()
     assert np.array_equal(fast.slots, plain.slots)
 
@@ -81,7 +83,7 @@ def test_words_with_equal_keys_stay_two_words():
 
 
 def test_short_and_long_words_never_share_a_key():
-    keys = [tokens.word_key_plain(w) for w in (b"a", b"a\x80", b"abcdefg", b"abcdefgh", b"abcdefg" * 3)]
+    keys = [twins.word_key_plain(w) for w in (b"a", b"a\x80", b"abcdefg", b"abcdefgh", b"abcdefg" * 3)]
     assert len(set(keys)) == 5
     assert [k >> 63 for k in keys] == [0, 0, 0, 1, 1]
 
@@ -92,7 +94,7 @@ def test_char_ids_agrees_with_its_twin(texts, lowercase):
     text, ends = encode(texts)
     fold = fold_table("solid", lowercase)
     out = []
-    for kernel in (tokens.char_ids, tokens.char_ids_plain):
+    for kernel in (tokens.char_ids, twins.char_ids_plain):
         ids, id_ends = np.full(2 * (text.size + ends.size), -9, dtype=np.int32), np.zeros(ends.size, dtype=np.int64)
         kernel(text, ends, fold, ids, id_ends)
         out.append((ids.tolist(), id_ends.tolist()))
@@ -124,10 +126,10 @@ def test_damaged_utf8_is_read_without_leaving_the_array():
 def test_refill_agrees_with_its_twin(keys):
     old = table.make_slots(30)
     for value, key in enumerate(keys):
-        table.place_plain(old, key, value)
+        twins.place_plain(old, key, value)
     fast, plain = table.make_slots(100), table.make_slots(100)
     table.refill(old, fast)
-    table.refill_plain(old, plain)
+    twins.refill_plain(old, plain)
     assert np.array_equal(fast, plain)
 
 
@@ -167,7 +169,7 @@ def test_gram_counts_agrees_with_its_twin(first, second, low, more, whole):
     fast, plain = Grams(), Grams()
     for rows, grow in ((first, True), (second, False), (second, True)):
         arguments = (*joined(rows), low, low + more, whole, grow)
-        assert fast.count(grams.gram_counts, *arguments) == plain.count(grams.gram_counts_plain, *arguments)
+        assert fast.count(grams.gram_counts, *arguments) == plain.count(twins.gram_counts_plain, *arguments)
         assert fast.n_nodes == plain.n_nodes
         assert all(np.array_equal(a, b) for a, b in zip(fast.tree(), plain.tree(), strict=True))
 
@@ -178,18 +180,18 @@ def test_gram_nodes_agrees_with_its_twin(first, second):
     fast, plain = Grams(), Grams()
     for rows, grow in ((first, True), (second, False), (second, True)):
         assert fast.find(grams.gram_nodes, *joined(rows), grow) == plain.find(
-            grams.gram_nodes_plain, *joined(rows), grow
+            twins.gram_nodes_plain, *joined(rows), grow
         )
         assert fast.n_nodes == plain.n_nodes
         assert all(np.array_equal(a, b) for a, b in zip(fast.tree(), plain.tree(), strict=True))
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5)), max_size=30))
-def test_tally_agrees_with_its_twin(pairs):
+def test_add_counts_agrees_with_its_twin(pairs):
     nodes, counts = (np.array([p[i] for p in pairs], dtype=np.int32) for i in (0, 1))
     fast, plain = np.ones((2, 10), dtype=np.int64), np.ones((2, 10), dtype=np.int64)
-    weights.tally(nodes, counts, *fast)
-    weights.tally_plain(nodes, counts, *plain)
+    counting.add_counts(nodes, counts, *fast)
+    twins.add_counts_plain(nodes, counts, *plain)
     assert np.array_equal(fast, plain)
 
 
@@ -205,11 +207,11 @@ def test_gram_bytes_agrees_with_its_twin(rows, words):
     offsets = np.zeros(nodes.size + 1, dtype=np.int64)
     strings.gram_offsets(nodes, tree.parent, last, words, starts, offsets)
     same = np.zeros_like(offsets)
-    strings.gram_offsets_plain(nodes, tree.parent, last, words, starts, same)
+    twins.gram_offsets_plain(nodes, tree.parent, last, words, starts, same)
     assert np.array_equal(offsets, same)
     fast, plain = np.zeros(offsets[-1], dtype=np.uint8), np.ones(offsets[-1], dtype=np.uint8)
     strings.gram_bytes(nodes, tree.parent, last, words, starts, arena, offsets, fast)
-    strings.gram_bytes_plain(nodes, tree.parent, last, words, starts, arena, offsets, plain)
+    twins.gram_bytes_plain(nodes, tree.parent, last, words, starts, arena, offsets, plain)
     assert fast.tobytes() == plain.tobytes()
 
 
@@ -218,7 +220,7 @@ def test_gram_bytes_agrees_with_its_twin(rows, words):
 def test_string_order_agrees_with_its_twin(texts):
     raw, ends = encode(texts)
     offsets = np.concatenate([[0], ends]).astype(np.int64)
-    assert strings.string_order(raw, offsets).tolist() == strings.string_order_plain(raw, offsets).tolist()
+    assert strings.string_order(raw, offsets).tolist() == twins.string_order_plain(raw, offsets).tolist()
 
 
 @pytest.mark.parametrize("n_columns", [3, 300, 70_000, 17_000_000])
@@ -252,7 +254,7 @@ def test_tfidf_rows_agrees_with_its_twin(sizes, sublinear, random):
     idf = np.array([random.uniform(1, 9) for _ in range(50)], dtype=np.float32)
     indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     out = []
-    for kernel in (weights.tfidf_rows, weights.tfidf_rows_plain):
+    for kernel in (weights.tfidf_rows, twins.tfidf_rows_plain):
         pointers = np.zeros_like(indptr)
         ids, values = np.zeros(nodes.size, dtype=np.int32), np.zeros(nodes.size, dtype=np.float32)
         kernel(indptr, nodes, counts, column, idf, sublinear, pointers, ids, values)

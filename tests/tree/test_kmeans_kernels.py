@@ -9,14 +9,46 @@ from longtail.kernels.row_subsets import round_values
 from longtail.tree.grow.kmeans_kernels import (
     LANES,
     cluster_rows,
-    cluster_rows_plain,
+    cluster_rows_stepwise,
     move_rows,
-    move_rows_plain,
     nearest_centres,
-    nearest_centres_plain,
     set_centres,
-    set_centres_plain,
 )
+
+
+def nearest_centres_plain(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    values: np.ndarray,
+    W: np.ndarray,
+    n_centres: int,
+    start: int,
+    stop: int,
+    cluster: np.ndarray,
+) -> None:
+    centres = np.concatenate(list(W), axis=1)[:, :n_centres]
+    for row in range(start, stop):
+        at = slice(indptr[row], indptr[row + 1])
+        scores = values[at] @ centres[indices[at]]
+        if scores.max() > scores[cluster[row]]:
+            cluster[row] = np.argmax(scores)
+
+
+def move_rows_plain(
+    indptr: np.ndarray, indices: np.ndarray, values: np.ndarray, old: np.ndarray, new: np.ndarray, sums: np.ndarray
+) -> int:
+    for row in np.flatnonzero(old != new):
+        at = slice(indptr[row], indptr[row + 1])
+        if old[row] >= 0:
+            np.subtract.at(sums, (old[row] // LANES, indices[at], old[row] % LANES), values[at])
+        np.add.at(sums, (new[row] // LANES, indices[at], new[row] % LANES), values[at])
+    return int(np.count_nonzero(old != new))
+
+
+def set_centres_plain(sums: np.ndarray, W: np.ndarray) -> None:
+    lengths = np.sqrt(np.add.accumulate(sums * sums, axis=1)[:, -1:])
+    W[:, :-1] = np.divide(sums, lengths, out=np.zeros_like(sums), where=lengths > 0)
+    W[:, -1] = 0
 
 
 def make_rows(n, n_features, seed):
@@ -70,10 +102,11 @@ def test_separate_groups_are_found_by_both(k, seed):
     indptr, indices = np.arange(group.size + 1, dtype=np.int64) * 3, np.nonzero(dense)[1].astype(np.int32)
     rows = indptr, indices, round_values(dense[dense > 0])
     found = []
-    for kernel in (cluster_rows, cluster_rows_plain):
+    plain = (nearest_centres_plain, move_rows_plain, set_centres_plain)
+    for kernel, steps in ((cluster_rows, ()), (cluster_rows_stepwise, (plain,))):
         cluster = np.empty(group.size, np.int32)
         W = np.empty((-(-k // LANES), 3 * k + 1, LANES), np.float32)
-        kernel(*rows, np.arange(k, dtype=np.int32), 20, W, cluster)
+        kernel(*rows, np.arange(k, dtype=np.int32), 20, W, cluster, *steps)
         found.append(cluster)
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], group)

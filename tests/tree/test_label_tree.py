@@ -19,7 +19,7 @@ def small_tree():
 
 def test_shapes_and_numbers():
     tree = small_tree()
-    assert (tree.n_levels, tree.n_leaves, tree.n_places, tree.n_labels) == (2, 3, 6, 4)
+    assert (tree.n_levels, tree.n_leaves, tree.n_slots, tree.n_labels) == (2, 3, 6, 4)
     assert [tree.n_nodes(0), tree.n_nodes(1)] == [2, 3]
     assert tree.children(0).tolist() == [0, 2, 3]
     assert tree.children(1).tolist() == [0, 2, 4, 6]
@@ -31,8 +31,8 @@ def test_shapes_and_numbers():
 
 def test_membership_counts_a_label_once_per_node():
     tree = small_tree()
-    assert tree.places().toarray().tolist() == [[1, 1, 0], [1, 0, 1], [0, 0, 1], [0, 1, 0]]
-    assert tree.membership(1).toarray().tolist() == tree.places().toarray().tolist()
+    assert tree.slots().toarray().tolist() == [[1, 1, 0], [1, 0, 1], [0, 0, 1], [0, 1, 0]]
+    assert tree.membership(1).toarray().tolist() == tree.slots().toarray().tolist()
     assert tree.membership(0).toarray().tolist() == [[1, 0], [1, 1], [0, 1], [1, 0]]
     assert tree.sizes(0).tolist() == [3, 2]
     assert tree.sizes(1).tolist() == [2, 2, 2]
@@ -42,29 +42,29 @@ def test_membership_counts_a_label_once_per_node():
         assert M.has_canonical_format
 
 
-def test_places_can_be_exchanged():
+def test_slots_can_be_exchanged():
     tree = LabelTree.from_parents([-1, 0, 0, -1, 3, 3])
-    assert tree.with_places(tree.places()) == tree
-    places = sp.lil_array(tree.places())
-    places[0, 1] = 1
-    both = tree.with_places(places)
-    assert both.n_places == tree.n_places + 1
+    assert tree.with_slots(tree.slots()) == tree
+    slots = sp.lil_array(tree.slots())
+    slots[0, 1] = 1
+    both = tree.with_slots(slots)
+    assert both.n_slots == tree.n_slots + 1
     assert both.path(1) == tree.path(1)
     assert both.membership(0).toarray()[0].tolist() == [1, 1]
     with pytest.raises(DataError, match=r"shape \(n_labels, n_leaves\) = \(6, 2\); got \(6, 3\)"):
-        tree.with_places(np.ones((6, 3)))
+        tree.with_slots(np.ones((6, 3)))
     with pytest.raises(DataError, match="label 0 stands in none"):
-        tree.with_places(np.array([[0, 0]] + [[1, 0]] * 5))
+        tree.with_slots(np.array([[0, 0]] + [[1, 0]] * 5))
 
 
 def test_an_emptied_leaf_keeps_its_number():
-    tree = LabelTree.from_clusters([0, 1]).with_places([[0, 1], [0, 1]])
+    tree = LabelTree.from_clusters([0, 1]).with_slots([[0, 1], [0, 1]])
     assert tree.sizes(0).tolist() == [0, 2]
 
 
 def test_flat():
     tree = LabelTree.flat(1)
-    assert (tree.n_levels, tree.n_leaves, tree.n_places) == (1, 1, 1)
+    assert (tree.n_levels, tree.n_leaves, tree.n_slots) == (1, 1, 1)
     assert tree.path(0) == [0]
     with pytest.raises(ParameterError, match="n_labels must be an integer >= 1; got 0"):
         LabelTree.flat(0)

@@ -1,6 +1,8 @@
 """The label tree: as good as one-vs-all where it can be, and everything around it works."""
 
 import itertools
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -183,6 +185,54 @@ def test_dense_and_sparse_with_dense_rows(data):
 def test_bad_parameters_are_refused_at_fit(data, params, sentence):
     with pytest.raises(ParameterError, match=sentence):
         LabelTreeClassifier(**params).fit(data[0].X, data[0].Y)
+
+
+def test_threads_may_ask_for_different_numbers_of_labels(data):
+    train, test = data
+    model = LabelTreeClassifier(max_leaf=40, n_jobs=1).fit(train.X, train.Y)
+    rows = [test.X[[i]] for i in range(20)]
+    want = {k: [model.predict_topk(row, k=k).ids.tolist() for row in rows] for k in range(1, 9)}
+
+    def ask(k):
+        return all(model.predict_topk(row, k=k).ids.tolist() == ids for row, ids in zip(rows, want[k], strict=True))
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)  # threads take turns within a prediction
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            assert all(pool.map(ask, list(range(1, 9)) * 25))
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def test_predicting_leaves_the_model_as_it_is(data):
+    train, test = data
+    model = LabelTreeClassifier(max_leaf=40).fit(train.X, train.Y)
+    before = dict(vars(model))
+    model.predict_topk(test.X, k=3)
+    model.predict_topk(test.X[[0]], k=2)
+    assert vars(model) == before
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        *({"beam": beam} for beam in ([5], 0, 5.0, True)),
+        {"merge": "sum"},
+        {"link": "l9"},
+        {"negatives": "all"},
+        {"path_weight": -1},
+        {"normalize": 1},
+        {"overlap": 0, "beam": None},
+    ],
+    ids=str,
+)
+def test_parameters_that_are_set_after_fit_are_checked(data, params):
+    train, test = data
+    model = LabelTreeClassifier(max_leaf=40, beam=5).fit(train.X, train.Y)
+    model.predict_topk(test.X, k=1)
+    with pytest.raises(ParameterError, match=f"{next(iter(params))} must be"):
+        model.set_params(**params).predict_topk(test.X, k=1)
 
 
 def test_progress_ends_at_its_total(data):

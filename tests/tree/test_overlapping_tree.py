@@ -11,7 +11,8 @@ from longtail.errors import ParameterError
 from longtail.metrics import precision_at_k
 from longtail.model.base import row_scale
 from longtail.tree import LabelTree
-from longtail.tree import chunks as chunked
+from longtail.tree import chunks as tree_chunks
+from longtail.tree.search import search_rows
 
 
 @pytest.fixture(scope="module")
@@ -38,18 +39,18 @@ def p_at(model, fused, k):
 def test_overlap_helps_labels_with_two_meanings(fused, params):
     plain, overlapping = fitted(fused), fitted(fused, overlap=2, **params)
     tree = overlapping.trees_[0]
-    assert tree.n_places > tree.n_labels and np.bincount(tree.leaf_labels).max() == 2
+    assert tree.n_slots > tree.n_labels and np.bincount(tree.leaf_labels).max() == 2
     assert p_at(overlapping, fused, 3) > p_at(plain, fused, 3)
 
 
-def test_places_that_learn_meanings_of_their_own_beat_places_that_learn_everything(fused):
+def test_slots_that_learn_meanings_of_their_own_beat_slots_that_learn_everything(fused):
     apart, alike = fitted(fused, overlap=2), fitted(fused, overlap=2, split_positives=False)
     assert p_at(apart, fused, 3) > p_at(alike, fused, 3)
 
 
-def test_auto_gives_fewer_places_and_still_helps(fused):
+def test_auto_gives_fewer_slots_and_still_helps(fused):
     auto = fitted(fused, overlap="auto")
-    assert fused[1].shape[1] < auto.trees_[0].n_places
+    assert fused[1].shape[1] < auto.trees_[0].n_slots
     assert p_at(auto, fused, 3) > p_at(fitted(fused), fused, 3)
 
 
@@ -67,21 +68,21 @@ def test_a_label_comes_once_and_single_rows_agree_with_batches(fused, merge, n_t
             assert np.array_equal(one.ids[0], top.ids[row]) and np.array_equal(one.scores[0], top.scores[row])
 
 
-def test_the_best_place_counts(fused, monkeypatch):
-    """merge="max" is the best of all places that the beam reaches, whatever way of searching is taken."""
+def test_the_best_slot_counts(fused, monkeypatch):
+    """merge="max" is the best of all slots that the beam reaches, whatever way of searching is taken."""
     model = fitted(fused, overlap=3, beam=4)
     X = sp.csr_array(fused[2][:50])
     tree, chunks = model.trees_[0], model.chunks_[0]
-    found, scores = chunks.search(X, row_scale(X, True), model._plan(tree, 4 * 40), 1)
+    slots, scores = search_rows(chunks, X, row_scale(X, True), model._beam_plan(tree, 4 * 40), 1)
     top = model.predict_topk(X, k=5)
     for row in range(50):
         best = {}
-        for place, score in zip(found[row], scores[row], strict=True):
-            if place >= 0:
-                label = tree.leaf_labels[place - chunks.n_chunks + 1]
+        for slot, score in zip(slots[row], scores[row], strict=True):
+            if slot >= 0:
+                label = tree.leaf_labels[slot - chunks.n_chunks + 1]
                 best[label] = max(score, best.get(label, -np.inf))
         assert top.scores[row].tolist() == sorted(best.values(), reverse=True)[:5]
-    monkeypatch.setattr(chunked, "LARGEST_SPREAD", 0)
+    monkeypatch.setattr(tree_chunks, "LARGEST_SPREAD", 0)
     bare = lt.LabelTreeClassifier.from_part(model.to_part())
     again = bare.predict_topk(X, k=5)
     assert np.array_equal(again.ids, top.ids) and np.array_equal(again.scores, top.scores)
@@ -119,10 +120,10 @@ def test_bad_parameters(fused):
 
 def test_a_given_tree_may_overlap(fused):
     tree = LabelTree.from_clusters(np.arange(80) % 8)
-    places = tree.places().toarray()
-    places[:, 0] = 1
-    model = LabelTreeClassifier(random_state=0).fit(*fused[:2], tree=tree.with_places(places))
-    assert model.trees_[0].n_places == 150 and p_at(model, fused, 1) > 0.5
+    slots = tree.slots().toarray()
+    slots[:, 0] = 1
+    model = LabelTreeClassifier(random_state=0).fit(*fused[:2], tree=tree.with_slots(slots))
+    assert model.trees_[0].n_slots == 150 and p_at(model, fused, 1) > 0.5
 
 
 def test_rows_can_be_learned_where_a_leaf_has_become_empty(fused):

@@ -1,32 +1,31 @@
-"""Certificates in a file, with the layer they are about: all that another program needs to check them."""
+"""Files of certificates, with the layer they are about: all that another program needs to check them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.audit.certificate import Certificate
-from longtail.audit.constraints import Problem
+from longtail.audit.audited_layer import AuditedLayer
+from longtail.audit.certificate import KINDS, Certificate, Kind
 from longtail.audit.proof import Proof, prove
 from longtail.audit.read_weights import arrays_in
 from longtail.audit.result import Audit
 from longtail.data import replacing
 from longtail.errors import DataError, ParameterError
+from longtail.validate import MatrixLike
 
 FORMAT = "certificates.v1"
-KINDS = {"x": np.float64, "mix": np.float64, "labels": np.int64, "weights": np.float64}
 
 
 @dataclass(frozen=True, eq=False)
 class Certificates:
-    """Sets with their verdicts and certificates, and the layer."""
+    """Label sets with their verdicts and certificates, and the layer they are about."""
 
-    W: Any
+    W: np.ndarray | sp.csr_array
     bias: np.ndarray | None
     box: float
     names: tuple[str, ...] | None
@@ -37,12 +36,16 @@ class Certificates:
     def check(self) -> list[Proof]:
         """Prove every certificate again, from the weights alone."""
         threshold = any(certificate.threshold for certificate in self.certificates)
-        problem = Problem.make(self.W, self.bias, self.box, threshold=threshold)
-        return [prove(problem, m, c) for m, c in zip(self.members, self.certificates, strict=True)]
+        layer = AuditedLayer.read(self.W, self.bias, self.box, threshold=threshold)
+        return [prove(layer, m, c) for m, c in zip(self.members, self.certificates, strict=True)]
 
 
 def save_certificates(
-    path: str | Path, audit: Audit, W: Any, bias: Any = None, names: Sequence[str] | None = None
+    path: str | Path,
+    audit: Audit,
+    W: MatrixLike,
+    bias: np.ndarray | Sequence[float] | None = None,
+    names: Sequence[str] | None = None,
 ) -> Path:
     """Write sets, verdicts and certificates of an audit, and the layer, to an .npz file of plain arrays.
 
@@ -66,7 +69,22 @@ def save_certificates(
         raise ParameterError(f"W must have a row for every label of the audit, at least {most}; got {n}.")
     if names is not None and (len(names) != n or len(set(names)) != n or not all(isinstance(m, str) for m in names)):
         raise ParameterError(f"names must be {n} different strings, one per label; got {len(names)} names.")
-    arrays: dict[str, np.ndarray] = {
+    arrays = _audit_arrays(audit) | _weight_arrays(W)
+    if bias is not None:
+        arrays["bias"] = np.asarray(bias)
+    if names is not None:
+        arrays["label_names"] = np.asarray(list(names), dtype=np.str_)
+    try:
+        with replacing(path) as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays)
+    except DataError as error:
+        raise ParameterError(f"the certificates cannot be written: {error}") from error
+    return path
+
+
+def _audit_arrays(audit: Audit) -> dict[str, np.ndarray]:
+    """Return the sets, verdicts and certificates of an audit as named arrays."""
+    arrays = {
         "format": np.array(FORMAT),
         "kind": np.array(audit.kind),
         "box": np.array(audit.box),
@@ -75,28 +93,22 @@ def save_certificates(
         "radius": audit.radius,
         "radius_at_most": audit.radius_at_most,
         "rows": audit.counts,
+        "threshold": np.array([certificate.threshold for certificate in audit.certificates]),
     }
-    if sp.issparse(W):
-        W = sp.csr_array(W)
-        arrays |= {"weight.data": W.data, "weight.indices": W.indices, "weight.indptr": W.indptr}
-        arrays["weight.shape"] = np.array(W.shape)
-    else:
-        arrays["weight"] = np.asarray(W)
-    if bias is not None:
-        arrays["bias"] = np.asarray(bias)
-    if names is not None:
-        arrays["label_names"] = np.asarray(list(names), dtype=np.str_)
-    arrays |= _packed("set", audit.members, np.int64)
+    arrays |= _joined("set", audit.members, np.int64)
     for name, kind in KINDS.items():
         parts = [getattr(certificate, name) for certificate in audit.certificates]
-        arrays |= _packed(name, [np.empty(0) if part is None else part for part in parts], kind)
-    arrays["threshold"] = np.array([certificate.threshold for certificate in audit.certificates])
-    try:
-        with replacing(path) as file:
-            np.savez_compressed(file, allow_pickle=False, **arrays)
-    except DataError as error:
-        raise ParameterError(f"the certificates cannot be written: {error}") from error
-    return path
+        arrays |= _joined(name, [np.empty(0) if part is None else part for part in parts], kind)
+    return arrays
+
+
+def _weight_arrays(W: MatrixLike) -> dict[str, np.ndarray]:
+    """Return the weights as named arrays: one, or those of a CSR matrix."""
+    if not sp.issparse(W):
+        return {"weight": np.asarray(W)}
+    W = sp.csr_array(W)
+    arrays = {"weight.data": W.data, "weight.indices": W.indices, "weight.indptr": W.indptr}
+    return arrays | {"weight.shape": np.array(W.shape)}
 
 
 def load_certificates(path: str | Path) -> Certificates:
@@ -106,22 +118,18 @@ def load_certificates(path: str | Path) -> Certificates:
     if str(arrays.get("format", "")) != FORMAT:
         raise DataError(f"{path} holds no certificates: its 'format' is not '{FORMAT}'.")
     try:
-        W: Any = arrays.get("weight")
-        if W is None:
-            parts = tuple(arrays[f"weight.{part}"] for part in ("data", "indices", "indptr"))
-            W = sp.csr_array(parts, shape=tuple(arrays["weight.shape"].tolist()))
-            W.check_format(full_check=True)
-        unpacked = {name: _unpacked(arrays, name) for name in ("set", *KINDS)}
-        n = len(unpacked["set"])
+        W = arrays["weight"] if "weight" in arrays else _sparse_weights(arrays)
+        lists = {name: _split(arrays, name) for name in ("set", *KINDS)}
+        n = len(lists["set"])
         certificates = [
             Certificate(
-                **{name: unpacked[name][i] if unpacked[name][i].size else None for name in KINDS},
+                **{name: lists[name][i] if lists[name][i].size else None for name in KINDS},
                 threshold=bool(arrays["threshold"][i]),
             ).as_arrays()
             for i in range(n)
         ]
         names = tuple(arrays["label_names"].tolist()) if "label_names" in arrays else None
-        verdicts, members = arrays["verdict"].tolist(), [ids.astype(np.int64) for ids in unpacked["set"]]
+        verdicts, members = arrays["verdict"].tolist(), [ids.astype(np.int64) for ids in lists["set"]]
         inside = all(0 <= ids.min() <= ids.max() < W.shape[0] for ids in members if ids.size)
         if len(verdicts) != n or not inside:
             raise ValueError("sets")
@@ -130,11 +138,21 @@ def load_certificates(path: str | Path) -> Certificates:
         raise DataError(f"{path} is damaged: its arrays do not fit each other.") from error
 
 
-def _packed(name: str, lists: Sequence[np.ndarray], kind: Any) -> dict[str, np.ndarray]:
+def _sparse_weights(arrays: dict[str, np.ndarray]) -> sp.csr_array:
+    """Return the CSR matrix that `_weight_arrays` took apart."""
+    parts = tuple(arrays[f"weight.{part}"] for part in ("data", "indices", "indptr"))
+    W = sp.csr_array(parts, shape=tuple(arrays["weight.shape"].tolist()))
+    W.check_format(full_check=True)
+    return W
+
+
+def _joined(name: str, lists: Sequence[np.ndarray], kind: Kind) -> dict[str, np.ndarray]:
+    """Return arrays of different lengths as one, and where each ends."""
     ends = np.cumsum([part.size for part in lists], dtype=np.int64)
     flat = np.concatenate([np.empty(0, kind), *lists]).astype(kind)
     return {f"{name}.values": flat, f"{name}.ends": ends}
 
 
-def _unpacked(arrays: dict[str, np.ndarray], name: str) -> list[np.ndarray]:
+def _split(arrays: dict[str, np.ndarray], name: str) -> list[np.ndarray]:
+    """Return the arrays that `_joined` put together."""
     return np.split(arrays[f"{name}.values"], arrays[f"{name}.ends"][:-1])

@@ -1,34 +1,35 @@
-"""How many label sets a layer of a given width can reach at all, and whether its rows are as independent as can be."""
+"""Counting the label sets that a layer of a given shape can produce, and checking its rows for dependence."""
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
-from longtail.audit.read_weights import read_layer
+from longtail.audit.read_weights import LayerLike, read_layer
 from longtail.facts import CapacityFacts, PositionFacts
-from longtail.validate import check_flag, check_integer, resolve_seed
+from longtail.validate import RandomState, check_flag, check_integer, resolve_seed
 
 MOST_EXACT_LABELS = 2000  # counts are exact integers up to here
 MOST_SUBSETS = 20_000
-SUSPICIOUS = 1e-9
+SUSPICIOUS = 1e-9  # smallest singular value of unit rows, below which dependence is decided exactly
+MOST_EXACT_DIMENSIONS = 40  # the exact rank of a larger matrix takes too long
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """How many of the 2^n_labels sets are reachable, as powers of two; `sets` is the exact number if it is small."""
+    """Number of reachable label sets, of the 2^n_labels that there are."""
 
     n_labels: int
     width: int
     bias: bool
-    log2_sets: float
-    log2_share: float
-    sets: int | None
+    log2_sets: float  # logarithm of the number of reachable sets
+    log2_share: float  # logarithm of their share of all sets
+    sets: int | None  # the exact number; None for more than 2,000 labels
 
     def to_facts(self) -> CapacityFacts:
         """Return a JSON-able dict; a count beyond 2^53 stays a power of two."""
@@ -71,11 +72,12 @@ def capacity(n: int, d: int, bias: bool = False) -> Capacity:
 
 
 def _log2(value: int) -> float:
+    """Return the logarithm of an integer of any size."""
     shift = max(value.bit_length() - 60, 0)
     return math.log2(value >> shift) + shift
 
 
-def general_position(W: Any, random_state: Any = None) -> PositionFacts:
+def general_position(W: LayerLike, random_state: RandomState = None) -> PositionFacts:
     """Say whether every d rows of W are independent, as far as that can be decided.
 
     `general_position` is True if all subsets were looked at, False if dependent rows were found (they are named, and
@@ -92,14 +94,13 @@ def general_position(W: Any, random_state: Any = None) -> PositionFacts:
     size = min(n, d)
     out: PositionFacts = {"n_labels": n, "width": d, "rank": rank, "general_position": None, "dependent_rows": None}
     parallel = _parallel_rows(weights)
-    total = math.comb(n, size)
-    exhaustive = total <= MOST_SUBSETS
+    exhaustive = math.comb(n, size) <= MOST_SUBSETS
     if parallel is not None and size >= len(parallel):
         return out | {"general_position": False, "dependent_rows": parallel, "checked": 1, "exhaustive": False}
     rng = np.random.default_rng(resolve_seed(random_state))
     lengths = np.linalg.norm(weights, axis=1, keepdims=True)
     unit = weights / np.where(lengths > 0, lengths, 1)
-    subsets: Any = itertools.combinations(range(n), size)
+    subsets: Iterable[Sequence[int] | np.ndarray] = itertools.combinations(range(n), size)
     if not exhaustive:
         sample = max(1, min(MOST_SUBSETS, 20_000_000 // size**3))
         subsets = (np.sort(rng.choice(n, size, replace=False)) for _ in range(sample))
@@ -109,16 +110,11 @@ def general_position(W: Any, random_state: Any = None) -> PositionFacts:
         checked += 1
         if np.linalg.svd(unit[rows], compute_uv=False)[-1] > SUSPICIOUS:
             continue
-        if size > 40:
+        if size > MOST_EXACT_DIMENSIONS:
             unsure = True
         elif _rank(weights[rows]) < size:
-            dependent = rows.tolist()
-            return out | {
-                "general_position": False,
-                "dependent_rows": dependent,
-                "checked": checked,
-                "exhaustive": exhaustive,
-            }
+            out |= {"general_position": False, "dependent_rows": rows.tolist()}
+            return out | {"checked": checked, "exhaustive": exhaustive}
     answer = True if exhaustive and not unsure else None
     return out | {"general_position": answer, "checked": checked, "exhaustive": exhaustive}
 

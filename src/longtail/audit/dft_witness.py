@@ -1,4 +1,4 @@
-"""An input for any set of a DFT layer, by formula.
+"""Witnesses for label sets of a DFT layer, by formula.
 
 The positives form runs along the circle of labels. For a run with middle m and half width h, cos(t - m) - cos(h) is
 positive on the run and negative elsewhere; the product over the runs, with the right sign, is a trigonometric
@@ -17,19 +17,19 @@ SAME = 1e-5  # weights that came through float32 still count as a DFT matrix
 
 
 @dataclass(frozen=True, eq=False)
-class Circle:
-    """Labels at places of a circle: the rows of W begin with rows of a DFT matrix."""
+class LabelCircle:
+    """Labels at positions of a circle: the rows of W begin with rows of a DFT matrix."""
 
-    size: int  # places on the circle; some may have no label
+    size: int  # positions on the circle; some may have no label
     k: int  # runs of labels that can be on at once
-    places: np.ndarray  # of every label, int64, all different
+    positions: np.ndarray  # of every label, int64, all different
 
 
-def find_circle(W: np.ndarray) -> Circle | None:
+def find_circle(W: np.ndarray) -> LabelCircle | None:
     """Return the circle if the first 2k + 1 columns of W are rows of a DFT matrix, in any order, for the largest k.
 
     >>> circle = find_circle(dft_matrix(9, 3)[[4, 0, 7]])
-    >>> circle.size, circle.k, circle.places.tolist()
+    >>> circle.size, circle.k, circle.positions.tolist()
     (9, 3, [4, 0, 7])
     >>> find_circle(np.eye(3)) is None
     True
@@ -40,14 +40,14 @@ def find_circle(W: np.ndarray) -> Circle | None:
     if size < max(n, 3) or not np.allclose(W[:, 0], size**-0.5, rtol=SAME, atol=0):
         return None
     turns = np.arctan2(W[:, 2], W[:, 1]) / (2 * np.pi) * size
-    places = np.rint(turns).astype(np.int64) % size
-    if np.unique(places).size < n:
+    positions = np.rint(turns).astype(np.int64) % size
+    if np.unique(positions).size < n:
         return None
     most = (min(size, d) - 1) // 2
-    same = np.abs(W[:, : 2 * most + 1] - dft_matrix(size, most, places)).max(axis=0) <= SAME * np.sqrt(2 / size)
+    same = np.abs(W[:, : 2 * most + 1] - dft_matrix(size, most, positions)).max(axis=0) <= SAME * np.sqrt(2 / size)
     wrong = np.flatnonzero(~same)
     k = int((wrong[0] - 1) // 2) if wrong.size else most
-    return Circle(size, k, places) if k else None
+    return LabelCircle(size, k, positions) if k else None
 
 
 def dft_order(W: np.ndarray) -> int:
@@ -61,7 +61,7 @@ def dft_order(W: np.ndarray) -> int:
 
 
 def dft_witness(
-    members: np.ndarray, circle: Circle, width: int, box: float = 1e4, shift: float = 0.0
+    members: np.ndarray, circle: LabelCircle, width: int, box: float = 1e4, shift: float = 0.0
 ) -> np.ndarray | None:
     """Return an input (width,) meant to give the set, as large as the box; None if the set has more than k runs.
 
@@ -73,25 +73,25 @@ def dft_witness(
     [0, 4, 5]
     """
     n, k = circle.size, circle.k
-    places = np.sort(circle.places[members])
-    runs = cyclic_runs(places, n)
-    room = box - abs(shift) * np.sqrt(n)
-    if len(runs) > k or room <= 0:
+    positions = np.sort(circle.positions[members])
+    runs = cyclic_runs(positions, n)
+    limit = box - abs(shift) * np.sqrt(n)
+    if len(runs) > k or limit <= 0:
         return None
     x = np.zeros(width)
-    if len(runs) == 0 or places.size == n:
-        x[0] = room if len(runs) else -room
+    if len(runs) == 0 or positions.size == n:
+        x[0] = limit if len(runs) else -limit
     else:
         waves = np.fft.rfft(_wave(runs, n), norm="ortho")[: k + 1]  # the transposed DFT matrix times the wave
         x[0], x[1 : 2 * k : 2], x[2 : 2 * k + 1 : 2] = waves[0].real, waves[1:].real, -waves[1:].imag
         x[1 : 2 * k + 1] *= np.sqrt(2)
-        x *= room / np.abs(x).max()
+        x *= limit / np.abs(x).max()
     x[0] -= shift * np.sqrt(n)
     return x
 
 
 def _wave(runs: np.ndarray, n: int) -> np.ndarray:
-    """Return values at the n places that are above 0 on the runs and below 0 elsewhere, of degree len(runs)."""
+    """Return values at the n positions that are above 0 on the runs and below 0 elsewhere, of degree len(runs)."""
     step = 2 * np.pi / n
     middle = (runs[:, 0] + runs[:, 1]) / 2
     half = (runs[:, 1] - runs[:, 0] + 1) / 2 * step

@@ -1,11 +1,11 @@
-"""The largest ball inside the region of one label set: a dual simplex that looks at few of the rows.
+"""Dual simplex for the largest ball inside a label region, on the few rows that are candidates.
 
     maximise r   subject to   signs_i (w_i . x + offsets_i) >= r  for every label i,   -1 <= x_j <= 1
 
 A vertex is held by d + 1 tight constraints (rows, or sides of the box) with multipliers >= 0, so its r is always an
 upper bound. The most violated constraint replaces a tight one until none is violated. Between two scans of all rows
-only candidate rows are looked at; each scan adds the worst row of every block of labels. Whoever calls this proves
-what it makes of the result: nothing here needs to be trusted.
+only candidate rows are looked at; each scan (`chebyshev_centre`) adds the worst row of every block of labels. Results
+are proved by `proof`: nothing here needs to be trusted.
 
 Tried and left out: steepest-edge pricing halves the pivots, but each costs more than twice as much.
 """
@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-OPTIMAL, ENOUGH, STALLED, DEPENDENT = 0, 1, 2, 3  # what largest_ball returns first
+OPTIMAL, ENOUGH, STALLED, DEPENDENT = 0, 1, 2, 3  # the status that find_centre returns first
 SMALLEST_PIVOT = 1e-9
 NEAR_TIE = 1e-12
 
@@ -54,13 +54,6 @@ def invert(
     return True
 
 
-def invert_plain(G: np.ndarray, M: np.ndarray) -> bool:
-    if np.linalg.cond(G) > 1e14:
-        return False
-    M[:] = np.linalg.inv(G)
-    return True
-
-
 @njit(nogil=True, cache=True)
 def set_vertex(
     W, offsets, signs,  # IN   the rows                                                            (n, d), (n,), (n,)
@@ -75,11 +68,11 @@ def set_vertex(
     """
     m = basis.size
     d = m - 1
-    place = np.full(d, -1)
+    side_at = np.full(d, -1)
     for k in range(m):
         if basis[k] < 0:
-            place[(-1 - basis[k]) // 2] = k
-    free = np.append(np.flatnonzero(place < 0), d)
+            side_at[(-1 - basis[k]) // 2] = k
+    free = np.append(np.flatnonzero(side_at < 0), d)
     tight = np.flatnonzero(basis >= 0)
     p = tight.size
     G, K = np.ones((p, p)), np.empty((p, p))
@@ -96,7 +89,7 @@ def set_vertex(
             M[free[f], tight[a]] = K[f, a]
             z[free[f]] += K[f, a] * signs[c] * offsets[c]
     for j in range(d):
-        k = place[j]
+        k = side_at[j]
         if k < 0:
             continue
         side = 1.0 if (-1 - basis[k]) % 2 == 0 else -1.0
@@ -112,31 +105,10 @@ def set_vertex(
     return True
 
 
-def set_vertex_plain(
-    W: np.ndarray,
-    offsets: np.ndarray,
-    signs: np.ndarray,
-    basis: np.ndarray,
-    M: np.ndarray,
-    z: np.ndarray,
-    weights: np.ndarray,
-) -> bool:
-    G, h = np.zeros_like(M), np.ones(basis.size)
-    for k, c in enumerate(basis.tolist()):
-        if c >= 0:
-            G[k], h[k] = np.append(-signs[c] * W[c], 1.0), signs[c] * offsets[c]
-        else:
-            G[k, (-1 - c) // 2] = 1.0 - 2.0 * ((-1 - c) % 2)
-    if not invert_plain(G, M):
-        return False
-    z[:], weights[:] = M @ h, np.maximum(M[-1], 0.0)
-    return True
-
-
 @njit(nogil=True, cache=True)
-def exchange(
+def exchange_constraint(
     basis, M, z, weights,  # IN/OUT  as in set_vertex
-    place,                 # IN/OUT  where each coordinate's side is among the tight constraints, else -1   (d,)
+    side_at,               # IN/OUT  where each coordinate's side is among the tight constraints, else -1   (d,)
     alpha,                 # IN      the entering normal in terms of the tight ones; overwritten   (m,)
     entering, worst, tol,  # IN      the constraint, how far it is violated, what is too little to matter
 ):  # fmt: skip
@@ -178,49 +150,9 @@ def exchange(
                 M[j, k] -= factor * alpha[k]
         M[j, out] = factor
     if basis[out] < 0:
-        place[(-1 - basis[out]) // 2] = -1
+        side_at[(-1 - basis[out]) // 2] = -1
     if entering < 0:
-        place[(-1 - entering) // 2] = out
-    basis[out] = entering
-    return True
-
-
-def exchange_plain(
-    basis: np.ndarray,
-    M: np.ndarray,
-    z: np.ndarray,
-    weights: np.ndarray,
-    place: np.ndarray,
-    alpha: np.ndarray,
-    entering: int,
-    worst: float,
-    tol: float,
-) -> bool:
-    while True:
-        able = np.flatnonzero(alpha > SMALLEST_PIVOT)
-        if able.size == 0:
-            return False
-        bound = ((weights[able] + NEAR_TIE) / alpha[able]).min()
-        near = able[weights[able] / alpha[able] <= bound]
-        out = int(near[np.argmax(alpha[near])])
-        if basis[out] >= 0 or worst - 2.0 * alpha[out] <= tol:
-            break
-        worst -= 2.0 * alpha[out]
-        z -= 2.0 * M[:, out]
-        M[:, out] *= -1
-        basis[out] += -1 if (-1 - basis[out]) % 2 == 0 else 1
-        alpha[out], weights[out] = -alpha[out], -weights[out]
-    theta = weights[out] / alpha[out]
-    weights[:] = np.maximum(weights - theta * alpha, 0.0)
-    weights[out] = theta
-    factor = M[:, out] / alpha[out]
-    z -= worst * factor
-    M -= np.outer(factor, alpha)
-    M[:, out] = factor
-    if basis[out] < 0:
-        place[(-1 - basis[out]) // 2] = -1
-    if entering < 0:
-        place[(-1 - entering) // 2] = out
+        side_at[(-1 - entering) // 2] = out
     basis[out] = entering
     return True
 
@@ -234,10 +166,10 @@ def solve_candidates(
     """Exchange constraints until no candidate and no side of the box is violated; returns exchanges, -1 when stuck."""
     d, count = C.shape
     values, alpha, old = np.empty(count), np.empty(d + 1), np.empty(d)
-    place = np.full(d, -1)
+    side_at = np.full(d, -1)
     for k in range(d + 1):
         if basis[k] < 0:
-            place[(-1 - basis[k]) // 2] = k
+            side_at[(-1 - basis[k]) // 2] = k
     values[:] = c_offsets
     old[:] = 0.0
     for step in range(most):
@@ -259,7 +191,7 @@ def solve_candidates(
         if column >= 0:
             alpha[:] = M[d]
             for j in range(d):
-                factor, k = C[j, column], place[j]
+                factor, k = C[j, column], side_at[j]
                 if k >= 0:
                     alpha[k] -= factor * M[j, k]
                 else:
@@ -269,38 +201,6 @@ def solve_candidates(
             side = 1.0 if (-1 - entering) % 2 == 0 else -1.0
             for k in range(d + 1):
                 alpha[k] = side * M[(-1 - entering) // 2, k]
-        if not exchange(basis, M, z, weights, place, alpha, entering, worst, tol):
-            return -1
-    return most
-
-
-def solve_candidates_plain(
-    C: np.ndarray,
-    c_offsets: np.ndarray,
-    ids: np.ndarray,
-    basis: np.ndarray,
-    M: np.ndarray,
-    z: np.ndarray,
-    weights: np.ndarray,
-    tol: float,
-    most: int,
-) -> int:
-    d = C.shape[0]
-    place = np.full(d, -1)
-    sides = np.flatnonzero(basis < 0)
-    place[(-1 - basis[sides]) // 2] = sides
-    for step in range(most):
-        violated = np.concatenate([z[d] - (z[:d] @ C + c_offsets), np.abs(z[:d]) - 1.0])
-        at = int(np.argmax(violated)) if violated.size else 0
-        if violated.size == 0 or violated[at] <= tol:
-            return step
-        if at < ids.size:
-            entering = int(ids[at])
-            alpha = M[d] - C[:, at] @ M[:d]
-        else:
-            j = at - ids.size
-            entering = -1 - 2 * j if z[j] > 0 else -2 - 2 * j
-            alpha = np.sign(z[j]) * M[j]
-        if not exchange_plain(basis, M, z, weights, place, alpha, entering, float(violated[at]), tol):
+        if not exchange_constraint(basis, M, z, weights, side_at, alpha, entering, worst, tol):
             return -1
     return most

@@ -1,112 +1,77 @@
-"""Which label sets a linear output layer can and can never give."""
+"""The label sets to audit: the distinct ones of the rows of a matrix, or of a list."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 
-from longtail.audit.constraints import Problem
-from longtail.audit.dft_witness import dft_witness, find_circle
-from longtail.audit.projection import audit_by_projection
-from longtail.audit.result import Audit
-from longtail.audit.search import Witness, audit_sets, deadline
-from longtail.audit.set_lists import LabelSets, distinct_sets
 from longtail.errors import DataError
-from longtail.kernels import Progress, blocks
-from longtail.validate import check_choice, check_real, resolve_jobs
-
-RADII = ("exact", "bound")
+from longtail.validate import LabelNumbers, MatrixLike, as_labels, make_csr
 
 
-def argmaxable(
-    W: Any,
-    Y: Any,
-    bias: Any = None,
-    box: float = 1e4,
-    eps: float = 1e-8,
-    *,
-    inputs: Any = None,
-    radius: str = "exact",
-    seconds: float | None = None,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
-) -> Audit:
-    """Audit the label sets of the rows of Y: which can come out, for some input, and which never?
+@dataclass(frozen=True, eq=False)
+class LabelSets:
+    """Distinct label sets, small ones first, and which of them each row has."""
 
-    A set comes out for an input x if the scores W x + bias are above 0 for its labels and below 0 for all others.
+    members: list[np.ndarray]  # sorted label numbers of every distinct set, int64
+    set_of_row: np.ndarray  # (n_rows,) int64
+    counts: np.ndarray  # rows that have each set, int64
 
-    Parameters
-    ----------
-    W : weights (n_labels, d): an array, a sparse matrix, a torch layer or tensor, a scikit-learn model, one of our
-        estimators that has a linear output layer, an .npz, .npy or .safetensors file.
-    Y : label sets, one row each, sparse or dense; what is not 0 is on.
-    bias : one number per label; None takes the bias of the layer, if it has one.
-    box : inputs are between -box and box. Without a bias it only sets the unit of the radius.
-    eps : radius of the ball that makes a set "eps-argmaxable"; 1e-8 as in the paper, 1.0 for robust ones at box 1e4.
-    inputs : inputs of the layer (n, d), for example of test rows: what they give is possible without further search.
-    radius : "exact" finds the largest ball of every set; "bound" stops at a ball of radius `eps`, which is faster.
-    seconds : stop after about this long; sets that were not reached, the largest ones, stay undecided.
-    n_jobs : threads; None for all cores. The result does not depend on it.
-    progress : called with (done, total).
+    def __len__(self) -> int:
+        return len(self.members)
 
-    A sparse matrix of more than 2,000 columns, such as the weights of word features, is audited without linear
-    programs: radii are then lower bounds (`radius_at_most` says so).
 
-    >>> import numpy as np
-    >>> W = np.array([[1.0, 0], [0, 1], [-1, -1]])
-    >>> audit = argmaxable(W, [[1, 1, 0], [1, 1, 1]])
-    >>> audit.verdicts.tolist()
-    ['eps-argmaxable', 'not argmaxable']
-    >>> audit.radius.round(1).tolist()
-    [10000.0, 0.0]
+def distinct_sets(Y: MatrixLike, n_labels: int) -> LabelSets:
+    """Return the distinct label sets of the rows of Y.
+
+    >>> sets = distinct_sets([[1, 1, 0], [0, 1, 0], [1, 1, 0]], 3)
+    >>> [s.tolist() for s in sets.members], sets.set_of_row.tolist(), sets.counts.tolist()
+    ([[1], [0, 1]], [1, 0, 1], [1, 2])
     """
-    problem = Problem.make(W, bias, box)
-    eps = check_real("eps", eps, low=0, open_low=True)
-    check_choice("radius", radius, RADII)
-    sets = distinct_sets(Y, problem.n_labels)
-    witnesses: dict[str, Witness] = {}
-    if inputs is not None:
-        witnesses["given input"] = given_inputs(problem, sets, inputs)
-    n_jobs, until = resolve_jobs(n_jobs), deadline(seconds)
-    if problem.is_sparse:
-        outcomes = audit_by_projection(problem, sets, eps, witnesses, until, progress)
-    else:
-        shift = 0.0 if problem.bias is None else float(problem.bias[0])
-        circle = find_circle(problem.W) if problem.bias is None or bool((problem.bias == shift).all()) else None
-        if circle is not None:
-            width = problem.W.shape[1]
-            witnesses["DFT formula"] = lambda members: dft_witness(members, circle, width, problem.box, shift)
-        outcomes = audit_sets(problem, sets, eps, radius == "exact", witnesses, n_jobs, progress, until)
-    return Audit.make(
-        sets,
-        outcomes,
-        kind="label sets",
-        n_labels=problem.n_labels,
-        width=problem.W.shape[1],
-        has_bias=problem.bias is not None,
-        box=problem.box,
-        eps=eps,
-    )
+    Y = as_labels(Y, "Y")
+    if Y.shape[1] != n_labels:
+        raise DataError(f"Y must have one column per label of W, {n_labels}; got {Y.shape[1]}.")
+    if Y.shape[0] == 0:
+        raise DataError("Y must have at least one row; got 0.")
+    number: dict[bytes, int] = {}
+    rows = np.empty(Y.shape[0], dtype=np.int64)
+    members: list[np.ndarray] = []
+    for i in range(Y.shape[0]):
+        ids = Y.indices[Y.indptr[i] : Y.indptr[i + 1]]
+        key = ids.tobytes()
+        if key not in number:
+            number[key] = len(members)
+            members.append(ids.astype(np.int64))
+        rows[i] = number[key]
+    order = sorted(range(len(members)), key=lambda i: (members[i].size, i))  # proofs of small sets serve large ones
+    position = np.empty(len(members), dtype=np.int64)
+    position[order] = np.arange(len(members))
+    rows = position[rows]
+    return LabelSets([members[i] for i in order], rows, np.bincount(rows, minlength=len(members)))
 
 
-def given_inputs(problem: Problem, sets: LabelSets, inputs: Any) -> Witness:
-    """Return a way to look up an input among the given ones that gives a set."""
-    X = np.asarray(inputs.detach().cpu().numpy() if hasattr(inputs, "detach") else inputs)
-    if X.ndim != 2 or X.shape[1] != problem.W.shape[1]:
-        raise DataError(f"inputs must have {problem.W.shape[1]} columns, as W has; got shape {X.shape}.")
-    if X.dtype.kind not in "biuf" or not np.isfinite(X).all():
-        raise DataError("inputs must be finite numbers.")
-    wanted = {members.tobytes() for members in sets.members}
-    found: dict[bytes, np.ndarray] = {}
-    for block in blocks(X.shape[0], 64):  # 64 x n_labels scores at a time
-        points = X[block].astype(np.float64)
-        scores = points @ problem.W.T
-        if problem.bias is not None:
-            scores += problem.bias
-        for x, row in zip(points, scores, strict=True):
-            key = np.flatnonzero(row > 0).tobytes()
-            if key in wanted and key not in found:
-                largest = float(np.abs(x).max(initial=0))
-                found[key] = x * (problem.box / largest) if problem.bias is None and largest > 0 else x
-    return lambda members: found.get(members.tobytes())
+def listed_sets(sets: MatrixLike | Iterable[LabelNumbers], n_labels: int) -> LabelSets:
+    """Return the distinct sets of a list of lists of label numbers, or of the rows of a matrix with n_labels columns.
+
+    >>> listed_sets([[2, 0], [1]], 3).members[1].tolist()
+    [0, 2]
+    """
+    if sp.issparse(sets) or (isinstance(sets, np.ndarray) and sets.ndim == 2 and sets.shape[1] == n_labels):
+        return distinct_sets(sets, n_labels)
+    if not isinstance(sets, Iterable):
+        raise DataError(f"sets must be lists of label numbers; got {type(sets).__name__}.")
+    pointers, ids = [0], []
+    for number, entry in enumerate(sets):
+        if not isinstance(entry, Iterable) or isinstance(entry, str):
+            raise DataError(f"sets must be lists of label numbers; got {entry!r} in place of set {number}.")
+        labels = np.unique(np.asarray(entry if isinstance(entry, np.ndarray) else list(entry)))
+        whole = labels.dtype.kind in "iu" or labels.size == 0
+        if not whole or (labels.size and not 0 <= labels[0] <= labels[-1] < n_labels):
+            raise DataError(f"sets must hold label numbers from 0 to {n_labels - 1}; got {entry!r} in set {number}.")
+        ids.append(labels.astype(np.int32))
+        pointers.append(pointers[-1] + labels.size)
+    flat = np.concatenate(ids) if ids else np.empty(0, np.int32)
+    return distinct_sets(make_csr(np.array(pointers), flat, np.ones(flat.size, np.float32), n_labels), n_labels)

@@ -1,4 +1,4 @@
-"""Weights of an output layer from wherever they are: an array, a torch layer, a scikit-learn model, a file.
+"""Reading the weights and the bias of an output layer from an array, a torch layer, a scikit-learn model or a file.
 
 Weights are taken as they are and read as 64-bit floats, which is exact for 16-, 32- and 64-bit ones: what is proved
 later is proved for these numbers.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,8 +24,15 @@ MOST_BYTES = 1 << 34
 SHORTEST, LONGEST = 1e-200, 1e200  # rows; products of them with inputs must stay in range
 LONG = 2000  # columns from which on a sparse matrix stays one
 
+LayerLike: TypeAlias = object
+"""Whatever `read_layer` can read weights from; what it cannot is refused in one sentence."""
+BiasLike: TypeAlias = object
+"""One number per label as an array, a tensor or a list; None (or False) for none."""
 
-def read_layer(W: Any, bias: Any = None, keep_sparse: bool = False) -> tuple[Any, np.ndarray | None]:
+
+def read_layer(
+    W: LayerLike, bias: BiasLike = None, keep_sparse: bool = False
+) -> tuple[np.ndarray | sp.csr_array, np.ndarray | None]:
     """Return weights (n_labels, d) and bias (n_labels,) or None, as float64.
 
     `W` is an array, a sparse matrix, a torch tensor or `nn.Linear`, anything with `output_weights()` (which returns
@@ -38,47 +45,57 @@ def read_layer(W: Any, bias: Any = None, keep_sparse: bool = False) -> tuple[Any
     >>> read_layer(Linear())
     (array([[1., 0.], [0., 1.]]), array([0., 1.]))
     """
-    found = None
+    values, own_bias = _weights_and_bias(W)
+    stays_sparse = keep_sparse and sp.issparse(values) and values.shape[-1] > LONG
+    weights = _canonical_csr(values) if stays_sparse else _numbers(values, "W")
+    _check_weights(weights)
+    return weights, _read_bias(own_bias if bias is None else bias, weights.shape[0])
+
+
+def _weights_and_bias(W: LayerLike) -> tuple[Any, Any]:
+    """Return the weights and the bias that a layer, a model or a file holds, as they are."""
     if isinstance(W, str | Path):
-        W, found = layer_from_file(Path(W))
-    elif hasattr(W, "output_weights"):
-        W, found = _without_silent(*W.output_weights())
-    elif hasattr(W, "weight") and not isinstance(W, np.ndarray):
-        owner = W
-        W = owner.weight() if callable(owner.weight) else owner.weight
-        found = getattr(owner, "bias", None)
-    elif hasattr(W, "coef_"):
-        W, found = W.coef_, getattr(W, "intercept_", None)
-    elif hasattr(W, "estimators_") and all(hasattr(e, "coef_") for e in W.estimators_):
-        models = W.estimators_
-        W = np.concatenate([np.atleast_2d(e.coef_) for e in models])
-        found = np.concatenate([np.ravel(e.intercept_) for e in models])
-    if bias is None:
-        bias = found
-    weights = _sparse(W) if keep_sparse and sp.issparse(W) and W.shape[-1] > LONG else _numbers(W, "W")
+        return layer_from_file(Path(W))
+    if hasattr(W, "output_weights"):
+        return _silence_by_bias(*W.output_weights())
+    if hasattr(W, "weight") and not isinstance(W, np.ndarray):
+        return W.weight() if callable(W.weight) else W.weight, getattr(W, "bias", None)
+    if hasattr(W, "coef_"):
+        return W.coef_, getattr(W, "intercept_", None)
+    if hasattr(W, "estimators_") and all(hasattr(e, "coef_") for e in W.estimators_):
+        weights = np.concatenate([np.atleast_2d(e.coef_) for e in W.estimators_])
+        return weights, np.concatenate([np.ravel(e.intercept_) for e in W.estimators_])
+    return W, None
+
+
+def _check_weights(weights: np.ndarray | sp.csr_array) -> None:
+    """Refuse weights that are no finite table of numbers in range."""
     if weights.ndim != 2:
         raise DataError(f"W must have 2 dimensions, one row per label; got {weights.ndim}.")
     n, d = weights.shape
     if n == 0 or d == 0:
         raise DataError(f"W must have at least one label and one dimension; got shape {n} x {d}.")
-    if sp.issparse(weights):
-        if not np.isfinite(weights.data).all():
-            raise DataError("W must be finite; got a number that is not.")
-    else:
+    if not sp.issparse(weights):
         _check_finite(weights, "W")
+    elif not np.isfinite(weights.data).all():
+        raise DataError("W must be finite; got a number that is not.")
     _check_size(weights)
-    if bias is None or isinstance(bias, bool):
-        return weights, None
+
+
+def _read_bias(bias: BiasLike, n_labels: int) -> np.ndarray | None:
+    """Return one number per label, or None where all are 0."""
+    if bias is None or isinstance(bias, bool):  # some layers keep the flag they were made with
+        return None
     offsets = _numbers(bias, "bias").ravel()
-    if offsets.size == 1 and n > 1:
-        offsets = np.repeat(offsets, n)  # one intercept for all, as scikit-learn keeps it without an intercept
-    if offsets.shape != (n,):
-        raise DataError(f"bias must have one number per label, {n}; got {offsets.size}.")
+    if offsets.size == 1 and n_labels > 1:
+        offsets = np.repeat(offsets, n_labels)  # one intercept for all, as scikit-learn keeps it without an intercept
+    if offsets.shape != (n_labels,):
+        raise DataError(f"bias must have one number per label, {n_labels}; got {offsets.size}.")
     _check_finite(offsets, "bias")
-    return weights, (offsets if offsets.any() else None)
+    return offsets if offsets.any() else None
 
 
-def _check_size(weights: Any) -> None:
+def _check_size(weights: np.ndarray | sp.csr_array) -> None:
     """Refuse rows so long or so short that audits would leave the range of 64-bit floats."""
     size = abs(weights).max(axis=1)
     size = size.toarray().ravel() if sp.issparse(size) else np.asarray(size)
@@ -88,17 +105,21 @@ def _check_size(weights: Any) -> None:
             raise DataError(f"the largest weight of a row of W must be 0 or {allowed} in size; got {worst:g}.")
 
 
-def _without_silent(W: Any, bias: Any) -> tuple[Any, Any]:
+def _silence_by_bias(
+    W: np.ndarray | sp.csr_array, bias: np.ndarray | None
+) -> tuple[np.ndarray | sp.csr_array, np.ndarray | None]:
     """Return a layer whose labels with the bias -inf, which never come out, are constant: weights 0 and bias -1."""
-    silent = None if bias is None else np.isneginf(np.asarray(bias, dtype=np.float64))
-    if silent is None or not silent.any():
+    if bias is None:
+        return W, None
+    silent = np.isneginf(np.asarray(bias, dtype=np.float64))
+    if not silent.any():
         return W, bias
     keep = np.where(silent, 0.0, 1.0)
     W = sp.csr_array(sp.diags_array(keep) @ W) if sp.issparse(W) else np.where(silent[:, None], 0.0, W)
     return W, np.where(silent, -1.0, bias)
 
 
-def _sparse(W: Any) -> sp.csr_array:
+def _canonical_csr(W: sp.sparray) -> sp.csr_array:
     """Return a CSR copy in 64-bit floats, each entry stored once and none of them 0."""
     out = sp.csr_array(W, dtype=np.float64, copy=True)
     out.sum_duplicates()
@@ -107,6 +128,7 @@ def _sparse(W: Any) -> sp.csr_array:
 
 
 def _numbers(value: Any, name: str) -> np.ndarray:
+    """Return an array, a sparse matrix, a torch tensor or nested lists as a dense float64 array."""
     for step in ("detach", "cpu", "float"):  # a torch tensor, without importing torch; bfloat16 becomes float32
         if hasattr(value, step) and hasattr(value, "numpy"):
             if step == "float" and "float64" in str(value.dtype):
@@ -131,6 +153,7 @@ def _numbers(value: Any, name: str) -> np.ndarray:
 
 
 def _check_finite(array: np.ndarray, name: str) -> None:
+    """Refuse NaN and infinity, naming the first."""
     wrong = np.argwhere(~np.isfinite(array))
     if wrong.size:
         where = ", ".join(f"{word} {at}" for word, at in zip(("row", "column"), wrong[0].tolist(), strict=False))
@@ -158,8 +181,8 @@ def arrays_in(path: Path) -> dict[str, np.ndarray]:
         raise DataError(f"{path} is not a readable {path.suffix} file.") from error
 
 
-def layer_from_file(path: Path, array: str | None = None) -> tuple[Any, Any]:
-    """Return weights and bias, or None, of a file; `array` names the weights where the file has several."""
+def layer_from_file(path: Path, array: str | None = None) -> tuple[np.ndarray | sp.csr_array, np.ndarray | None]:
+    """Return weights and bias, or None, of a file; `array` names the weights where the file has more than one table."""
     arrays = arrays_in(path)
     if array is None and "format" in arrays and "indptr" in arrays:  # written by scipy.sparse.save_npz
         return _scipy_matrix(path), None
@@ -185,14 +208,15 @@ def names_in_file(path: Path) -> tuple[str, ...] | None:
     """Return the label names that an .npz file holds beside its weights, as an array of strings; None without."""
     if path.suffix != ".npz":
         return None
-    found = next((a for name, a in arrays_in(path).items() if name in LABEL_NAMES and a.ndim == 1), None)
-    return tuple(map(str, found.tolist())) if found is not None and found.dtype.kind == "U" else None
+    names = next((a for name, a in arrays_in(path).items() if name in LABEL_NAMES and a.ndim == 1), None)
+    return tuple(map(str, names.tolist())) if names is not None and names.dtype.kind == "U" else None
 
 
 def _scipy_matrix(path: Path) -> sp.csr_array:
+    """Return the matrix that `scipy.sparse.save_npz` wrote."""
     try:
-        found = sp.csr_array(sp.load_npz(path))
-        found.check_format(full_check=True)  # a column out of bounds would make scipy read foreign memory
+        matrix = sp.csr_array(sp.load_npz(path))
+        matrix.check_format(full_check=True)  # a column out of bounds would make scipy read foreign memory
     except (ValueError, KeyError, TypeError, NotImplementedError) as error:
         raise DataError(f"{path} is not a sparse matrix that scipy can read.") from error
-    return found
+    return matrix

@@ -1,4 +1,4 @@
-"""The same linear program through HiGHS: the reference, and the second opinion when the kernel gets stuck.
+"""Chebyshev centre of a label region by HiGHS: the reference, and the second opinion when our own solver gets stuck.
 
 `highspy` is used if it is installed (extra `audit`), else the HiGHS that comes with scipy.
 """
@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 import importlib.util
-from typing import Any
 
 import numpy as np
 
-from longtail.audit.constraints import Problem
+from longtail.audit.audited_layer import AuditedLayer
 
 TOLERANCE = 1e-10
 MOST_ROUNDS = 200
@@ -21,50 +20,49 @@ def has_highspy() -> bool:
     return importlib.util.find_spec("highspy") is not None
 
 
-def full_lp(problem: Problem, labels: np.ndarray) -> tuple[np.ndarray, float, np.ndarray, np.ndarray]:
-    """Solve one linear program with every row; returns as `generated_lp` does.
+def solve_with_all_rows(layer: AuditedLayer, labels: np.ndarray) -> tuple[np.ndarray, float, np.ndarray, np.ndarray]:
+    """Solve one linear program with the rows of all labels; returns as `solve_by_row_generation` does.
 
     >>> import numpy as np
-    >>> x, r, rows, weights = full_lp(Problem.make(np.eye(2), box=1), np.array([0]))
+    >>> x, r, rows, weights = solve_with_all_rows(AuditedLayer.read(np.eye(2), box=1), np.array([0]))
     >>> x.tolist(), round(r, 9)
     ([1.0, -1.0], 1.0)
     """
-    signs = problem.signs(labels)
-    x, r, weights = _solve(problem.rows * signs[:, None], problem.offsets * signs)
-    return _answer(problem, x, r, np.arange(problem.n_labels), weights)
+    signs = layer.signs(labels)
+    x, r, weights = _solve(layer.lp_rows * signs[:, None], layer.lp_offsets * signs)
+    return _answer(layer, x, r, np.arange(layer.n_labels), weights)
 
 
-def generated_lp(
-    problem: Problem, labels: np.ndarray, rows: np.ndarray
+def solve_by_row_generation(
+    layer: AuditedLayer, labels: np.ndarray, rows: np.ndarray
 ) -> tuple[np.ndarray, float, np.ndarray, np.ndarray]:
-    """Solve it from a few rows, adding the violated ones until none is left.
+    """Solve the linear program of a few rows, adding the violated ones until none is left.
 
-    Returns (x, r, rows, weights) in the problem's own units: a centre, its radius and multipliers of the rows.
+    Returns (x, r, rows, weights) in units of the layer: a centre, its radius and multipliers of the rows.
     """
-    signs = problem.signs(labels)
-    d = problem.rows.shape[1]
+    signs = layer.signs(labels)
+    d = layer.lp_rows.shape[1]
     batch = 4 * (d + 1)
     rows = np.unique(np.concatenate([rows[rows >= 0], labels[: d + 1], [0]])).astype(np.int64)
     for _ in range(MOST_ROUNDS):
-        A = problem.rows[rows] * signs[rows, None]
-        x, r, weights = _solve(A, problem.offsets[rows] * signs[rows])
-        slack = (problem.rows @ x + problem.offsets) * signs - r
+        A = layer.lp_rows[rows] * signs[rows, None]
+        x, r, weights = _solve(A, layer.lp_offsets[rows] * signs[rows])
+        slack = (layer.lp_rows @ x + layer.lp_offsets) * signs - r
         slack[rows] = 0
         worst = np.argsort(slack, kind="stable")[:batch]
         worst = worst[slack[worst] < -TOLERANCE]
         if worst.size == 0:
             break
         rows = np.union1d(rows, worst)
-    return _answer(problem, x, r, rows, weights)
+    return _answer(layer, x, r, rows, weights)
 
 
 def _answer(
-    problem: Problem, x: np.ndarray, r: float, rows: np.ndarray, weights: np.ndarray
+    layer: AuditedLayer, x: np.ndarray, r: float, rows: np.ndarray, weights: np.ndarray
 ) -> tuple[np.ndarray, float, np.ndarray, np.ndarray]:
+    """Return a solution in units of the layer, with the rows whose multiplier is not 0."""
     used = weights > 0
-    rows, weights = rows[used], weights[used]
-    lengths = np.where(problem.lengths[rows] > 0, problem.lengths[rows], 1.0)
-    return x * problem.limits, r * problem.box, rows, weights / lengths
+    return x * layer.limits, r * layer.box, rows[used], layer.unscaled_weights(rows[used], weights[used])
 
 
 def _solve(A: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
@@ -77,11 +75,12 @@ def _solve(A: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, float, np.nd
 
 
 def _highspy(table: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return solution and multipliers of max r subject to table @ (x, r) <= upper, by highspy."""
     import highspy
 
     n, columns = table.shape
     solver = highspy.Highs()
-    options: dict[str, Any] = {
+    options: dict[str, bool | int | float | str] = {
         "output_flag": False,
         "threads": 1,
         "solver": "simplex",
@@ -107,13 +106,14 @@ def _highspy(table: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def _scipy(table: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the same by the HiGHS that comes with scipy."""
     from scipy.optimize import linprog
 
     n, columns = table.shape
     cost = np.concatenate([np.zeros(columns - 1), [-1.0]])
     bounds = [(-1.0, 1.0)] * (columns - 1) + [(None, None)]
     options = {"primal_feasibility_tolerance": TOLERANCE, "dual_feasibility_tolerance": TOLERANCE}
-    found = linprog(cost, A_ub=table, b_ub=upper, bounds=bounds, method="highs-ds", options=options)
-    if found.x is None:
+    solution = linprog(cost, A_ub=table, b_ub=upper, bounds=bounds, method="highs-ds", options=options)
+    if solution.x is None:
         return np.zeros(columns), np.zeros(n)
-    return found.x, -found.ineqlin.marginals
+    return solution.x, -solution.ineqlin.marginals

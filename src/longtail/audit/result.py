@@ -1,17 +1,17 @@
-"""What an audit found, as an object and as facts."""
+"""The result of an audit: verdicts, radii and certificates of all label sets, as an object and as facts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from longtail.audit.certificate import Certificate
-from longtail.audit.search import Outcome
-from longtail.audit.set_lists import LabelSets
-from longtail.facts import IMPOSSIBLE, REACHABLE, ROBUST, UNDECIDED, VERDICTS, LabelSetFacts, SetsFacts
+from longtail.audit.audited_layer import AuditedLayer
+from longtail.audit.certificate import IMPOSSIBLE, REACHABLE, ROBUST, UNDECIDED, VERDICTS, Certificate
+from longtail.audit.certificate_search import SetAudit
+from longtail.audit.label_sets import LabelSets
+from longtail.facts import LabelSetFacts, SetsFacts
 
 FORMAT = "audit.v1"
 
@@ -20,18 +20,35 @@ FORMAT = "audit.v1"
 class Audit:
     """Verdicts, radii and certificates of distinct label sets.
 
-    For set number i, small sets first: `members[i]` are its labels, `verdicts[i]` is one of
-
-    - "eps-argmaxable": a ball of radius `eps` lies in its region: every input in the ball gives exactly this set;
-    - "argmaxable": an input gives it, but no ball of radius `eps` was found;
-    - "not argmaxable": no input gives it;
-    - "undecided": neither could be proved with 64-bit floats,
-
-    `radius[i]` is the radius of the ball that was found (0 if none), `radius_at_most[i]` a proved upper bound, and
-    `certificates[i]` what `check_certificate` checks. `set_of_row` and `counts` lead from rows to sets.
+    Attributes
+    ----------
+    kind : {"label sets", "classes", "top sets"}
+        The question.
+    n_labels, width : int
+        Rows of the weights, and their columns.
+    has_bias : bool
+        Whether the layer has a bias.
+    box, eps : float
+        Inputs are between -box and box; "eps-argmaxable" sets have a ball of radius `eps`.
+    members : list of ndarray
+        Label numbers of every set, small sets first.
+    set_of_row : ndarray of shape (n_rows,)
+        Number of the set of every row.
+    counts : ndarray of shape (n_sets,)
+        Rows that have each set.
+    verdicts : ndarray of str of shape (n_sets,)
+        "eps-argmaxable": a ball of radius `eps` lies in its region: every input in the ball gives exactly this set;
+        "argmaxable": an input gives it, but no ball of radius `eps` was found; "not argmaxable": no input gives it;
+        "undecided": neither could be proved with 64-bit floats.
+    radius, radius_at_most : ndarray of shape (n_sets,)
+        Radius of the ball that was found, 0 if none, and a proved upper bound.
+    how : list of str
+        The method that decided each set.
+    certificates : list of Certificate
+        One per set, for `check_certificate`.
     """
 
-    kind: str  # what was asked: "label sets", "classes" or "top sets"
+    kind: str
     n_labels: int
     width: int
     has_bias: bool
@@ -40,28 +57,34 @@ class Audit:
     members: list[np.ndarray] = field(repr=False)
     set_of_row: np.ndarray = field(repr=False)
     counts: np.ndarray = field(repr=False)
-    verdicts: np.ndarray = field(repr=False)  # of str
+    verdicts: np.ndarray = field(repr=False)
     radius: np.ndarray = field(repr=False)
     radius_at_most: np.ndarray = field(repr=False)
     how: list[str] = field(repr=False)
     certificates: list[Certificate] = field(repr=False)
 
     @classmethod
-    def make(cls, sets: LabelSets, outcomes: Sequence[Outcome], **about: Any) -> Audit:
-        """Collect the outcomes of all sets."""
+    def collect(cls, layer: AuditedLayer, sets: LabelSets, audits: Sequence[SetAudit], kind: str, eps: float) -> Audit:
+        """Put the audits of all sets of a layer together."""
         return cls(
+            kind=kind,
+            n_labels=layer.n_labels,
+            width=layer.W.shape[1] - layer.threshold,
+            has_bias=layer.bias is not None,
+            box=layer.box,
+            eps=eps,
             members=sets.members,
             set_of_row=sets.set_of_row,
             counts=sets.counts,
-            verdicts=np.array([o.verdict for o in outcomes]),
-            radius=np.array([o.radius for o in outcomes]),
-            radius_at_most=np.array([o.radius_at_most for o in outcomes]),
-            how=[o.how for o in outcomes],
-            certificates=[o.certificate for o in outcomes],
-            **about,
+            verdicts=np.array([audit.verdict for audit in audits]),
+            radius=np.array([audit.radius for audit in audits]),
+            radius_at_most=np.array([audit.radius_at_most for audit in audits]),
+            how=[audit.how for audit in audits],
+            certificates=[audit.certificate for audit in audits],
         )
 
     def __len__(self) -> int:
+        """Return the number of distinct sets."""
         return len(self.members)
 
     @property
@@ -80,8 +103,8 @@ class Audit:
 
     def hardest(self, k: int = 10) -> np.ndarray:
         """Return the numbers of the k reachable sets with the smallest radius, smallest first."""
-        found = np.flatnonzero(self.reachable)
-        return found[np.argsort(self.radius[found], kind="stable")[:k]]
+        sets = np.flatnonzero(self.reachable)
+        return sets[np.argsort(self.radius[sets], kind="stable")[:k]]
 
     def facts(self, names: Sequence[str] | None = None, most: int = 10) -> SetsFacts:
         """Return JSON-able facts: counts, radii, and up to `most` sets of each interesting kind, by name if given."""
@@ -127,8 +150,9 @@ class Audit:
         return out
 
     def _most_common(self, verdict: str) -> np.ndarray:
-        found = np.flatnonzero(self.verdicts == verdict)
-        return found[np.argsort(-self.counts[found], kind="stable")]
+        """Return the numbers of the sets with a verdict, those of most rows first."""
+        sets = np.flatnonzero(self.verdicts == verdict)
+        return sets[np.argsort(-self.counts[sets], kind="stable")]
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{self.n_sets(v)} {v}" for v in VERDICTS if self.n_sets(v))

@@ -1,4 +1,4 @@
-"""The truncated real DFT matrix, and signs along a circle.
+"""The truncated real DFT matrix, and runs of labels along a circle.
 
 Column 0 is 1/sqrt(n); then come, for each frequency j = 1..k, sqrt(2/n) cos(j t_i) and sqrt(2/n) sin(j t_i) with
 t_i = 2 pi i / n. All its maximal minors have one sign, so every pattern with at most 2k sign changes can come out.
@@ -12,8 +12,10 @@ from longtail.errors import ParameterError
 from longtail.validate import check_integer
 
 
-def dft_matrix(n: int, k: int, places: np.ndarray | None = None) -> np.ndarray:
-    """Return the matrix (n, 2k + 1) as float64, or only its rows at some places; its columns are orthonormal.
+def dft_matrix(n: int, k: int, positions: np.ndarray | None = None) -> np.ndarray:
+    """Return the truncated real DFT matrix (n, 2k + 1) as float64, or only its rows at some positions.
+
+    Its columns are orthonormal.
 
     >>> import numpy as np
     >>> W = dft_matrix(7, 2)
@@ -24,8 +26,8 @@ def dft_matrix(n: int, k: int, places: np.ndarray | None = None) -> np.ndarray:
     if 2 * k + 1 > n:
         raise ParameterError(f"k must be at most {(n - 1) // 2} for {n} labels, so that 2k + 1 <= n; got {k}.")
     # j * i modulo n keeps the angle small, so that it is exact for any n
-    places = np.arange(n, dtype=np.int64) if places is None else places
-    turns = np.outer(places, np.arange(1, k + 1, dtype=np.int64)) % n
+    positions = np.arange(n, dtype=np.int64) if positions is None else positions
+    turns = np.outer(positions, np.arange(1, k + 1, dtype=np.int64)) % n
     angles = turns * (2 * np.pi / n)
     out = np.empty((angles.shape[0], 2 * k + 1))
     out[:, 0] = 1 / np.sqrt(n)

@@ -44,32 +44,61 @@ Rows: TypeAlias = "sp.csr_array | np.ndarray"
 class BottleneckClassifier(XMCEstimator):
     """A network that scores all labels through few dimensions, with a guarantee on the label sets it can give.
 
+    Scores are log-odds. Labels without a training row are never predicted. Weights in `Y` are ignored: a label is there
+    or not. Needs the extra [torch].
+
     Parameters
     ----------
-    head : "dft": labels on a circle, so that every set of at most k labels can come out for some input; or
-        "bottleneck": the usual low-rank layer, for which most sets cannot, whatever the input (see `longtail.audit`).
-    k : size of the label sets that "dft" guarantees; fewer than 2k + 1 labels get the largest k they allow.
-    width : trained dimensions of the output layer; "dft" has them besides its 2k + 1 fixed ones.
-    order : how "dft" places labels on the circle: "cooccurrence" puts those that come together next to each other,
-        which makes the regions of real label sets larger; None keeps their order; or the place of each label.
-    encoder : what comes before: "mlp" (layers with ReLU and dropout), "linear" (layers without), or a torch module
-        that takes dense float32 rows.
-    hidden : width of the encoder's layer, or a list of widths; not used with a module.
-    dropout : share of the encoder's outputs left out at each training step; not used with a module.
-    lr, weight_decay, batch_size, epochs : the optimiser (AdamW; on sparse rows SparseAdam, without decay, for the
-        encoder's first layer).
-    patience : stop after this many epochs without a better loss on the validation rows, and keep the best weights.
-    valid : share of the rows held out for that, unless `fit` is given some; 0 to train all epochs on all rows.
-    normalize : scale every row to length 1 first, at training and prediction.
-    checkpoint : folder in which an unfinished training is kept, every `checkpoint_minutes`; the same call again goes
-        on where it ended.
-    device : "cpu", "cuda"; None for a GPU if there is one.
-    random_state : seed; on a CPU the same seed gives the same model.
-    n_jobs : threads on a CPU; None for torch's own choice.
+    head : {"dft", "bottleneck"}, default="dft"
+        "dft": labels on a circle, so that every set of at most k labels can come out for some input; "bottleneck": the
+        usual low-rank layer, for which most sets cannot, whatever the input (see `longtail.audit`).
+    k : int, default=50
+        Size of the label sets that "dft" guarantees; fewer than 2k + 1 labels get the largest k they allow.
+    width : int, default=64
+        Trained dimensions of the output layer; "dft" has them besides its 2k + 1 fixed ones.
+    order : {"cooccurrence"}, ndarray of shape (n_labels,) or None, default="cooccurrence"
+        Positions of the labels on the circle of "dft": "cooccurrence" makes labels that come together neighbours,
+        which makes the regions of real label sets larger; None keeps their order; or the position of each label.
+    encoder : {"mlp", "linear"} or torch module, default="mlp"
+        The layers before the output layer: "mlp" with ReLU and dropout, "linear" without, or a torch module that takes
+        dense float32 rows.
+    hidden : int or list of int, default=256
+        Width of the encoder's layer, or of each of its layers; not used with a module.
+    dropout : float, default=0.5
+        Share of the encoder's outputs left out at each training step; not used with a module.
+    lr : float, default=2e-3
+        Learning rate of AdamW; on sparse rows SparseAdam, without decay, trains the encoder's first layer.
+    weight_decay : float, default=0.0
+        Weight decay of AdamW.
+    batch_size : int, default=64
+        Rows per training step.
+    epochs : int, default=50
+        Passes over the rows, at most.
+    patience : int, default=5
+        Stop after this many epochs without a better loss on the validation rows, and keep the best weights.
+    valid : float, default=0.1
+        Share of the rows held out for that, unless `fit` is given some; 0 to train all epochs on all rows.
+    normalize : bool, default=True
+        Scale every row to length 1 first, at training and prediction.
+    checkpoint : str or Path, default=None
+        Folder in which an unfinished training is kept; the same call again goes on where it ended.
+    checkpoint_minutes : float, default=10.0
+        Time between two checkpoints.
+    device : {"cpu", "cuda"}, default=None
+        Where to train; None for a GPU if there is one.
+    random_state : int, Generator or RandomState, default=None
+        Seed; on a CPU the same seed gives the same model.
+    n_jobs : int, default=None
+        Threads on a CPU; None for torch's own choice.
 
-    Learned: `network_` (a torch module), `guaranteed_` (every set of so many labels can come out), `history_` (loss
-    and validation loss of each epoch). Scores are log-odds. Labels without a training row are never predicted. Weights
-    in `Y` are ignored: a label is there or not. Needs the extra [torch].
+    Attributes
+    ----------
+    network_ : torch module
+        The trained network.
+    guaranteed_ : int
+        Every set of so many labels can come out.
+    history_ : list of dict
+        Loss and validation loss of each epoch.
 
     >>> BottleneckClassifier(head="dft", k=10, width=32)
     BottleneckClassifier(k=10, width=32)

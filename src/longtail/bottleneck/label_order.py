@@ -1,23 +1,21 @@
-"""Where labels stand on the circle of a DFT output layer: labels that occur together beside one another.
+"""Order of labels on the circle of a DFT output layer: labels that occur together become neighbours.
 
-A layer with k frequencies can give every set that forms at most k runs of neighbours on the circle, and the fewer
-runs a set forms, the larger the region of inputs that gives it. A set has as many runs as labels, less one for each
-pair of neighbours that are both in it. So the order that needs fewest runs is the circle through all labels with the
-largest sum of co-occurrences between neighbours: a travelling salesman's tour, found here by greedy linking or by two
-eigenvectors, then improved by local moves.
+A layer with k frequencies can produce every set that forms at most k runs of neighbours on the circle, and the fewer
+runs a set forms, the larger the region of inputs that produces it. A set has as many runs as labels, less one for each
+pair of neighbours that are both in it. So the order that needs fewest runs is the tour through all labels with the
+largest sum of co-occurrences between neighbours: a travelling salesman's problem. Tours are started by greedy linking
+or by two eigenvectors, then improved by local moves (`circular_tour`).
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
-from longtail.bottleneck.circular_tour import improve_ring, link_edges, walk_paths
-from longtail.validate import as_labels, check_choice, resolve_seed
+from longtail.bottleneck.circular_tour import improve_tour, link_edges, walk_paths
+from longtail.validate import MatrixLike, RandomState, as_labels, check_choice, resolve_seed
 
 METHODS = ("greedy", "spectral")
 NEAR = 16  # partners of a label that local moves try
@@ -26,15 +24,25 @@ LONGEST_ROW = 1000  # a row of m labels has m * m pairs; longer rows say little 
 SMALL = 8  # parts of the graph too small for eigenvectors
 
 
-def circle_order(Y: Any, method: str = "greedy", random_state: Any = 0) -> np.ndarray:
-    """Return the place of each label on the circle, int32 (n_labels,): a permutation, for `DFTOutput(order=...)`.
-
-    Y : label sets, one row each; only which labels a row has counts. Use training rows.
-    method : how the search starts: "greedy" links the pairs that occur together most often; "spectral" takes the
-        angle that two eigenvectors of the normalised co-occurrences give.
-    random_state : start of the eigenvectors; the greedy order does not depend on it.
+def circle_order(Y: MatrixLike, method: str = "greedy", random_state: RandomState = 0) -> np.ndarray:
+    """Return the position of each label on the circle, for `DFTOutput(order=...)`.
 
     Labels that never occur together with another come last.
+
+    Parameters
+    ----------
+    Y : array-like or sparse matrix of shape (n_rows, n_labels)
+        Label sets of training rows; only which labels a row has counts.
+    method : {"greedy", "spectral"}, default="greedy"
+        Start of the search: "greedy" links the pairs that occur together most often; "spectral" takes the angle that
+        two eigenvectors of the normalised co-occurrences give.
+    random_state : int, Generator or RandomState, default=0
+        Start of the eigenvectors; the greedy order does not depend on it.
+
+    Returns
+    -------
+    order : ndarray of int32 of shape (n_labels,)
+        A permutation of 0..n_labels-1.
 
     >>> Y = [[1, 0, 0, 1, 0], [0, 1, 0, 1, 0], [0, 0, 1, 0, 0], [1, 0, 0, 0, 0]]
     >>> circle_order(Y).tolist()
@@ -48,15 +56,15 @@ def circle_order(Y: Any, method: str = "greedy", random_state: Any = 0) -> np.nd
     alone = np.flatnonzero(np.diff(C.indptr) == 0)
     C = sp.csr_array(C[joined][:, joined])
     C.sort_indices()
-    ring = _greedy(C) if method == "greedy" else _spectral(C, seed)
-    improve_ring(C.indptr.astype(np.int64), C.indices, C.data, heaviest_partners(C), ring, ROUNDS)
-    labels = np.concatenate([joined[_opened(C, ring)], alone])
+    tour = _greedy(C) if method == "greedy" else _spectral(C, seed)
+    improve_tour(C.indptr.astype(np.int64), C.indices, C.data, heaviest_partners(C), tour, ROUNDS)
+    labels = np.concatenate([joined[_opened(C, tour)], alone])
     order = np.empty(Y.shape[1], dtype=np.int32)
     order[labels] = np.arange(labels.size, dtype=np.int32)
     return order
 
 
-def count_runs(Y: Any, order: np.ndarray | None = None) -> np.ndarray:
+def count_runs(Y: MatrixLike, order: np.ndarray | None = None) -> np.ndarray:
     """Return how many runs of neighbours the labels of each row form on the circle: int64 (n_rows,).
 
     >>> count_runs([[1, 1, 0, 0, 1], [1, 0, 1, 0, 0]]).tolist()
@@ -64,10 +72,10 @@ def count_runs(Y: Any, order: np.ndarray | None = None) -> np.ndarray:
     """
     Y = as_labels(Y, "Y")
     n = Y.shape[1]
-    places = Y.indices.astype(np.int64) if order is None else np.asarray(order, dtype=np.int64)[Y.indices]
+    positions = Y.indices.astype(np.int64) if order is None else np.asarray(order, dtype=np.int64)[Y.indices]
     sizes = np.diff(Y.indptr).astype(np.int64)
     rows = np.repeat(np.arange(Y.shape[0]), sizes)
-    keys = np.sort(rows * n + places)
+    keys = np.sort(rows * n + positions)
     together = np.zeros(Y.shape[0], dtype=np.int64)
     beside = np.flatnonzero((np.diff(keys) == 1) & (np.diff(keys // n) == 0)) if keys.size else keys
     np.add.at(together, keys[beside] // n, 1)
@@ -90,24 +98,25 @@ def co_occurrence(Y: sp.csr_array) -> sp.csr_array:
 
 
 def _pairs(C: sp.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the two labels and the weight of every entry."""
     rows = np.repeat(np.arange(C.shape[0], dtype=np.int32), np.diff(C.indptr))
     return rows, C.indices.astype(np.int32, copy=False), C.data
 
 
 def _greedy(C: sp.csr_array) -> np.ndarray:
-    """Return the labels along the circle: the heaviest pairs linked first."""
+    """Return a tour that links the heaviest pairs first."""
     rows, columns, weights = _pairs(C)
     upper = np.flatnonzero(rows < columns)
     upper = upper[np.argsort(-weights[upper], kind="stable")]
     beside = np.full((C.shape[0], 2), -1, dtype=np.int32)
     link_edges(rows[upper], columns[upper], beside)
-    ring = np.empty(C.shape[0], dtype=np.int32)
-    walk_paths(beside, ring)
-    return ring
+    tour = np.empty(C.shape[0], dtype=np.int32)
+    walk_paths(beside, tour)
+    return tour
 
 
 def _spectral(C: sp.csr_array, seed: int) -> np.ndarray:
-    """Return the labels along the circle: part after part of the graph, each by angle."""
+    """Return a tour through one connected part of the graph after another, each in order of angle."""
     n_parts, part = connected_components(C, directed=False)
     groups = np.split(np.argsort(part, kind="stable"), np.cumsum(np.bincount(part, minlength=n_parts))[:-1])
     rng = np.random.default_rng(seed)
@@ -144,9 +153,9 @@ def heaviest_partners(C: sp.csr_array) -> np.ndarray:
     return out
 
 
-def _opened(C: sp.csr_array, ring: np.ndarray) -> np.ndarray:
-    """Return the circle as a line, cut at its weakest pair: there the labels that stand alone come in."""
-    if ring.size < 2:
-        return ring
-    weights = np.asarray(C[ring, np.roll(ring, -1)]).ravel()
-    return np.roll(ring, -(int(np.argmin(weights)) + 1))
+def _opened(C: sp.csr_array, tour: np.ndarray) -> np.ndarray:
+    """Return the tour as a line, cut at its weakest pair: there the labels that occur alone come in."""
+    if tour.size < 2:
+        return tour
+    weights = np.asarray(C[tour, np.roll(tour, -1)]).ravel()
+    return np.roll(tour, -(int(np.argmin(weights)) + 1))

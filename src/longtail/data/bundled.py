@@ -20,11 +20,10 @@ from __future__ import annotations
 import json
 import lzma
 from importlib import resources
-from typing import Any
 
 from longtail.data.dataset import Dataset
 from longtail.errors import DataError
-from longtail.validate import check_choice
+from longtail.validate import Json, check_choice
 
 NAMES = ("debtags", "debian-relations")
 SPLITS = ("train", "test")
@@ -41,11 +40,24 @@ def bundled_names() -> tuple[str, ...]:
 
 
 def load_bundled(name: str, split: str = "train") -> Dataset:
-    """Return one split of a bundled data set, with texts, ids and the names and texts of the labels.
+    """Load one split of a bundled data set, with texts, ids and the names and texts of the labels.
 
     Both splits number their labels alike, in the order of the label file; `debian-relations` has labels
     that only test rows use, as a real collection has.
 
+    Parameters
+    ----------
+    name : {"debtags", "debian-relations"}
+        The data set.
+    split : {"train", "test"}, default="train"
+        Which of its rows.
+
+    Returns
+    -------
+    data : Dataset
+
+    Examples
+    --------
     >>> data = load_bundled("debtags", "test")
     >>> data
     Dataset(debtags: 4165 rows of texts, 566 labels)
@@ -57,8 +69,8 @@ def load_bundled(name: str, split: str = "train") -> Dataset:
     """
     check_choice("name", name, NAMES)
     check_choice("split", split, SPLITS)
-    labels = _records(f"{name}.labels.jsonl.xz")
-    rows = _records(f"{name}.{split}.jsonl.xz")
+    labels = _read_records(f"{name}.labels.jsonl.xz")
+    rows = _read_records(f"{name}.{split}.jsonl.xz")
     return Dataset.from_lists(
         [row["text"] for row in rows],
         [row["labels"] for row in rows],
@@ -69,9 +81,21 @@ def load_bundled(name: str, split: str = "train") -> Dataset:
     )
 
 
-def bundled_info(name: str) -> dict[str, Any]:
-    """Return the facts about a bundled data set without reading it: sizes, origin, digests of the inputs.
+def bundled_info(name: str) -> Json:
+    """Return sizes, origin and digests of a bundled data set, without reading it.
 
+    Parameters
+    ----------
+    name : {"debtags", "debian-relations"}
+        The data set.
+
+    Returns
+    -------
+    facts : dict
+        JSON-able: `rows_train`, `rows_test`, `labels`, `about`, `index`, `inputs_sha256` and more.
+
+    Examples
+    --------
     >>> facts = bundled_info("debian-relations")
     >>> facts["about"]
     'package descriptions with the packages they depend on or recommend'
@@ -79,7 +103,7 @@ def bundled_info(name: str) -> dict[str, Any]:
     'Debian 12.15 (bookworm), main, amd64, Release file of 2026-07-11'
     """
     check_choice("name", name, NAMES)
-    facts = json.loads(_read("facts.json"))
+    facts = json.loads(_read_file("facts.json"))
     return {
         "name": name,
         **facts["data"][name],
@@ -88,15 +112,15 @@ def bundled_info(name: str) -> dict[str, Any]:
     }
 
 
-def _records(file: str) -> list[dict[str, Any]]:
+def _read_records(file: str) -> list[Json]:
     try:
-        lines = lzma.decompress(_read(file)).splitlines()
+        lines = lzma.decompress(_read_file(file)).splitlines()
         return [json.loads(line) for line in lines]
     except (lzma.LZMAError, ValueError) as error:
         raise DataError(f"the bundled file {file} is damaged ({error}); install longtail again.") from error
 
 
-def _read(file: str) -> bytes:
+def _read_file(file: str) -> bytes:
     try:
         return resources.files("longtail.data").joinpath(FOLDER, file).read_bytes()
     except OSError as error:

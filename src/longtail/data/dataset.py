@@ -1,11 +1,10 @@
-"""The one shape data has inside longtail: rows (texts and/or features), labels, and their names."""
+"""The Dataset: rows (texts, features or both), their labels, and the names of the labels."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,18 +12,45 @@ import scipy.sparse as sp
 from longtail.errors import DataError
 from longtail.facts import DatasetFacts
 from longtail.notebook import fact_card
-from longtail.validate import as_labels, as_rows
+from longtail.validate import MatrixLike, as_labels, as_rows
 
 LETTERS_SHOWN = 200  # of a text, in a notebook
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Rows with their labels; checked once, when it is made, and never changed after.
+    """Rows with their labels; checked when it is made, and never changed after.
 
-    At least one of `texts` and `X` must be given. `Y` has one column per label; rows without labels are
-    kept. `label_names` must be unique. `groups` says which groups a row belongs to.
+    At least one of `texts` and `X` must be given. Rows without labels are kept.
 
+    Parameters
+    ----------
+    Y : matrix of shape (n_rows, n_labels)
+        The labels, not zero where a row has a label; values are weights, 1 as a rule. Kept as CSR float32.
+    X : matrix of shape (n_rows, n_features) or None, default=None
+        The features, sparse or dense; kept as CSR or dense float32.
+    texts : sequence of str or None, default=None
+        The text of every row.
+    ids : sequence of str or None, default=None
+        The id of every row.
+    label_names : sequence of str or None, default=None
+        The name of every label, each once; labels without names are called by their number.
+    label_texts : sequence of str or None, default=None
+        A text about every label.
+    groups : matrix of shape (n_rows, n_groups) or None, default=None
+        Not zero where a row is in a group.
+    group_names : sequence of str or None, default=None
+        The name of every group, each once.
+    name : str, default=""
+        The name of the data, shown in reports.
+
+    Attributes
+    ----------
+    n_rows, n_labels, n_features : int
+        The sizes; `n_features` is 0 without X.
+
+    Examples
+    --------
     >>> data = Dataset.from_lists(["a red apple", "a blue car"], [["fruit"], ["car", "blue"]])
     >>> data.n_rows, data.n_labels, data.label_names
     (2, 3, ('blue', 'car', 'fruit'))
@@ -48,7 +74,7 @@ class Dataset:
         if self.groups is not None:
             put(self, "groups", as_labels(self.groups, "groups"))
         for field in ("texts", "ids", "label_names", "label_texts", "group_names"):
-            put(self, field, _strings(field, getattr(self, field)))
+            put(self, field, _as_strings(field, getattr(self, field)))
         if self.texts is None and self.X is None:
             raise DataError("a Dataset needs texts or X; got neither.")
         n_rows, n_labels = self.Y.shape
@@ -66,18 +92,21 @@ class Dataset:
             if len(self.group_names) != n_groups:
                 raise DataError(f"group_names must have one entry per group ({n_groups}); got {len(self.group_names)}.")
         for field in ("label_names", "group_names"):
-            _refuse_twice(field, getattr(self, field))
+            _check_unique(field, getattr(self, field))
 
     @property
     def n_rows(self) -> int:
+        """The number of rows."""
         return int(self.Y.shape[0])
 
     @property
     def n_labels(self) -> int:
+        """The number of labels, also of those that no row has."""
         return int(self.Y.shape[1])
 
     @property
     def n_features(self) -> int:
+        """The number of features; 0 without X."""
         return 0 if self.X is None else int(self.X.shape[1])
 
     def __len__(self) -> int:
@@ -99,19 +128,33 @@ class Dataset:
         return fact_card(f"Dataset {self.name}".strip(), facts + first)
 
     def names(self) -> tuple[str, ...]:
-        """Return the label names; labels without names are called by their number."""
+        """Return the name of every label; labels without names are called by their number."""
         return self.label_names or tuple(str(i) for i in range(self.n_labels))
 
     def labels_of(self, row: int) -> tuple[str, ...]:
-        """Return the label names of one row."""
+        """Return the names of the labels of one row.
+
+        >>> Dataset.from_lists(["a red apple"], [["red", "fruit"]]).labels_of(0)
+        ('fruit', 'red')
+        """
         if not -self.n_rows <= row < self.n_rows:
             raise DataError(f"row must be from 0 to {self.n_rows - 1}; got {row}.")
         row %= self.n_rows
-        found = self.Y.indices[self.Y.indptr[row] : self.Y.indptr[row + 1]]
-        return tuple(str(i) if self.label_names is None else self.label_names[i] for i in found)
+        labels = self.Y.indices[self.Y.indptr[row] : self.Y.indptr[row + 1]]
+        return tuple(str(i) if self.label_names is None else self.label_names[i] for i in labels)
 
-    def take(self, rows: Any) -> Dataset:
-        """Return some rows (a mask, a slice or an array of row numbers); labels keep their numbers."""
+    def take(self, rows: slice | Sequence[int] | np.ndarray) -> Dataset:
+        """Return some of the rows; labels keep their numbers.
+
+        Parameters
+        ----------
+        rows : slice, array of int or mask
+            The rows to take, in this order.
+
+        Returns
+        -------
+        data : Dataset
+        """
         index = np.arange(self.n_rows)[rows]
 
         def strings(values: tuple[str, ...] | None) -> tuple[str, ...] | None:
@@ -127,8 +170,26 @@ class Dataset:
         )
 
     def align(self, label_names: Sequence[str]) -> tuple[Dataset, int]:
-        """Return the data with its labels renumbered to another list of names (a model's), and how many
-        label occurrences had to be dropped because the list does not have their label."""
+        """Renumber the labels to another list of names, such as a model's.
+
+        Parameters
+        ----------
+        label_names : sequence of str
+            The new list of labels.
+
+        Returns
+        -------
+        data : Dataset
+            The same rows with `label_names` as labels.
+        dropped : int
+            How many labels of rows were dropped because the list does not have them.
+
+        Examples
+        --------
+        >>> data, dropped = Dataset.from_lists(["a red apple"], [["red", "fruit"]]).align(["car", "red"])
+        >>> data.labels_of(0), dropped
+        (('red',), 1)
+        """
         where = {name: i for i, name in enumerate(label_names)}
         old = self.names()
         new = np.array([where.get(name, -1) for name in old], dtype=np.int64)
@@ -144,7 +205,7 @@ class Dataset:
         return out, int((~keep).sum())
 
     def digest(self) -> str:
-        """Return a fingerprint of the content: the same data gives the same digest on any machine."""
+        """Return a SHA-256 digest of the content, the same on any machine."""
         h = hashlib.sha256()
         for matrix in (self.Y, self.X, self.groups):
             if matrix is None:
@@ -160,7 +221,7 @@ class Dataset:
         return h.hexdigest()
 
     def summary(self) -> DatasetFacts:
-        """Return the facts about the data as a JSON-able dict."""
+        """Return sizes, labels per row, rows per label and more as a JSON-able dict."""
         per_row, per_label = np.diff(self.Y.indptr), np.bincount(self.Y.indices, minlength=self.n_labels)
         facts: DatasetFacts = {
             "name": self.name,
@@ -189,11 +250,29 @@ class Dataset:
         labels: Sequence[Sequence[str]],
         *,
         label_names: Sequence[str] | None = None,
-        **fields: Any,
+        X: MatrixLike | None = None,
+        ids: Sequence[str] | None = None,
+        label_texts: Sequence[str] | None = None,
+        groups: MatrixLike | None = None,
+        group_names: Sequence[str] | None = None,
+        name: str = "",
     ) -> Dataset:
         """Make a Dataset from texts and lists of label names.
 
-        Without `label_names` the labels are numbered in sorted order of their names.
+        Parameters
+        ----------
+        texts : sequence of str
+            The text of every row.
+        labels : sequence of sequences of str
+            The label names of every row.
+        label_names : sequence of str or None, default=None
+            All labels in the order of their numbers; None takes those of the rows in sorted order.
+        X, ids, label_texts, groups, group_names, name
+            As in `Dataset`.
+
+        Returns
+        -------
+        data : Dataset
         """
         if isinstance(labels, str) or any(isinstance(row, str) for row in labels):
             raise DataError("labels must be a list of lists of names, one list per text; got a string.")
@@ -201,17 +280,31 @@ class Dataset:
             raise DataError(f"texts and labels must have as many rows; got {len(texts)} and {len(labels)}.")
         names = tuple(label_names) if label_names is not None else tuple(sorted({n for row in labels for n in row}))
         Y = labels_to_matrix(labels, names)
-        return cls(Y=Y, texts=tuple(texts), label_names=names, **fields)
+        return cls(
+            Y=Y,
+            X=X,
+            texts=tuple(texts),
+            ids=_as_strings("ids", ids),
+            label_names=names,
+            label_texts=_as_strings("label_texts", label_texts),
+            groups=groups,
+            group_names=_as_strings("group_names", group_names),
+            name=name,
+        )
 
 
 def labels_to_matrix(labels: Sequence[Sequence[str]], names: Sequence[str]) -> sp.csr_array:
-    """Return Y (n_rows, n_labels) of ones from lists of names; a name not in `names` is refused."""
+    """Return lists of label names as a matrix of ones; a name not in `names` is refused.
+
+    >>> labels_to_matrix([["red"], ["car", "red"]], ["car", "red"]).toarray().tolist()
+    [[0.0, 1.0], [1.0, 1.0]]
+    """
     where = {name: i for i, name in enumerate(names)}
     indptr = np.zeros(len(labels) + 1, dtype=np.int64)
     indices: list[int] = []
-    for row, found in enumerate(labels):
+    for row, row_labels in enumerate(labels):
         try:
-            indices.extend(sorted({where[name] for name in found}))
+            indices.extend(sorted({where[name] for name in row_labels}))
         except KeyError as error:
             raise DataError(f"row {row} has the label {error.args[0]!r}, which is not in label_names.") from None
         indptr[row + 1] = len(indices)
@@ -219,7 +312,23 @@ def labels_to_matrix(labels: Sequence[Sequence[str]], names: Sequence[str]) -> s
     return sp.csr_array((data, np.array(indices, dtype=np.int32), indptr), shape=(len(labels), len(names)))
 
 
-def _strings(field: str, values: Any) -> tuple[str, ...] | None:
+def inverse_propensities(counts: np.ndarray, n_rows: int, A: float, B: float) -> np.ndarray:
+    """Return how much more a rare label should count than its rows, `1/p` of Jain et al. (2016).
+
+    `1/p = 1 + C (N_l + B)^-A` with `C = (ln N - 1)(B + 1)^A`, where `N` is `n_rows`, the number of training rows, and
+    `N_l` in `counts` the number of those with label l. With fewer than three rows `ln N - 1` is negative and the model
+    has no meaning: all are 1.
+
+    >>> inverse_propensities(np.array([1, 1000]), 10_000, A=0.55, B=1.5).round(2).tolist()
+    [9.21, 1.3]
+    """
+    C = max(np.log(max(n_rows, 1)) - 1.0, 0.0) * (B + 1.0) ** A
+    # 1 / p = 1 + C · exp(-A · ln(N_l + B))
+    return 1.0 + C * (counts + B) ** -A
+
+
+def _as_strings(field: str, values: Iterable[str] | None) -> tuple[str, ...] | None:
+    """Return the values of a field as a tuple; a single string and anything that is no string are refused."""
     if values is None:
         return None
     if isinstance(values, str):
@@ -233,7 +342,8 @@ def _strings(field: str, values: Any) -> tuple[str, ...] | None:
     return out
 
 
-def _refuse_twice(field: str, values: tuple[str, ...] | None) -> None:
+def _check_unique(field: str, values: tuple[str, ...] | None) -> None:
+    """Refuse a name that comes twice."""
     if values is None or len(set(values)) == len(values):
         return
     seen: set[str] = set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,21 +15,32 @@ from longtail.data.formats.group_file import GroupLabels, read_groups
 from longtail.data.formats.io import read
 from longtail.data.formats.label_list import read_labels
 from longtail.data.formats.records import NameMatrix
-from longtail.data.group_lists import as_counts, as_groups, as_texts, count_matrix
+from longtail.data.group_lists import GroupsOfRow, LabelsOfGroup, as_counts, as_groups, count_matrix, grouped_texts
 from longtail.errors import DataError, ParameterError
-from longtail.validate import as_labels, make_csr
-
-GroupsOfRow: TypeAlias = "str | int | Iterable[str | int] | None"
-LabelsOfGroup: TypeAlias = "Iterable[str] | Mapping[str, int] | None"
+from longtail.validate import MatrixLike, as_labels, make_csr
 
 
 @dataclass(frozen=True, eq=False)
 class GroupedDataset:
-    """Rows in groups, and how often each group has each label; checked once, when it is made.
+    """Rows in groups, and how often each group has each label; checked when it is made.
 
-    `rows` has `groups`, texts or features, and the names of the labels; labels of its own are dropped. A row may be in
-    no group, in one or in several.
+    Parameters
+    ----------
+    rows : Dataset
+        Rows with `groups`, with texts or features, and with the names of the labels; labels of its own are dropped. A
+        row may be in no group, in one or in several.
+    Y_groups : matrix of shape (n_groups, n_labels)
+        How often each group has each label; kept as CSR float32.
 
+    Attributes
+    ----------
+    groups : csr_array of shape (n_rows, n_groups)
+        The groups of the rows.
+    n_rows, n_groups, n_labels : int
+        The sizes.
+
+    Examples
+    --------
     >>> data = GroupedDataset.from_lists(
     ...     ["a red apple", "a blue car", "a green apple"],
     ...     ["page 1", "page 1", "page 2"],
@@ -64,19 +75,22 @@ class GroupedDataset:
 
     @property
     def groups(self) -> sp.csr_array:
-        """Which rows are in which groups, CSR (n_rows, n_groups)."""
+        """The groups of the rows, CSR (n_rows, n_groups)."""
         return self.rows.groups
 
     @property
     def n_rows(self) -> int:
+        """The number of rows."""
         return self.rows.n_rows
 
     @property
     def n_groups(self) -> int:
+        """The number of groups."""
         return int(self.Y_groups.shape[0])
 
     @property
     def n_labels(self) -> int:
+        """The number of labels."""
         return int(self.Y_groups.shape[1])
 
     def __repr__(self) -> str:
@@ -91,27 +105,48 @@ class GroupedDataset:
         group_labels: Mapping[Any, LabelsOfGroup],
         *,
         label_names: Sequence[str] | None = None,
-        **fields: Any,
+        X: MatrixLike | None = None,
+        ids: Sequence[str] | None = None,
+        label_texts: Sequence[str] | None = None,
+        name: str = "",
     ) -> GroupedDataset:
-        """Make it from texts, the group (or a list of the groups) of every text, and the labels of every group.
+        """Make a GroupedDataset from texts, their groups, and the labels of the groups.
 
-        The labels of a group are a list of names, where a name may come twice, or a mapping from names to counts. A
-        whole number is a name of a group too; None means in no group, or no labels.
+        Parameters
+        ----------
+        texts : iterable of str
+            The text of every row.
+        groups : iterable of str, int, lists of them, or None
+            The group, or the groups, of every row; None for no group.
+        group_labels : mapping from group to labels
+            The labels of a group: a list of names, where a name may come twice, or a mapping from names to counts;
+            None for no labels.
+        label_names : sequence of str or None, default=None
+            All labels in the order of their numbers; None takes those of the groups in sorted order.
+        X, ids, label_texts, name
+            As in `Dataset`.
+
+        Returns
+        -------
+        data : GroupedDataset
         """
-        texts, members, counts = as_texts(texts), as_groups(groups), as_counts(group_labels)
+        texts, members, counts = grouped_texts(texts), as_groups(groups), as_counts(group_labels)
         if len(texts) != len(members):
             raise DataError(f"texts and groups must be lists of the same length; got {len(texts)} and {len(members)}.")
-        names = tuple(counts)
-        of_rows = NameMatrix(lambda row: f"row {row}", names, "group")
+        group_names = tuple(counts)
+        of_rows = NameMatrix(lambda row: f"row {row}", group_names, "group")
         of_rows.add(range(len(texts)), members)
         Y, labels = count_matrix(counts, label_names)
         rows = Dataset(
             Y=sp.csr_array((len(texts), len(labels)), dtype=np.float32),
             texts=texts,
             groups=of_rows.matrix()[0],
-            group_names=names,
+            group_names=group_names,
             label_names=labels,
-            **fields,
+            X=X,
+            ids=None if ids is None else tuple(ids),
+            label_texts=None if label_texts is None else tuple(label_texts),
+            name=name,
         )
         return cls(rows, Y)
 
@@ -127,10 +162,33 @@ def read_grouped(
     label_separator: str = ";",
     **reading: Any,
 ) -> GroupedDataset:
-    """Read rows with their groups (see `read`) and a groups file with the labels of each (see `read_groups`).
+    """Read rows with their groups, and a groups file with the labels of each group.
 
     A row without a group is kept; a group that the groups file does not have is refused by its line.
 
+    Parameters
+    ----------
+    path : str or Path
+        The rows, in any format that holds groups (see `read`).
+    groups_path : str or Path
+        The groups file: one record per group with its name and its labels (JSONL, CSV, TSV, Parquet, npz).
+    format : str or None, default=None
+        The format of the rows; None guesses it.
+    labels_file : str, Path or None, default=None
+        A list of labels that fixes their numbers and texts.
+    group_column, labels_column : str, default="group", "labels"
+        The columns of the groups, in both files, and of the labels, in the groups file.
+    label_separator : str, default=";"
+        What separates the names in a string.
+    **reading
+        Further options of `read`.
+
+    Returns
+    -------
+    data : GroupedDataset
+
+    Examples
+    --------
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = (folder / "rows.csv").write_text("text,group\\na red apple,p1\\na blue car,p1\\na green apple,p2\\n")
@@ -142,7 +200,7 @@ def read_grouped(
         if not isinstance(column, str) or not column:
             raise ParameterError(f"{option} must be the name of a column; got {column!r}.")
     listed = None if labels_file is None else read_labels(labels_file)
-    found = read_groups(
+    of_groups = read_groups(
         groups_path,
         label_names=None if listed is None else listed.names,
         group_column=group_column,
@@ -156,7 +214,7 @@ def read_grouped(
         labels_column="",  # labels of rows are what is not known
         group_column=group_column,
         label_separator=label_separator,
-        group_names=found.names,
+        group_names=of_groups.names,
         **reading,
     )
     if rows.groups is None and rows.texts is None:
@@ -167,31 +225,33 @@ def read_grouped(
         raise DataError(f"{path}: no row is in a group.")
     texts = None if listed is None else listed.texts
     groups = rows.groups
-    if rows.group_names != found.names:
-        groups = _aligned(rows.groups, rows.group_names, found, path, groups_path)
+    if rows.group_names != of_groups.names:
+        groups = _renumber_groups(rows.groups, rows.group_names, of_groups, path, groups_path)
     rows = replace(
         rows,
-        Y=sp.csr_array((rows.n_rows, found.Y.shape[1]), dtype=np.float32),
+        Y=sp.csr_array((rows.n_rows, of_groups.Y.shape[1]), dtype=np.float32),
         groups=groups,
-        group_names=found.names,
-        label_names=found.label_names,
+        group_names=of_groups.names,
+        label_names=of_groups.label_names,
         label_texts=texts,
     )
-    return GroupedDataset(rows, found.Y)
+    return GroupedDataset(rows, of_groups.Y)
 
 
-def _aligned(
-    groups: sp.csr_array, names: Sequence[str] | None, found: GroupLabels, path: str | Path, groups_path: str | Path
+def _renumber_groups(
+    groups: sp.csr_array, names: Sequence[str] | None, of_groups: GroupLabels, path: str | Path, groups_path: str | Path
 ) -> sp.csr_array:
     """Return the groups of rows that came as a matrix, numbered as in the groups file."""
-    if names is None and groups.shape[1] != len(found.names):
+    if names is None and groups.shape[1] != len(of_groups.names):
         raise DataError(
-            f"{path} and {groups_path} must have as many groups; got {groups.shape[1]} and {len(found.names)}."
+            f"{path} and {groups_path} must have as many groups; got {groups.shape[1]} and {len(of_groups.names)}."
         )
     own = names or tuple(str(i) for i in range(groups.shape[1]))
-    where = {name: i for i, name in enumerate(found.names)}
+    where = {name: i for i, name in enumerate(of_groups.names)}
     for used in np.unique(groups.indices):
         if own[used] not in where:
             raise DataError(f"{path}: the group {own[used]!r} is not in {groups_path}.")
     new = np.array([where.get(name, 0) for name in own], dtype=np.int32)
-    return sp.csr_array((groups.data, new[groups.indices], groups.indptr), shape=(groups.shape[0], len(found.names)))
+    return sp.csr_array(
+        (groups.data, new[groups.indices], groups.indptr), shape=(groups.shape[0], len(of_groups.names))
+    )

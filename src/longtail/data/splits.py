@@ -1,4 +1,4 @@
-"""Splits into training and test rows: at random, or so that every label keeps its share on both sides.
+"""Split rows into training and test rows: at random, or so that every label keeps its share on both sides.
 
 Both return sorted row numbers, depend only on the labels' shape or content and the seed, and go with
 `Dataset.take(rows)`.
@@ -7,7 +7,6 @@ Both return sorted row numbers, depend only on the labels' shape or content and 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,30 +14,64 @@ import scipy.sparse as sp
 from longtail.data.dataset import Dataset
 from longtail.data.stratify import TEST, TRAIN, UNDECIDED, stratify_rows
 from longtail.errors import DataError, ParameterError
-from longtail.validate import as_labels, check_integer, resolve_seed
+from longtail.validate import MatrixLike, RandomState, as_labels, check_integer, resolve_seed
 
 
-def split_random(data: Any, test_size: float | int = 0.2, random_state: Any = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of train and test, drawn at random.
+def split_random(
+    data: Dataset | MatrixLike, test_size: float | int = 0.2, random_state: RandomState = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Split rows at random.
 
-    `data` is a Dataset or a label matrix Y; `test_size` a share (0.2) or a number of rows (500).
+    Parameters
+    ----------
+    data : Dataset or matrix of shape (n_rows, n_labels)
+        The data, or its labels alone.
+    test_size : float or int, default=0.2
+        The share of test rows between 0 and 1 (0.2), or their number (500).
+    random_state : int, numpy generator or None, default=0
+        The seed; None means 0.
 
+    Returns
+    -------
+    train, test : ndarray of int
+        Sorted row numbers, for `Dataset.take`.
+
+    Examples
+    --------
     >>> train, test = split_random(np.ones((10, 1)), test_size=0.3)
     >>> train.size, test.size
     (7, 3)
     """
     n_rows = data.n_rows if isinstance(data, Dataset) else as_labels(data).shape[0]
-    n_test = _test_rows(n_rows, test_size)
+    n_test = _count_test_rows(n_rows, test_size)
     order = np.random.default_rng(resolve_seed(random_state)).permutation(n_rows)
     return np.sort(order[n_test:]), np.sort(order[:n_test])
 
 
-def split_stratified(data: Any, test_size: float | int = 0.2, random_state: Any = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of train and test so that every label keeps its share on both sides, as closely as it can.
+def split_stratified(
+    data: Dataset | MatrixLike, test_size: float | int = 0.2, random_state: RandomState = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Split rows so that every label keeps its share in train and test, as closely as it can.
 
     Every label that has a row has one in train. Test has as many rows as asked for unless that would take a label's
     last row from train; then it has fewer. The time is in proportion to the number of labels of all rows.
 
+    Parameters
+    ----------
+    data : Dataset or matrix of shape (n_rows, n_labels)
+        The data, or its labels alone.
+    test_size : float or int, default=0.2
+        The share of test rows between 0 and 1 (0.2), or their number (500).
+    random_state : int, numpy generator or None, default=0
+        The seed; None means 0.
+
+    Returns
+    -------
+    train, test : ndarray of int
+        Sorted row numbers, for `Dataset.take`.
+
+    Examples
+    --------
     >>> Y = np.array([[1, 0]] * 8 + [[0, 1]] * 2)
     >>> train, test = split_stratified(Y, test_size=0.5)
     >>> Y[train].sum(axis=0).tolist(), Y[test].sum(axis=0).tolist()
@@ -46,7 +79,7 @@ def split_stratified(data: Any, test_size: float | int = 0.2, random_state: Any 
     """
     Y = data.Y if isinstance(data, Dataset) else as_labels(data)
     n_rows = Y.shape[0]
-    n_test = _test_rows(n_rows, test_size)
+    n_test = _count_test_rows(n_rows, test_size)
     order = np.random.default_rng(resolve_seed(random_state)).permutation(n_rows)
     by_row = sp.csr_array(Y[order])
     by_label = by_row.tocsc()
@@ -68,7 +101,7 @@ def split_stratified(data: Any, test_size: float | int = 0.2, random_state: Any 
     return np.sort(order[side == TRAIN]), test
 
 
-def _test_rows(n_rows: int, test_size: Any) -> int:
+def _count_test_rows(n_rows: int, test_size: float | int) -> int:
     """Return the number of test rows; train and test must both have one."""
     if n_rows < 2:
         raise DataError(f"a split needs at least 2 rows; got {n_rows}.")

@@ -1,4 +1,4 @@
-"""Dividing rows into train and test so that every label keeps its share in both: rarest label first.
+"""Divide rows into train and test so that every label keeps its share in both, the rarest label first.
 
 Again and again the label with the fewest undecided rows is taken and all of them are decided: each goes to the side
 that is still owed more rows of that label. Rare labels are thus served while there is still a choice, and the common
@@ -99,41 +99,3 @@ def _remove(head: np.ndarray, after: np.ndarray, before: np.ndarray, label: int,
         head[count] = after[label]
     if after[label] >= 0:
         before[after[label]] = before[label]
-
-
-def stratify_rows_plain(
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    label_indptr: np.ndarray,
-    label_rows: np.ndarray,
-    n_test: int,
-    side: np.ndarray,
-) -> int:
-    """Do the same with lists as buckets, the newest label of a bucket last."""
-    n_rows = side.size
-    left = np.diff(label_indptr).tolist()
-    owed = [count * (n_test / n_rows) for count in left]
-    in_train = [0] * len(left)
-    buckets: list[list[int]] = [[] for _ in range(max(left, default=0) + 1)]
-    for label in reversed(range(len(left))):
-        buckets[left[label]].append(label)
-    side[:] = UNDECIDED
-    room = {TEST: n_test, TRAIN: n_rows - n_test}
-    while any(buckets[1:]):
-        label = next(bucket for bucket in buckets[1:] if bucket)[-1]
-        for row in label_rows[label_indptr[label] : label_indptr[label + 1]]:
-            if side[row] != UNDECIDED:
-                continue
-            labels = indices[indptr[row] : indptr[row + 1]].tolist()
-            gain = owed[label] - (left[label] - owed[label])
-            wanted = gain > 0 or room[TRAIN] <= 0 or (gain == 0 and room[TEST] > room[TRAIN])
-            safe = all(in_train[other] > 0 or left[other] > 1 for other in labels)
-            side[row] = TEST if wanted and room[TEST] > 0 and safe else TRAIN
-            room[int(side[row])] -= 1
-            for other in labels:
-                owed[other] -= side[row] == TEST
-                in_train[other] += side[row] == TRAIN
-                buckets[left[other]].remove(other)
-                left[other] -= 1
-                buckets[left[other]].append(other)
-    return n_test - room[TEST]

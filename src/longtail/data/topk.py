@@ -1,25 +1,41 @@
-"""Predictions: the k best labels of every row, and nothing of size rows × labels."""
+"""Predictions: the k best labels of every row with their scores."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from longtail.errors import DataError
 from longtail.notebook import table_card
-from longtail.validate import as_sparse
+from longtail.validate import MatrixLike, as_sparse
 
 ROWS_SHOWN, LABELS_SHOWN = 10, 5  # in a notebook
 
 
 @dataclass(frozen=True)
 class TopK:
-    """Label ids and scores, best first; a missing place holds id -1 and score -inf, at the end of its row.
+    """The k best labels of every row with their scores, best first.
 
+    A row with fewer than k labels has id -1 and score -inf in its last positions. Nothing of size
+    rows × labels is held.
+
+    Parameters
+    ----------
+    ids : array of shape (n_rows, k)
+        Label numbers; kept as int32.
+    scores : array of shape (n_rows, k)
+        Their scores; kept as float32.
+
+    Attributes
+    ----------
+    n_rows, k : int
+        The number of rows and of positions in each.
+
+    Examples
+    --------
     >>> top = TopK.from_scores([[0.1, 0.9, 0.5]], k=2)
     >>> top.ids.tolist()
     [[1, 2]]
@@ -38,10 +54,12 @@ class TopK:
 
     @property
     def n_rows(self) -> int:
+        """The number of rows."""
         return int(self.ids.shape[0])
 
     @property
     def k(self) -> int:
+        """The number of positions in each row."""
         return int(self.ids.shape[1])
 
     def __len__(self) -> int:
@@ -57,18 +75,18 @@ class TopK:
         note = f"{self.n_rows:,} rows, {self.k:,} labels each; label number (score)"
         return table_card("TopK", ["row", *(f"label {i}" for i in range(1, few.k + 1))], rows, note)
 
-    def __getitem__(self, rows: Any) -> TopK:
-        """Return the predictions of some rows (a slice, a mask or an array of row numbers)."""
+    def __getitem__(self, rows: int | slice | Sequence[int] | np.ndarray) -> TopK:
+        """Return the predictions of some rows: a row number, a slice, a mask or an array of row numbers."""
         if isinstance(rows, int | np.integer):
             rows = [int(rows)]
         return TopK(self.ids[rows], self.scores[rows])
 
     def head(self, k: int) -> TopK:
-        """Return the first k places."""
+        """Return the first k positions of every row."""
         return TopK(self.ids[:, :k], self.scores[:, :k])
 
     def to_csr(self, n_labels: int) -> sp.csr_array:
-        """Return the scores as a CSR matrix (n_rows, n_labels); missing places are left out."""
+        """Return the scores as a CSR matrix (n_rows, n_labels); missing labels are left out."""
         present = self.ids >= 0
         indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1), dtype=np.int64)])
         M = sp.csr_array((self.scores[present], self.ids[present], indptr), shape=(self.n_rows, n_labels))
@@ -76,10 +94,19 @@ class TopK:
         return M
 
     @classmethod
-    def from_scores(cls, scores: Any, k: int) -> TopK:
-        """Return the k best labels from a dense array, or from a sparse one where only stored entries count.
+    def from_scores(cls, scores: MatrixLike, k: int) -> TopK:
+        """Return the k best labels of every row of a matrix of scores; equal scores go by label number, lower first.
 
-        Equal scores are ranked by label id, lower first.
+        Parameters
+        ----------
+        scores : matrix of shape (n_rows, n_labels)
+            Dense, or sparse: then only stored entries are scores.
+        k : int
+            Labels of each row.
+
+        Returns
+        -------
+        topk : TopK
         """
         if sp.issparse(scores):
             return _from_csr(scores, k)
@@ -93,25 +120,39 @@ class TopK:
 
     @classmethod
     def stack(cls, parts: Sequence[TopK]) -> TopK:
-        """Put the predictions of consecutive blocks of rows below each other."""
+        """Return the predictions of consecutive blocks of rows as one."""
         return cls(np.vstack([p.ids for p in parts]), np.vstack([p.scores for p in parts]))
 
 
-def _from_csr(scores: Any, k: int) -> TopK:
+def _from_csr(scores: sp.sparray | sp.spmatrix, k: int) -> TopK:
     M = sp.csr_array(scores)
     rows = np.repeat(np.arange(M.shape[0]), np.diff(M.indptr))
     order = np.lexsort((M.indices, -M.data, rows))
-    place = np.arange(order.size) - np.repeat(M.indptr[:-1], np.diff(M.indptr))
-    keep = place < k
+    position = np.arange(order.size) - np.repeat(M.indptr[:-1], np.diff(M.indptr))
+    keep = position < k
     ids = np.full((M.shape[0], k), -1, dtype=np.int32)
     out = np.full((M.shape[0], k), -np.inf, dtype=np.float32)
-    ids[rows[keep], place[keep]] = M.indices[order][keep]
-    out[rows[keep], place[keep]] = M.data[order][keep]
+    ids[rows[keep], position[keep]] = M.indices[order][keep]
+    out[rows[keep], position[keep]] = M.data[order][keep]
     return TopK(ids, out)
 
 
-def binary_hits(topk: TopK, Y: Any) -> np.ndarray:
-    """Return which predicted labels are true: bool (n_rows, k).
+def binary_hits(topk: TopK, Y: MatrixLike) -> np.ndarray:
+    """Return which predicted labels are true.
+
+    Parameters
+    ----------
+    topk : TopK
+        Predictions.
+    Y : matrix of shape (n_rows, n_labels)
+        The true labels.
+
+    Returns
+    -------
+    hits : ndarray of shape (n_rows, k), bool
+
+    Examples
+    --------
 
     >>> binary_hits(TopK.from_scores([[0.1, 0.9, 0.5]], k=2), [[0, 1, 0]]).tolist()
     [[True, False]]

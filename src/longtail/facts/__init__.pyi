@@ -1,8 +1,3 @@
-from .audit import IMPOSSIBLE as IMPOSSIBLE
-from .audit import REACHABLE as REACHABLE
-from .audit import ROBUST as ROBUST
-from .audit import UNDECIDED as UNDECIDED
-from .audit import VERDICTS as VERDICTS
 from .audit import AuditedDataFacts as AuditedDataFacts
 from .audit import AuditFacts as AuditFacts
 from .audit import CapacityFacts as CapacityFacts

@@ -6,9 +6,6 @@ from typing import Any, Required, TypedDict
 
 from longtail.facts.model import TimingFacts
 
-ROBUST, REACHABLE, IMPOSSIBLE, UNDECIDED = "eps-argmaxable", "argmaxable", "not argmaxable", "undecided"
-VERDICTS = (ROBUST, REACHABLE, IMPOSSIBLE, UNDECIDED)
-
 
 class LayerFacts(TypedDict, total=False):
     """The audited output layer."""
@@ -63,7 +60,7 @@ class LabelSetFacts(TypedDict, total=False):
     set: int
     labels: list[Any]  # names, or numbers where there are no names
     rows: int
-    verdict: str  # one of VERDICTS
+    verdict: str  # one of `audit.VERDICTS`
     radius: float  # of the largest ball of inputs found that give the set
     radius_over_box: float
     radius_at_most: float | None

@@ -1,5 +1,5 @@
 from .eagle import Eagle as Eagle
-from .layout import propagate as propagate
+from .grouped_rows import propagate as propagate
 from .likeness import ALIKE as ALIKE
 from .likeness import group_likeness as group_likeness
 from .miml import MIMLClassifier as MIMLClassifier

@@ -1,11 +1,11 @@
-"""Choosing the best rows of each group for a label, and how likely each is right."""
+"""Choosing the best rows of each group for a label, and the share of the label that each row gets."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-PRIOR = 4.0
+PRIOR = 4.0  # rows of average variance that are added when scores are standardised
 FEW = 8  # that many of a group are found one after the other; more by sorting
 
 
@@ -14,18 +14,18 @@ def choose(scores, low, high, take, chosen, order):
     """Mark the `take` best of low..high and note them in `order`, best first; of equal ones the first is better."""
     chosen[low:high] = 0
     if take <= FEW:
-        for place in range(take):
+        for rank in range(take):
             best = -1
             for m in range(low, high):
                 if chosen[m] == 0 and (best < 0 or scores[m] > scores[best]):
                     best = m
             chosen[best] = 1
-            order[place] = best
+            order[rank] = best
         return
     sorted_ = np.argsort(-scores[low:high], kind="mergesort")
-    for place in range(take):
-        order[place] = low + sorted_[place]
-        chosen[low + sorted_[place]] = 1
+    for rank in range(take):
+        order[rank] = low + sorted_[rank]
+        chosen[low + sorted_[rank]] = 1
 
 
 @njit(nogil=True, cache=True)
@@ -50,24 +50,16 @@ def capped_shares(
         return
     order = np.argsort(-scores, kind="mergesort")
     rests = np.ones(n + 1, dtype=np.float64)  # Σ of exp(score) from a row on, in terms of its own
-    for place in range(n - 2, -1, -1):
-        rests[place] = 1 + rests[place + 1] * np.exp(scores[order[place + 1]] - scores[order[place]])
+    for rank in range(n - 2, -1, -1):
+        rests[rank] = 1 + rests[rank + 1] * np.exp(scores[order[rank + 1]] - scores[order[rank]])
     left = float(take)
-    place = 0
-    while left >= rests[place]:  # the best rows are certain as long as their share would be 1 or more
-        shares[order[place]] = 1
+    rank = 0
+    while left >= rests[rank]:  # the best rows are certain as long as their share would be 1 or more
+        shares[order[rank]] = 1
         left -= 1
-        place += 1
-    for later in range(place, n):
-        shares[order[later]] = left / rests[place] * np.exp(scores[order[later]] - scores[order[place]])
-
-
-def capped_shares_plain(scores: np.ndarray, take: int, shares: np.ndarray) -> None:
-    low, high = -scores.max() - 50, -scores.min() + 50  # logarithm of the factor at which the shares add up to `take`
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (middle, high) if np.exp(np.minimum(0, scores + middle)).sum() < take else (low, middle)
-    shares[:] = np.exp(np.minimum(0, scores + high))
+        rank += 1
+    for later in range(rank, n):
+        shares[order[later]] = left / rests[rank] * np.exp(scores[order[later]] - scores[order[rank]])
 
 
 @njit(nogil=True, cache=True)
@@ -77,10 +69,10 @@ def write_best(
     bounds,                    # IN   where the members of each pair begin in scores, from bounds[0] on  (n_pairs + 1,)
     scores,                    # IN   x · z / |z| of the members                   float64
     temperature,
-    place_indptr,              # IN   room for the best rows of each pair          (n_pairs + 1,)
+    best_indptr,               # IN   where the best rows of each pair are written (n_pairs + 1,)
     chosen, order,             # TEMP like scores
-    out_rows,                  # OUT  best rows of each pair, best first           (places,) int32
-    out_scores, out_shares,    # OUT  score and share of each                      (places,) float32
+    out_rows,                  # OUT  best rows of each pair, best first           (n_best,) int32
+    out_scores, out_shares,    # OUT  score and share of each                      (n_best,) float32
 ):  # fmt: skip
     """Write the best rows of each group of a label, with shares by scores standardised over the rows not chosen."""
     low, high = bounds[0], bounds[-1]
@@ -102,11 +94,11 @@ def write_best(
         low, high = bounds[o], bounds[o + 1]
         shares = np.empty(high - low, dtype=np.float64)
         capped_shares((scores[low:high] - mean) / spread, take[o], shares)
-        at = place_indptr[o]
-        places = place_indptr[o + 1] - at
-        choose(scores, low, high, places, chosen, order)
-        for place in range(places):
-            m = order[place]
-            out_rows[at + place] = group_rows[group_indptr[groups[o]] + m - low]
-            out_scores[at + place] = scores[m]
-            out_shares[at + place] = shares[m - low]
+        at = best_indptr[o]
+        n_best = best_indptr[o + 1] - at
+        choose(scores, low, high, n_best, chosen, order)
+        for rank in range(n_best):
+            m = order[rank]
+            out_rows[at + rank] = group_rows[group_indptr[groups[o]] + m - low]
+            out_scores[at + rank] = scores[m]
+            out_shares[at + rank] = shares[m - low]

@@ -1,4 +1,4 @@
-"""Learning where the labels of groups belong: one vector per label, and the rows of each group nearest to it.
+"""The kernel of EAGLE: one vector per label, and the rows of each group nearest to it.
 
 A label's members are the rows of the groups that carry it. Two ways to learn, n_iter times at most:
 
@@ -21,16 +21,284 @@ import numpy as np
 from numba import njit
 
 from longtail.groups.choose_rows import choose, write_best
-from longtail.groups.label_vectors import add_row, add_sums, add_sums_twice, clear, is_wide, write_out
+from longtail.groups.kernel_arrays import LabelBlock, Workspace
 from longtail.groups.score_members import pairs_by_group, score_by_group, score_by_label
+from longtail.groups.vector_sums import add_row, add_sums, add_sums_twice, clear, touches_most, write_out
 
 TINY = 1e-10  # a squared length below this share of the members' own is zero
 FADED = 1e-20  # of the start, so little or less is left in a vector: nothing
 
 
 @njit(nogil=True, cache=True)
+def learn_labels(
+    members, groups, labels, rule,  # IN   see `kernel_arrays`
+    total, toward,                  # IN   T, sum over memberships; x · T           (n_features,), (n,) float32
+    first, last,                    # IN   the labels to learn: first to last - 1
+    width,                          # IN   so many labels at once
+    by_group,                       # IN   score by group, else by label
+    out_rows,                       # OUT  best rows of each pair, best first       (n_best,) int32
+    out_scores, out_shares,         # OUT  x · z / ‖z‖ and share of each            (n_best,) float32
+):  # fmt: skip
+    """Learn the vectors of some labels, and the best rows of each of their groups.
+
+    Returns the vectors, of unit length and without small values, as CSR arrays. Only features of members are kept.
+    """
+    n_features = total.size
+    total_square = 0.0
+    for f in range(n_features):
+        total_square += np.float64(total[f]) * total[f]
+    work = _make_workspace(groups, rule, width, n_features, by_group)
+    sizes = np.zeros(last - first + 1, dtype=np.int64)
+    ids, values = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.float32)
+    n_values = 0
+    for head in range(first, last, width):
+        block = _make_block(groups, labels, rule, head, min(head + width, last), by_group)
+        _start_vectors(members, groups, labels, rule, work, block, by_group, toward, total_square)
+        for _ in range(rule.n_iter):
+            if _choose_rows(members, groups, labels, rule, work, block):
+                _score(members, groups, labels, block, work, work.moved, work.run, by_group)
+            elif rule.contrast:
+                break
+            _move_vectors(labels, rule, work, block)
+        for slot in range(block.last - head):
+            at = _pairs_of(labels, block, slot)
+            bounds, of = (
+                block.bounds[at.start : at.stop + 1],
+                labels.groups[block.pair0 + at.start : block.pair0 + at.stop],
+            )
+            if bounds[-1] > bounds[0]:
+                pairs = slice(block.pair0 + at.start, block.pair0 + at.stop)
+                write_best(
+                    groups.indptr,
+                    groups.rows,
+                    of,
+                    labels.take[pairs],
+                    bounds,
+                    block.scores,
+                    rule.temperature,
+                    labels.best_indptr[pairs.start : pairs.stop + 1],
+                    block.new,
+                    block.order,
+                    out_rows,
+                    out_scores,
+                    out_shares,
+                )
+                ids, values = _grow(ids, values, n_values, n_features)
+                n_values += _write_vector(
+                    members, groups, rule, work, block, slot, of, bounds, total, ids[n_values:], values[n_values:]
+                )
+            sizes[head + slot - first + 1] = n_values
+    return sizes, ids[:n_values].copy(), values[:n_values].copy()
+
+
+@njit(nogil=True, cache=True)
+def _make_workspace(groups, rule, width, n_features, by_group):
+    """Return the arrays of a task."""
+    largest = 0
+    if by_group:
+        for g in range(groups.indptr.size - 1):
+            largest = max(largest, groups.sum_indptr[g + 1] - groups.sum_indptr[g])
+    return Workspace(
+        np.zeros((width, n_features), dtype=np.float32),
+        np.zeros((width if rule.n_iter > 0 else 0, n_features), dtype=np.float32),
+        np.zeros((largest + 1, 16), dtype=np.float32),
+        np.ones(width, dtype=np.uint8),
+        np.zeros(width, dtype=np.uint8),
+        np.zeros(width),
+        np.ones(width),
+        np.zeros(width),
+    )
+
+
+@njit(nogil=True, cache=True)
+def _make_block(groups, labels, rule, first, last, by_group):
+    """Return the arrays of the labels first to last - 1."""
+    pair0, n_pairs = labels.indptr[first], labels.indptr[last] - labels.indptr[first]
+    bounds = np.zeros(n_pairs + 1, dtype=np.int64)
+    for o in range(n_pairs):
+        g = labels.groups[pair0 + o]
+        bounds[o + 1] = bounds[o] + groups.indptr[g + 1] - groups.indptr[g]
+    n = bounds[n_pairs]
+    group_indptr, group_pairs, group_slots = bounds, bounds, bounds
+    if by_group:
+        group_indptr, group_pairs, group_slots = pairs_by_group(groups.indptr.size - 1, labels, first, last)
+    return LabelBlock(
+        first,
+        last,
+        pair0,
+        bounds,
+        np.empty(n_pairs, dtype=np.float64),
+        np.zeros(n if rule.n_iter > 0 and not rule.contrast else 0, dtype=np.float64),
+        np.empty(n, dtype=np.float32),
+        np.empty(n, dtype=np.float64),
+        np.zeros(n, dtype=np.uint8),
+        np.zeros(n, dtype=np.uint8),
+        np.empty(n, dtype=np.int64),
+        group_indptr,
+        group_pairs,
+        group_slots,
+    )
+
+
+@njit(nogil=True, cache=True)
+def _pairs_of(labels, block, slot):
+    """Return which pairs of a block are those of a slot."""
+    label = block.first + slot
+    return slice(labels.indptr[label] - block.pair0, labels.indptr[label + 1] - block.pair0)
+
+
+@njit(nogil=True, cache=True)
+def _score(members, groups, labels, block, work, active, vectors, by_group):
+    """Multiply the vectors of the active slots with their members, into `ahead`."""
+    if by_group:
+        order = block.group_indptr, block.group_pairs, block.group_slots
+        score_by_group(
+            members, groups, order[0], order[1], order[2], active, block.bounds, vectors, work.lanes, block.ahead
+        )
+    else:
+        score_by_label(members, groups, labels, block.first, block.last, active, block.bounds, vectors, block.ahead)
+
+
+@njit(nogil=True, cache=True)
+def _start_vectors(members, groups, labels, rule, work, block, by_group, toward, total_square):
+    """Set the first vector of every slot and the scores of its members."""
+    work.active[:] = 1
+    for slot in range(block.last - block.first):
+        at = _pairs_of(labels, block, slot)
+        bounds = block.bounds[at.start : at.stop + 1]
+        work.beta[slot], work.sigma[slot], work.rho[slot] = 0.0, 1.0, 0.0
+        if bounds[-1] == bounds[0]:
+            work.active[slot] = 0
+        else:
+            start = work.start[slot]
+            run = work.run[slot] if rule.n_iter > 0 else start
+            label = block.first + slot
+            work.beta[slot] = _begin(
+                groups, labels, rule.contrast, rule.n_iter, label, bounds, block.kappa[at], start, run
+            )
+    _score(members, groups, labels, block, work, work.active, work.start, by_group)
+    scores = block.scores
+    for slot in range(block.last - block.first):
+        if not work.active[slot]:
+            continue
+        at = _pairs_of(labels, block, slot)
+        bounds, of = block.bounds[at.start : at.stop + 1], labels.groups[block.pair0 + at.start : block.pair0 + at.stop]
+        square = _first_scores(
+            groups, of, bounds, block.kappa[at], work.beta[slot], toward, total_square, block.ahead, scores
+        )
+        if square == 0:
+            square = _start_at_one_row(members, groups, labels, work, block, slot, of, bounds)
+        work.sigma[slot] = 1 / np.sqrt(square)
+        work.beta[slot] *= work.sigma[slot]
+        scores[bounds[0] : bounds[-1]] *= work.sigma[slot]
+
+
+@njit(nogil=True, cache=True)
+def _start_at_one_row(members, groups, labels, work, block, slot, of, bounds):
+    """Start at a row of the first group, by the label's number, since the members cancel out; returns ‖z‖²."""
+    work.beta[slot] = 0.0
+    clear(groups, of, True, work.start[slot])
+    chosen = (block.first + slot) % (bounds[1] - bounds[0])
+    row = groups.indptr[of[0]] + chosen
+    add_row(members.indptr, members.ids, members.data, row, np.float32(1), work.start[slot])
+    only = np.zeros(block.last - block.first, dtype=np.uint8)
+    only[slot] = 1
+    score_by_label(members, groups, labels, block.first, block.last, only, block.bounds, work.start, block.ahead)
+    block.scores[bounds[0] : bounds[-1]] = block.ahead[bounds[0] : bounds[-1]]
+    return max(block.scores[bounds[0] + chosen], 1e-30)
+
+
+@njit(nogil=True, cache=True)
+def _choose_rows(members, groups, labels, rule, work, block):
+    """Choose the best rows of every active slot; returns whether any slot chose others than before.
+
+    With contrast a slot that keeps its rows, or has no others to choose from, is finished.
+    """
+    any_moved = False
+    for slot in range(block.last - block.first):
+        work.moved[slot] = 0
+        if work.active[slot]:
+            at = _pairs_of(labels, block, slot)
+            pairs = slice(block.pair0 + at.start, block.pair0 + at.stop)
+            bounds = block.bounds[at.start : at.stop + 1]
+            if rule.contrast and labels.take[pairs].sum() == bounds[-1] - bounds[0]:
+                work.active[slot] = 0
+            elif _rechoose(
+                members,
+                groups,
+                labels.groups[pairs],
+                labels.take[pairs],
+                labels.weight[pairs],
+                bounds,
+                block.scores,
+                block.new,
+                block.old,
+                block.order,
+                work.run[slot],
+            ):
+                work.moved[slot] = 1
+                any_moved = True
+            elif rule.contrast:
+                work.active[slot] = 0
+    return any_moved
+
+
+@njit(nogil=True, cache=True)
+def _move_vectors(labels, rule, work, block):
+    """Move the vector of every active slot towards its chosen rows: new factors and new scores."""
+    for slot in range(block.last - block.first):
+        if work.active[slot]:
+            at = _pairs_of(labels, block, slot)
+            pairs = slice(block.pair0 + at.start, block.pair0 + at.stop)
+            bounds = block.bounds[at.start : at.stop + 1]
+            if rule.contrast:
+                n_chosen = labels.take[pairs].sum()
+                work.rho[slot] = _contrast(bounds[0], bounds[-1], n_chosen, block.old, block.ahead, block.scores)
+            else:
+                work.sigma[slot] *= _step(
+                    labels.weight[pairs], rule.step, bounds, block.old, block.ahead, block.alpha, block.scores
+                )
+
+
+@njit(nogil=True, cache=True)
+def _write_vector(members, groups, rule, work, block, slot, of, bounds, total, ids, values):
+    """Write the vector of a slot without small values, and clear the slot; returns how many values there are."""
+    all_features = touches_most(groups, of, total.size)
+    vector, scale, shift = work.start[slot], np.float32(work.sigma[slot]), np.float32(work.beta[slot])
+    if work.rho[slot] != 0:
+        vector, scale, shift = work.run[slot], np.float32(work.rho[slot]), np.float32(0)
+    elif block.alpha.size:
+        rest = work.sigma[slot]
+        if rest < FADED:  # dividing by it would leave float32
+            clear(groups, of, all_features, vector)
+            rest, scale = 1.0, np.float32(1)
+        for o in range(of.size):
+            low = groups.indptr[of[o]] - bounds[o]
+            for m in range(bounds[o], bounds[o + 1]):
+                if block.alpha[m] != 0:
+                    factor = np.float32(block.alpha[m] / rest)
+                    add_row(members.indptr, members.ids, members.data, low + m, factor, vector)
+    n_values = write_out(groups, of, all_features, vector, scale, shift, total, rule.threshold, ids, values)
+    clear(groups, of, all_features, work.start[slot])
+    if rule.n_iter > 0:
+        clear(groups, of, all_features, work.run[slot])
+    return n_values
+
+
+@njit(nogil=True, cache=True)
+def _grow(ids, values, used, more):
+    """Return arrays with space for `more` values after the used ones."""
+    if ids.size >= used + more:
+        return ids, values
+    size = 2 * ids.size + more
+    new_ids, new_values = np.empty(size, np.int32), np.empty(size, np.float32)
+    new_ids[:used], new_values[:used] = ids[:used], values[:used]
+    return new_ids, new_values
+
+
+@njit(nogil=True, cache=True)
 def _begin(groups, labels, contrast, n_iter, label, bounds, kappa, start, run):
-    """Write the start of a label, Σ κ · sum of a group, and what `run` is without chosen rows; returns β."""
+    """Write the start of a label, Σ κ · sum of a group, and `run` without chosen rows; returns β."""
     pairs = slice(labels.indptr[label], labels.indptr[label + 1])
     of = labels.groups[pairs]
     n = bounds[-1] - bounds[0]
@@ -85,7 +353,7 @@ def _rechoose(members, groups, of, take, weight, bounds, scores, new, old, order
 
 @njit(nogil=True, cache=True)
 def _contrast(low, high, n_chosen, old, ahead, scores):
-    """Set scores = x · z of the new z, of unit length; returns what `run` is multiplied with."""
+    """Set scores = x · z of the new z, of unit length; returns the factor of `run`."""
     others = high - low - n_chosen
     factor, square = 1.0 / n_chosen + 1.0 / others, 0.0
     for m in range(low, high):
@@ -98,7 +366,7 @@ def _contrast(low, high, n_chosen, old, ahead, scores):
 
 @njit(nogil=True, cache=True)
 def _step(weight, step, bounds, old, ahead, alpha, scores):
-    """Set scores = x · z for z <- unit(z + step · g); returns what the rest of z is multiplied with."""
+    """Set scores = x · z for z <- unit(z + step · g); returns the factor of the rest of z."""
     square = 1.0  # ‖z + step g‖² = 1 + 2 step z·g + step² g·g, for unit z
     for o in range(weight.size):
         for m in range(bounds[o], bounds[o + 1]):
@@ -110,182 +378,3 @@ def _step(weight, step, bounds, old, ahead, alpha, scores):
         scores[m] = scale * (scores[m] + step * ahead[m])
         alpha[m] *= scale
     return scale
-
-
-@njit(nogil=True, cache=True)
-def learn_labels(
-    members, groups, labels, rule,  # IN   see eagle_layout
-    total, toward,                  # IN   T, sum over memberships; x · T           (n_features,), (n,) float32
-    first, last,                    # IN   the labels to learn: first to last - 1
-    width,                          # IN   so many labels at once
-    by_group,                       # IN   score by group, else by label
-    out_rows,                       # OUT  best rows of each pair, best first       (places,) int32
-    out_scores, out_shares,         # OUT  x · z / ‖z‖ and share of each            (places,) float32
-):  # fmt: skip
-    """Learn the vectors of some labels, and the best rows of each of their groups.
-
-    Returns the vectors, of unit length and without small values, as CSR arrays. Only features of members are kept.
-    """
-    n_features = total.size
-    total_square = 0.0
-    for f in range(n_features):
-        total_square += np.float64(total[f]) * total[f]
-    n_iter, contrast = rule.n_iter, rule.contrast
-    start = np.zeros((width, n_features), dtype=np.float32)
-    run = np.zeros((width if n_iter > 0 else 0, n_features), dtype=np.float32)
-    widest = 0
-    if by_group:
-        for g in range(groups.indptr.size - 1):
-            widest = max(widest, groups.sum_indptr[g + 1] - groups.sum_indptr[g])
-    block = np.zeros((widest + 1, 16), dtype=np.float32)
-    active = np.ones(width, dtype=np.uint8)
-    moved = np.zeros(width, dtype=np.uint8)
-    beta, sigma, rho = np.zeros(width), np.ones(width), np.zeros(width)
-    sizes = np.zeros(last - first + 1, dtype=np.int64)
-    ids, values = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.float32)
-    found = 0
-    for head in range(first, last, width):
-        end = min(head + width, last)
-        pair0, n_pairs = labels.indptr[head], labels.indptr[end] - labels.indptr[head]
-        bounds = np.zeros(n_pairs + 1, dtype=np.int64)
-        for o in range(n_pairs):
-            g = labels.groups[pair0 + o]
-            bounds[o + 1] = bounds[o] + groups.indptr[g + 1] - groups.indptr[g]
-        n = bounds[n_pairs]
-        kappa = np.empty(n_pairs, dtype=np.float64)
-        alpha = np.zeros(n if n_iter > 0 and not contrast else 0, dtype=np.float64)
-        ahead, scores = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float64)
-        old, new, order = np.zeros(n, dtype=np.uint8), np.zeros(n, dtype=np.uint8), np.empty(n, dtype=np.int64)
-        where, of_group, slot_of = bounds, bounds, bounds
-        if by_group:
-            where, of_group, slot_of = pairs_by_group(groups.indptr.size - 1, labels, head, end)
-
-        active[:] = 1
-        for slot in range(end - head):
-            at = slice(labels.indptr[head + slot] - pair0, labels.indptr[head + slot + 1] - pair0)
-            mine = bounds[at.start : at.stop + 1]
-            beta[slot], sigma[slot], rho[slot] = 0.0, 1.0, 0.0
-            if mine[-1] == mine[0]:
-                active[slot] = 0
-            else:
-                vector = run[slot] if n_iter > 0 else start[slot]
-                beta[slot] = _begin(groups, labels, contrast, n_iter, head + slot, mine, kappa[at], start[slot], vector)
-        if by_group:
-            score_by_group(members, groups, where, of_group, slot_of, active, bounds, start, block, ahead)
-        else:
-            score_by_label(members, groups, labels, head, end, active, bounds, start, ahead)
-        for slot in range(end - head):
-            if not active[slot]:
-                continue
-            at = slice(labels.indptr[head + slot] - pair0, labels.indptr[head + slot + 1] - pair0)
-            mine = bounds[at.start : at.stop + 1]
-            of = labels.groups[pair0 + at.start : pair0 + at.stop]
-            square = _first_scores(groups, of, mine, kappa[at], beta[slot], toward, total_square, ahead, scores)
-            if square == 0:
-                beta[slot] = 0.0
-                clear(groups, of, True, start[slot])
-                place = (head + slot) % (mine[1] - mine[0])
-                one = np.float32(1)
-                add_row(members.indptr, members.ids, members.data, groups.indptr[of[0]] + place, one, start[slot])
-                only = np.zeros(end - head, dtype=np.uint8)
-                only[slot] = 1
-                score_by_label(members, groups, labels, head, end, only, bounds, start, ahead)
-                scores[mine[0] : mine[-1]] = ahead[mine[0] : mine[-1]]
-                square = max(scores[mine[0] + place], 1e-30)
-            sigma[slot] = 1 / np.sqrt(square)
-            beta[slot] *= sigma[slot]
-            scores[mine[0] : mine[-1]] *= sigma[slot]
-
-        for _ in range(n_iter):
-            some = False
-            for slot in range(end - head):
-                moved[slot] = 0
-                if active[slot]:
-                    at = slice(labels.indptr[head + slot] - pair0, labels.indptr[head + slot + 1] - pair0)
-                    pairs = slice(pair0 + at.start, pair0 + at.stop)
-                    mine = bounds[at.start : at.stop + 1]
-                    if contrast and labels.take[pairs].sum() == mine[-1] - mine[0]:
-                        active[slot] = 0
-                    elif _rechoose(
-                        members,
-                        groups,
-                        labels.groups[pairs],
-                        labels.take[pairs],
-                        labels.weight[pairs],
-                        mine,
-                        scores,
-                        new,
-                        old,
-                        order,
-                        run[slot],
-                    ):
-                        moved[slot] = 1
-                        some = True
-                    elif contrast:
-                        active[slot] = 0
-            if some:
-                if by_group:
-                    score_by_group(members, groups, where, of_group, slot_of, moved, bounds, run, block, ahead)
-                else:
-                    score_by_label(members, groups, labels, head, end, moved, bounds, run, ahead)
-            elif contrast:
-                break
-            for slot in range(end - head):
-                if active[slot]:
-                    at = slice(labels.indptr[head + slot] - pair0, labels.indptr[head + slot + 1] - pair0)
-                    pairs = slice(pair0 + at.start, pair0 + at.stop)
-                    mine = bounds[at.start : at.stop + 1]
-                    if contrast:
-                        n_chosen = labels.take[pairs].sum()
-                        rho[slot] = _contrast(mine[0], mine[-1], n_chosen, old, ahead, scores)
-                    else:
-                        sigma[slot] *= _step(labels.weight[pairs], rule.step, mine, old, ahead, alpha, scores)
-
-        for slot in range(end - head):
-            at = slice(labels.indptr[head + slot] - pair0, labels.indptr[head + slot + 1] - pair0)
-            pairs = slice(pair0 + at.start, pair0 + at.stop)
-            mine, of = bounds[at.start : at.stop + 1], labels.groups[pairs]
-            if mine[-1] > mine[0]:
-                write_best(
-                    groups.indptr,
-                    groups.rows,
-                    of,
-                    labels.take[pairs],
-                    mine,
-                    scores,
-                    rule.temperature,
-                    labels.place_indptr[pairs.start : pairs.stop + 1],
-                    new,
-                    order,
-                    out_rows,
-                    out_scores,
-                    out_shares,
-                )
-                wide = is_wide(groups, of, n_features)
-                vector, scale, shift = start[slot], np.float32(sigma[slot]), np.float32(beta[slot])
-                if rho[slot] != 0:
-                    vector, scale, shift = run[slot], np.float32(rho[slot]), np.float32(0)
-                elif alpha.size:
-                    rest = sigma[slot]
-                    if rest < FADED:  # dividing by it would leave float32
-                        clear(groups, of, wide, vector)
-                        rest, scale = 1.0, np.float32(1)
-                    for o in range(of.size):
-                        low = groups.indptr[of[o]] - mine[o]
-                        for m in range(mine[o], mine[o + 1]):
-                            if alpha[m] != 0:
-                                factor = np.float32(alpha[m] / rest)
-                                add_row(members.indptr, members.ids, members.data, low + m, factor, vector)
-                if ids.size < found + n_features:
-                    more = 2 * ids.size + n_features
-                    more_ids, more_values = np.empty(more, np.int32), np.empty(more, np.float32)
-                    more_ids[:found], more_values[:found] = ids[:found], values[:found]
-                    ids, values = more_ids, more_values
-                found += write_out(
-                    groups, of, wide, vector, scale, shift, total, rule.threshold, ids[found:], values[found:]
-                )
-                clear(groups, of, wide, start[slot])
-                if n_iter > 0:
-                    clear(groups, of, wide, run[slot])
-            sizes[head + slot - first + 1] = found
-    return sizes, ids[:found].copy(), values[:found].copy()

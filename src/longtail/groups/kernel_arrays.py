@@ -1,4 +1,4 @@
-"""What the kernels of `eagle` read: members, groups, labels and the rule, each a tuple of arrays."""
+"""The arrays that the kernels of EAGLE work on, in named tuples, and the kernels that make them from CSR rows."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 from numba import njit
 
 
-class Members(NamedTuple):
+class MemberRows(NamedTuple):
     """The rows of all groups, CSR, group after group: what is read together lies together."""
 
     indptr: np.ndarray  # int64 (memberships + 1,)
     ids: np.ndarray  # int32 (nnz,), features
-    local: np.ndarray  # int32 (nnz,), places of the features in the sum of the group; empty unless scored by group
+    local: np.ndarray  # int32 (nnz,), positions of the features in the sum of the group; empty unless scored by group
     data: np.ndarray  # float32 (nnz,)
 
 
-class Groups(NamedTuple):
+class GroupArrays(NamedTuple):
     """The rows of each group, and their sum, CSR."""
 
     indptr: np.ndarray  # int64 (n_groups + 1,)
@@ -27,25 +27,57 @@ class Groups(NamedTuple):
     sum_data: np.ndarray  # float32 (s,)
 
 
-class Labels(NamedTuple):
+class LabelArrays(NamedTuple):
     """The groups of each label: a pair is a label in a group."""
 
     indptr: np.ndarray  # int64 (n_labels + 1,)
     groups: np.ndarray  # int32 (n_pairs,)
     take: np.ndarray  # int32 (n_pairs,), rows wanted, 1 to the group's size
-    start: np.ndarray  # float32 (n_pairs,), what a member counts at the start
-    weight: np.ndarray  # float32 (n_pairs,), what a chosen row counts; 1 with contrast
-    place_indptr: np.ndarray  # int64 (n_pairs + 1,), room for the best rows of each pair
+    start: np.ndarray  # float32 (n_pairs,), weight of a member at the start
+    weight: np.ndarray  # float32 (n_pairs,), weight of a chosen row; 1 with contrast
+    best_indptr: np.ndarray  # int64 (n_pairs + 1,), where the best rows of each pair are written
 
 
-class Rule(NamedTuple):
-    """How to learn."""
+class LearningRule(NamedTuple):
+    """How label vectors are learned: see `eagle_kernel`."""
 
     n_iter: int
     step: float | np.float32
     contrast: bool
     temperature: float  # divides standardised scores before they become shares
     threshold: float  # values of a vector below this are dropped
+
+
+class Workspace(NamedTuple):
+    """Arrays of one task, used for block after block of labels; a slot is the number of a label in its block."""
+
+    start: np.ndarray  # (width, n_features) float32, first vector of each slot
+    run: np.ndarray  # (width, n_features) float32, sum of the rows chosen at the moment; empty without iterations
+    lanes: np.ndarray  # (features of the largest group + 1, 16) float32
+    active: np.ndarray  # (width,) uint8, slots that are still learned
+    moved: np.ndarray  # (width,) uint8, slots that chose other rows than before
+    beta: np.ndarray  # (width,) float64, factors of the vector, see `eagle_kernel`
+    sigma: np.ndarray
+    rho: np.ndarray
+
+
+class LabelBlock(NamedTuple):
+    """Labels that are learned together, with one entry for every pair or for every member of a pair."""
+
+    first: int  # label
+    last: int  # one behind the last label
+    pair0: int  # pair
+    bounds: np.ndarray  # (n_pairs + 1,) int64, where the members of each pair begin
+    kappa: np.ndarray  # (n_pairs,) float64, weight of the sum of a group in the start
+    alpha: np.ndarray  # (n,) float64, weight of a member in the vector; empty unless vectors move step by step
+    ahead: np.ndarray  # (n,) float32, dot product of a member with `start` or `run`
+    scores: np.ndarray  # (n,) float64, dot product of a member with the vector
+    old: np.ndarray  # (n,) uint8, chosen before
+    new: np.ndarray  # (n,) uint8, chosen now
+    order: np.ndarray  # (n,) int64
+    group_indptr: np.ndarray  # pairs of each group, see `pairs_by_group`; not used when scored by label
+    group_pairs: np.ndarray
+    group_slots: np.ndarray
 
 
 @njit(nogil=True, cache=True)
@@ -63,49 +95,20 @@ def pack_members(
             values[at + t] = data[low + t]
 
 
-def pack_members_plain(
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    data: np.ndarray,
-    rows: np.ndarray,
-    new_indptr: np.ndarray,
-    ids: np.ndarray,
-    values: np.ndarray,
-) -> None:
-    for m, row in enumerate(rows):
-        at, of = slice(new_indptr[m], new_indptr[m + 1]), slice(indptr[row], indptr[row + 1])
-        ids[at], values[at] = indices[of], data[of]
-
-
 @njit(nogil=True, cache=True)
-def place_features(
+def number_features(
     group_indptr, member_indptr, ids,  # IN   members of each group, CSR
     sum_indptr, sum_ids,               # IN   features of each group
     n_features,
-    local,                             # OUT  place of each member's features among its group's   (nnz,) int32
+    local,                             # OUT  position of each member's features among its group's   (nnz,) int32
 ):  # fmt: skip
-    """Number the features of members by their place in the sum of the group."""
-    place = np.empty(n_features, dtype=np.int32)
+    """Number the features of members by their position in the sum of the group."""
+    position = np.empty(n_features, dtype=np.int32)
     for g in range(group_indptr.size - 1):
         for t in range(sum_indptr[g], sum_indptr[g + 1]):
-            place[sum_ids[t]] = t - sum_indptr[g]
+            position[sum_ids[t]] = t - sum_indptr[g]
         for t in range(member_indptr[group_indptr[g]], member_indptr[group_indptr[g + 1]]):
-            local[t] = place[ids[t]]
-
-
-def place_features_plain(
-    group_indptr: np.ndarray,
-    member_indptr: np.ndarray,
-    ids: np.ndarray,
-    sum_indptr: np.ndarray,
-    sum_ids: np.ndarray,
-    n_features: int,
-    local: np.ndarray,
-) -> None:
-    for g in range(group_indptr.size - 1):
-        features = sum_ids[sum_indptr[g] : sum_indptr[g + 1]].tolist()
-        at = slice(member_indptr[group_indptr[g]], member_indptr[group_indptr[g + 1]])
-        local[at] = [features.index(f) for f in ids[at].tolist()]
+            local[t] = position[ids[t]]
 
 
 @njit(nogil=True, cache=True)
@@ -117,44 +120,19 @@ def sum_groups(
     sum_ids, sum_data,           # OUT  features and sums, as they are met   (nnz of all members,) int32, float32
 ):  # fmt: skip
     """Add up the rows of each group; sums that cancel out to 0 are kept. Returns how many there are."""
-    place = np.full(n_features, -1, dtype=np.int64)
-    found = 0
+    position = np.full(n_features, -1, dtype=np.int64)
+    n_sums = 0
     sum_indptr[0] = 0
     for g in range(group_indptr.size - 1):
-        begin = found
+        begin = n_sums
         for m in range(group_indptr[g], group_indptr[g + 1]):
             for t in range(indptr[rows[m]], indptr[rows[m] + 1]):
                 f = indices[t]
-                at = place[f]
+                at = position[f]
                 if at < begin:
-                    at, place[f] = found, found
+                    at, position[f] = n_sums, n_sums
                     sum_ids[at], sum_data[at] = f, 0
-                    found += 1
+                    n_sums += 1
                 sum_data[at] += data[t]
-        sum_indptr[g + 1] = found
-    return found
-
-
-def sum_groups_plain(
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    data: np.ndarray,
-    group_indptr: np.ndarray,
-    rows: np.ndarray,
-    n_features: int,
-    sum_indptr: np.ndarray,
-    sum_ids: np.ndarray,
-    sum_data: np.ndarray,
-) -> int:
-    found = 0
-    sum_indptr[0] = 0
-    for g in range(group_indptr.size - 1):
-        sums: dict[int, np.float32] = {}
-        for row in rows[group_indptr[g] : group_indptr[g + 1]]:
-            for t in range(indptr[row], indptr[row + 1]):
-                sums[indices[t]] = sums.get(indices[t], np.float32(0)) + data[t]
-        at = slice(found, found + len(sums))
-        sum_ids[at], sum_data[at] = list(sums), list(sums.values())
-        found += len(sums)
-        sum_indptr[g + 1] = found
-    return found
+        sum_indptr[g + 1] = n_sums
+    return n_sums

@@ -1,16 +1,15 @@
-"""How alike the rows of a group are, and what follows from it."""
+"""Likeness of the rows of a group, and the row counts and feature weights that `assign="auto"` derives from it."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from longtail.errors import DataError
+from longtail.groups.grouped_rows import GroupedRows
 from longtail.groups.kernel_arrays import sum_groups
-from longtail.groups.layout import Problem, unit_rows
-from longtail.validate import as_labels, as_rows, as_sparse, check_same_rows, make_csr
+from longtail.text import unit_rows
+from longtail.validate import MatrixLike, as_labels, as_rows, as_sparse, check_same_rows, make_csr
 
 # Random groups have a likeness of 0 (within 0.001), clusters 0.03 to 0.5. On held-out parts of the train sets of
 # eurlex-4k, pubmed-mesh and yso-titles, refining the start helps from 0.02 on and harms up to 0.002.
@@ -19,8 +18,8 @@ DAMPING = 0.25  # features are divided by this power of their spread; chosen on 
 LEAST_VARIANCE = 1e-3  # of the mean variance: no feature counts more for being rarer than this
 
 
-def group_likeness(X: Any, groups: Any) -> float:
-    """Return how alike the rows of a group are: 0 as rows anywhere, 1 the same (the intraclass correlation).
+def group_likeness(X: MatrixLike, groups: MatrixLike) -> float:
+    """Return the likeness of the rows of a group: 0 as different as rows anywhere, 1 the same (intraclass correlation).
 
     It compares the variance between groups with that within, over all features of rows of unit length. Below 0: rows
     of a group differ more than rows anywhere.
@@ -72,7 +71,7 @@ def likeness(X: sp.csr_array, groups: sp.csr_array, sums: sp.csr_array) -> float
     return float((mean_between - mean_within) / (mean_between + (size - 1) * mean_within))
 
 
-def estimated_counts(problem: Problem, alike: float) -> np.ndarray:
+def estimated_counts(grouped: GroupedRows, alike: float) -> np.ndarray:
     """Return how many rows of a group to give a label to where counts are not known, int32 per pair.
 
     If rows are independent, a label that a share p of them has is in a share 1 - (1 - p)^size of the groups. That gives
@@ -80,12 +79,12 @@ def estimated_counts(problem: Problem, alike: float) -> np.ndarray:
     Of the other rows, likeness² get it too: none in random groups, all in groups of equal rows. Labels agree less than
     features do, hence the square.
     """
-    groups_of = np.diff(problem.label_indptr)
-    per_group = np.diff(problem.group_indptr)
+    groups_of = np.diff(grouped.label_indptr)
+    per_group = np.diff(grouped.group_indptr)
     used = per_group[per_group > 0]
     share = groups_of / (used.size + 1)  # of the groups; below 1: a label of all groups need not be one of all rows
     p = np.repeat(-np.expm1(np.log1p(-share) / max(used.mean(), 1.0)), groups_of)
-    sizes = problem.sizes
+    sizes = grouped.sizes
     usual = sizes * p / np.maximum(-np.expm1(sizes * np.log1p(-p)), 1e-12)
     usual = np.floor(usual + 1e-6)  # down: a row too many costs more than one too few
     wanted = usual + np.rint(min(max(alike, 0.0), 1.0) ** 2 * (sizes - usual))

@@ -1,4 +1,4 @@
-"""Dot products of label vectors with the members of the labels' groups: all the time of EAGLE goes here.
+"""Dot products of label vectors with the members of the labels' groups: EAGLE spends its time here.
 
 By label: one vector, member after member; best where rows are short or a group has few labels. By group: the vectors
 of sixteen labels of a group are copied, on the group's features only, to the lanes of a small block, and each member
@@ -11,13 +11,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from longtail.groups.kernel_arrays import Groups, Labels, Members
 from longtail.kernels import LANES, dot_lanes, dot_row
 
 
 @njit(nogil=True, cache=True)
 def score_by_label(
-    members, groups, labels,  # IN   see eagle_layout
+    members, groups, labels,  # IN   see `kernel_arrays`
     first, last,              # IN   the labels whose vectors these are: first to last - 1
     active,                   # IN   which of them to score                     (last - first,) uint8
     bounds,                   # IN   where the members of each pair begin       (pairs + 1,) int64
@@ -36,27 +35,6 @@ def score_by_label(
                     out[at + member] = dot_row(members.indptr, members.ids, members.data, member, vector)
 
 
-def score_by_label_plain(
-    members: Members,
-    groups: Groups,
-    labels: Labels,
-    first: int,
-    last: int,
-    active: np.ndarray,
-    bounds: np.ndarray,
-    vectors: np.ndarray,
-    out: np.ndarray,
-) -> None:
-    for label in range(first, last):
-        for pair in range(labels.indptr[label], labels.indptr[label + 1]):
-            group = labels.groups[pair]
-            for place, member in enumerate(range(groups.indptr[group], groups.indptr[group + 1])):
-                at = slice(members.indptr[member], members.indptr[member + 1])
-                if active[label - first]:
-                    score = members.data[at] @ vectors[label - first, members.ids[at]]
-                    out[bounds[pair - labels.indptr[first]] + place] = score
-
-
 @njit(nogil=True, cache=True)
 def pairs_by_group(n_groups, labels, first, last):
     """Return the pairs of some labels, group after group: where each group begins, pairs, labels from `first` on."""
@@ -70,8 +48,8 @@ def pairs_by_group(n_groups, labels, first, last):
     pairs, slots = np.empty(high - low, dtype=np.int64), np.empty(high - low, dtype=np.int64)
     for label in range(first, last):
         for pair in range(labels.indptr[label], labels.indptr[label + 1]):
-            place = at[labels.groups[pair]]
-            pairs[place], slots[place] = pair - low, label - first
+            to = at[labels.groups[pair]]
+            pairs[to], slots[to] = pair - low, label - first
             at[labels.groups[pair]] += 1
     return indptr, pairs, slots
 
@@ -93,7 +71,7 @@ def _fill(ids, low, high, flat, starts, n, block):
 
 @njit(nogil=True, cache=True)
 def score_by_group(
-    members, groups,           # IN   see eagle_layout
+    members, groups,           # IN   see `kernel_arrays`
     indptr, pairs, slots,      # IN   pairs of each group with their labels: see `pairs_by_group`
     active,                    # IN   as in `score_by_label`
     bounds,
@@ -105,7 +83,7 @@ def score_by_group(
     flat = vectors.ravel()
     width = vectors.shape[1]
     starts = np.zeros(LANES, dtype=np.int64)
-    places = np.zeros(LANES, dtype=np.int64)
+    outputs = np.zeros(LANES, dtype=np.int64)
     sums = np.zeros((1, LANES), dtype=np.float32)
     zero = block.shape[0] - 1
     block[zero] = 0
@@ -113,7 +91,7 @@ def score_by_group(
         p, n = indptr[g], 0
         while p < indptr[g + 1]:
             if active[slots[p]]:
-                starts[n], places[n] = slots[p] * width, bounds[pairs[p]]
+                starts[n], outputs[n] = slots[p] * width, bounds[pairs[p]]
                 n += 1
             p += 1
             if n == LANES or (n > 0 and p == indptr[g + 1]):
@@ -124,26 +102,5 @@ def score_by_group(
                     begin, end = members.indptr[member], members.indptr[member + 1]
                     dot_lanes(block, members.local, members.data, begin, end, zero, sums)
                     for lane in range(n):
-                        out[places[lane] + member - low] = sums[0, lane]
+                        out[outputs[lane] + member - low] = sums[0, lane]
                 n = 0
-
-
-def score_by_group_plain(
-    members: Members,
-    groups: Groups,
-    indptr: np.ndarray,
-    pairs: np.ndarray,
-    slots: np.ndarray,
-    active: np.ndarray,
-    bounds: np.ndarray,
-    vectors: np.ndarray,
-    block: np.ndarray,
-    out: np.ndarray,
-) -> None:
-    for g in range(groups.indptr.size - 1):
-        features = groups.sum_ids[groups.sum_indptr[g] : groups.sum_indptr[g + 1]]
-        for pair, slot in zip(pairs[indptr[g] : indptr[g + 1]], slots[indptr[g] : indptr[g + 1]], strict=True):
-            if active[slot]:
-                for place, member in enumerate(range(groups.indptr[g], groups.indptr[g + 1])):
-                    at = slice(members.indptr[member], members.indptr[member + 1])
-                    out[bounds[pair] + place] = members.data[at] @ vectors[slot, features[members.local[at]]]

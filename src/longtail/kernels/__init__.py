@@ -1,4 +1,12 @@
-"""Compiled loops that several methods share: vector lanes, linear solver, sparse scoring, balanced 2-means, threads."""
+"""Compiled loops that several folders share; what only one folder uses lies in that folder.
+
+lanes               vector instructions for sixteen labels at once (the only file that knows about LLVM)
+coordinate_descent  linear classifiers of sixteen labels at once, on sparse rows
+row_lengths         unit length and squared norms of rows
+row_subsets         some rows as a small matrix of their own, whose sums are exact
+two_means           division of rows into two halves of like rows
+threads             independent tasks on threads, with results in order
+"""
 
 from longtail._front_door import front_door
 

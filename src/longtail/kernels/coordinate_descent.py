@@ -17,9 +17,12 @@ from numba import njit
 
 from longtail.kernels.lanes import LANES, axpy_lanes, dot_lanes, hinge_step_lanes, prefetch
 
+EVERY_ROW = np.empty(0, dtype=np.uint16)  # `allowed` where every row counts in every lane
+
 
 @njit(nogil=True, cache=True, inline="always")
 def _next_random(state):
+    """Return the next state of a xorshift generator."""
     state ^= state << np.uint64(13)
     state ^= state >> np.uint64(7)
     state ^= state << np.uint64(17)
@@ -28,6 +31,7 @@ def _next_random(state):
 
 @njit(nogil=True, cache=True)
 def _shuffle(order, n, state):
+    """Shuffle the first n entries of `order`; return the new state."""
     for i in range(n - 1, 0, -1):
         state = _next_random(state)
         j = np.int64(state % np.uint64(i + 1))
@@ -37,6 +41,7 @@ def _shuffle(order, n, state):
 
 @njit(nogil=True, cache=True)
 def _seeded(seed):
+    """Return the first state of a seed."""
     state = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0xD1B54A32D192ED03)
     for _ in range(4):
         state = _next_random(state)
@@ -44,7 +49,7 @@ def _seeded(seed):
 
 
 @njit(nogil=True, cache=True)
-def hinge_lanes(
+def hinge_lanes(  # one loop over rows with shared buffers: splitting costs speed
     indptr, indices, data,  # IN   rows, CSR                          (n + 1,), (nnz,), (nnz,)
     norms,                  # IN   ‖x‖² + bias²                       (n,) float32
     positive,               # IN   bit l set: row is positive in lane (n,) uint16
@@ -85,14 +90,14 @@ def hinge_lanes(
         high[:] = -np.inf
         low[:] = np.inf
         kept = 0
-        for place in range(n_active):
-            row = order[place]
+        for at in range(n_active):
+            row = order[at]
             bits = np.int64(active[row]) & alive
             if bits == 0:
                 continue
             start, stop = indptr[row], indptr[row + 1]
-            if place + 2 < n_active:  # rows come in random order: fetch the beginning of the one after next
-                ahead = order[place + 2]
+            if at + 2 < n_active:  # rows come in random order: fetch the beginning of the one after next
+                ahead = order[at + 2]
                 prefetch(alpha, np.int64(ahead) * LANES)
                 for t in range(indptr[ahead], min(indptr[ahead + 1], indptr[ahead] + 64), 16):
                     prefetch(indices, t)
@@ -151,7 +156,7 @@ def hinge_lanes(
 
 
 @njit(nogil=True, cache=True)
-def logistic_lanes(
+def logistic_lanes(  # one loop over rows with shared buffers: splitting costs speed
     indptr, indices, data,  # IN   as in hinge_lanes
     norms, positive, n_lanes, bias,
     cost,                   # IN   C: row 0 negatives, row 1 positives (2, 16)
@@ -184,8 +189,8 @@ def logistic_lanes(
     for _ in range(max_iter):
         state = _shuffle(order, n, state)
         largest[:] = 0.0
-        for place in range(n):
-            row = order[place]
+        for at in range(n):
+            row = order[at]
             start, stop = indptr[row], indptr[row + 1]
             dot_lanes(W, indices, data, start, stop, base, dot)
             q = np.float64(norms[row])

@@ -1,8 +1,8 @@
-"""Sixteen labels side by side: the vector instructions the solvers are made of.
+"""Vector instructions for sixteen labels side by side, of which the solvers and the scoring are made.
 
-Numba does not turn 16-wide inner loops into vector code by itself, so the three innermost steps are written as
-LLVM vectors of sixteen floats; LLVM maps them to whatever the CPU has (512, 256 or 128 bits). Every step has a
-plain twin in numpy with the same name and the suffix `_plain`. This is the only file that knows about LLVM.
+Numba does not turn 16-wide inner loops into vector code by itself, so the innermost steps are written as
+LLVM vectors of sixteen floats; LLVM maps them to whatever the CPU has (512, 256 or 128 bits). The tests hold a
+plain twin of every step in numpy. This is the only file that knows about LLVM.
 
 Lanes are labels: `W` is (n_features + 1, 16), one column per label, the last row the bias.
 """
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
@@ -93,12 +92,6 @@ def dot_lanes(typing_context, W, ids, values, start, stop, base, out):
     return types.void(W, ids, values, types.int64, types.int64, types.int64, out), codegen
 
 
-def dot_lanes_plain(
-    W: np.ndarray, ids: np.ndarray, values: np.ndarray, start: int, stop: int, base: int, out: np.ndarray
-) -> None:
-    out[:] = W[base] + (values[start:stop, None] * W[ids[start:stop]]).sum(axis=0, dtype=np.float32)
-
-
 @intrinsic
 def axpy_lanes(typing_context, W, ids, values, start, stop, base, bias, delta):
     """W[ids[t]] += values[t] * delta for t in [start, stop); W[base] += bias * delta."""
@@ -117,13 +110,6 @@ def axpy_lanes(typing_context, W, ids, values, start, stop, base, bias, delta):
 
     signature = types.void(W, ids, values, types.int64, types.int64, types.int64, types.float32, delta)
     return signature, codegen
-
-
-def axpy_lanes_plain(
-    W: np.ndarray, ids: np.ndarray, values: np.ndarray, start: int, stop: int, base: int, bias: float, delta: np.ndarray
-) -> None:
-    W[ids[start:stop]] += values[start:stop, None] * delta  # ids are unique within a row
-    W[base] += np.float32(bias) * delta
 
 
 @intrinsic
@@ -153,15 +139,7 @@ def score_lanes(typing_context, W, ids, values, start, stop, base, scale, out):
     return types.void(W, ids, values, types.int64, types.int64, types.int64, types.float32, out), codegen
 
 
-def score_lanes_plain(
-    W: np.ndarray, ids: np.ndarray, values: np.ndarray, start: int, stop: int, base: int, scale: float, out: np.ndarray
-) -> None:
-    out[:] = W[base]
-    for t in range(start, stop):
-        out += values[t] * np.float32(scale) * W[ids[t]]
-
-
-def _wide(vectors):
+def _int8_sums(vectors):
     """Make the function that sums 16 · `vectors` neighbouring columns of a block of whole numbers."""
     bytes_16, ints_16 = ir.VectorType(ir.IntType(8), LANES), ir.VectorType(_I32, LANES)
 
@@ -179,8 +157,8 @@ def _wide(vectors):
                     at = b.gep(first, [b.add(row, ir.Constant(_I64, LANES * k))])
                     small = b.load(b.bitcast(at, bytes_16.as_pointer()))
                     small.align = 1
-                    wide = b.sitofp(b.sext(small, ints_16), _VEC)
-                    b.store(b.fadd(b.load(total), b.fmul(x, wide)), total)
+                    as_float = b.sitofp(b.sext(small, ints_16), _VEC)
+                    b.store(b.fadd(b.load(total), b.fmul(x, as_float)), total)
             for k, total in enumerate(totals):
                 at = b.gep(o, [b.add(offset, ir.Constant(_I64, LANES * k))])
                 b.store(b.load(total), b.bitcast(at, _VEC.as_pointer())).align = 4
@@ -192,33 +170,24 @@ def _wide(vectors):
     return sums
 
 
-_wide_1, _wide_2, _wide_4 = _wide(1), _wide(2), _wide(4)
+_sum_16, _sum_32, _sum_64 = _int8_sums(1), _int8_sums(2), _int8_sums(4)
 
 
 @njit(nogil=True, cache=True)
-def wide_sums(block, start, lines, values, n, width, out):
+def sum_int8_lines(block, start, lines, values, n, width, out):
     """out[:width] = sum over t < n of values[t] · block[start + lines[t] · width:][:width]; width in sixteens.
 
     `block` is flat int8. Added one after the other, nothing fused, as in `score_lanes`.
     """
     offset = 0
     while width - offset >= 4 * LANES:
-        _wide_4(block, start, lines, values, n, width, offset, out)
+        _sum_64(block, start, lines, values, n, width, offset, out)
         offset += 4 * LANES
     if width - offset >= 2 * LANES:
-        _wide_2(block, start, lines, values, n, width, offset, out)
+        _sum_32(block, start, lines, values, n, width, offset, out)
         offset += 2 * LANES
     if width - offset >= LANES:
-        _wide_1(block, start, lines, values, n, width, offset, out)
-
-
-def wide_sums_plain(
-    block: np.ndarray, start: int, lines: np.ndarray, values: np.ndarray, n: int, width: int, out: np.ndarray
-) -> None:
-    out[:width] = 0
-    for t in range(n):
-        at = start + lines[t] * width
-        out[:width] += values[t] * block[at : at + width].astype(np.float32)
+        _sum_16(block, start, lines, values, n, width, offset, out)
 
 
 @intrinsic
@@ -276,38 +245,6 @@ def hinge_step_lanes(
     i64 = types.int64
     signature = i64(dot, alpha, i64, i64, i64, types.float32, diagonal, i64, old_max, high, low, delta)
     return signature, codegen
-
-
-def hinge_step_lanes_plain(
-    dot: np.ndarray,  # IN      (16,)
-    alpha: np.ndarray,  # IN/OUT  (n_rows, 16)
-    row: int,
-    positive: int,
-    active: int,
-    norm: float,
-    diagonal: np.ndarray,  # IN      (2, 16), or (n_rows, 16) with d_row
-    d_row: int,
-    old_max: np.ndarray,  # IN      (16,)
-    high: np.ndarray,  # IN/OUT  (16,)
-    low: np.ndarray,  # IN/OUT  (16,)
-    delta: np.ndarray,  # OUT     (16,)
-) -> int:
-    f = np.float32
-    is_positive, is_active = ((bits >> np.arange(LANES)) & 1 == 1 for bits in (positive, active))
-    D = diagonal[d_row] if d_row >= 0 else np.where(is_positive, diagonal[1], diagonal[0])
-    y = np.where(is_positive, f(1), f(-1))
-    a = alpha[row].copy()
-    G = y * dot - f(1) + D * a
-    at_zero = a <= 0
-    PG = np.where(at_zero, np.minimum(G, f(0)), G)
-    is_active &= ~(at_zero & (old_max < G))
-    high[:] = np.where(is_active & (high < PG), PG, high)
-    low[:] = np.where(is_active & (low > PG), PG, low)
-    new = np.where(is_active, np.maximum(a - G / (f(norm) + D), f(0)), a).astype(f)
-    alpha[row] = new
-    delta[:] = y * (new - a)
-    weights = 1 << np.arange(LANES)
-    return int(weights[is_active].sum()) | int(weights[new != a].sum()) << 16
 
 
 @intrinsic

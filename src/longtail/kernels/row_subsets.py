@@ -26,12 +26,6 @@ def unit_scales(
         out[row] = 1 / np.sqrt(square) if square > 0 else 0.0
 
 
-def unit_scales_plain(indptr: np.ndarray, data: np.ndarray, out: np.ndarray) -> None:
-    for row in range(out.size):
-        length = np.sqrt(np.sum(data[indptr[row] : indptr[row + 1]].astype(np.float64) ** 2))
-        out[row] = 1 / length if length > 0 else 0.0
-
-
 @njit(nogil=True, cache=True)
 def compact_rows(
     indptr, indices, data,      # IN      a matrix, CSR                        (n + 1,), (nnz,), (nnz,)
@@ -63,36 +57,6 @@ def compact_rows(
             out_values[out] = np.rint(np.float32(data[t] * scale[row]) * UNIT) / UNIT
             out += 1
         out_indptr[i + 1] = out
-    return n_local
-
-
-def compact_rows_plain(
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    data: np.ndarray,
-    scale: np.ndarray,
-    rows: np.ndarray,
-    local: np.ndarray,
-    grow: bool,
-    n_local: int,
-    out_indptr: np.ndarray,
-    out_indices: np.ndarray,
-    out_values: np.ndarray,
-    features: np.ndarray,
-) -> int:
-    at = np.concatenate([np.arange(indptr[row], indptr[row + 1]) for row in rows]).astype(np.int64)
-    owner = np.repeat(np.arange(rows.size), indptr[rows + 1] - indptr[rows])
-    if grow:
-        met, first = np.unique(indices[at], return_index=True)
-        new = met[np.argsort(first)]
-        new = new[local[new] < 0]
-        local[new] = n_local + np.arange(new.size)
-        features[n_local : n_local + new.size] = new
-        n_local += new.size
-    keep = local[indices[at]] >= 0
-    out_indptr[:] = np.concatenate([[0], np.cumsum(np.bincount(owner[keep], minlength=rows.size))])
-    out_indices[: keep.sum()] = local[indices[at]][keep]
-    out_values[: keep.sum()] = round_values(data[at] * scale[rows][owner])[keep]
     return n_local
 
 

@@ -1,11 +1,12 @@
-"""Balanced spherical 2-means: dividing rows into two halves of like rows.
+"""Balanced spherical 2-means: divide rows into two halves of like rows.
 
 From the sum of the rows in each half, L and R, every row x is scored by
 
     x · (R / ‖R‖ - L / ‖L‖)
 
-and the higher-scoring half of the rows becomes the right half; again, until no row changes sides. Sums are exact (see
-`rowset`), so a half's sum is kept up to date by adding and subtracting only the rows that moved, and R = total - L.
+and the higher-scoring half of the rows becomes the right half; again, until no row changes sides. Sums are exact
+(see `row_subsets`), so a half's sum is kept up to date by adding and subtracting only the rows that moved, and
+R = total - L.
 """
 
 from __future__ import annotations
@@ -45,27 +46,6 @@ def project_rows(
     """Multiply rows with a vector."""
     for row in range(start, stop):
         out[row] = dot_row(indptr, indices, values, row, direction)
-
-
-def project_rows_plain(
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    values: np.ndarray,
-    direction: np.ndarray,
-    start: int,
-    stop: int,
-    out: np.ndarray,
-) -> None:
-    for row in range(start, stop):
-        at = slice(indptr[row], indptr[row + 1])
-        terms = values[at] * direction[indices[at]]
-        fours = terms[: terms.size // 4 * 4].reshape(-1, 4)
-        sums = np.zeros(4, dtype=np.float32)
-        for four in fours:
-            sums += four
-        for term in terms[fours.size :]:
-            sums[0] += term
-        out[row] = (sums[0] + sums[1]) + (sums[2] + sums[3])
 
 
 @njit(nogil=True, cache=True)
@@ -111,11 +91,6 @@ def mark_upper(
             upper[i] = 1
 
 
-def mark_upper_plain(scores: np.ndarray, n_low: int, upper: np.ndarray) -> None:
-    upper[:] = 1
-    upper[np.argsort(scores, kind="stable")[:n_low]] = 0
-
-
 @njit(nogil=True, cache=True)
 def add_rows(
     indptr, indices, values,  # IN      rows, CSR
@@ -131,15 +106,6 @@ def add_rows(
             for t in range(indptr[row], indptr[row + 1]):
                 sums[np.uint32(indices[t])] += sign * values[t]
     return moved
-
-
-def add_rows_plain(
-    indptr: np.ndarray, indices: np.ndarray, values: np.ndarray, old: np.ndarray, new: np.ndarray, sums: np.ndarray
-) -> int:
-    for row in np.flatnonzero(old != new):
-        at = slice(indptr[row], indptr[row + 1])
-        np.add.at(sums, indices[at], values[at] if old[row] else -values[at])
-    return int(np.count_nonzero(old != new))
 
 
 @njit(nogil=True, cache=True)
@@ -158,13 +124,6 @@ def set_direction(
     right_scale = 1 / np.sqrt(right_square) if right_square > 0 else 0.0
     for f in range(total.size):
         direction[f] = (total[f] - left[f]) * right_scale - left[f] * left_scale
-
-
-def set_direction_plain(total: np.ndarray, left: np.ndarray, direction: np.ndarray) -> None:
-    right = total - left
-    lengths = [np.sqrt(np.add.accumulate(side * side)[-1]) if side.size else 0.0 for side in (right, left)]
-    right_scale, left_scale = (1 / length if length > 0 else 0.0 for length in lengths)
-    direction[:] = right * right_scale - left * left_scale
 
 
 @njit(nogil=True, cache=True)
@@ -198,7 +157,7 @@ def split_rows(
         set_direction(total, left, direction)
 
 
-def split_rows_plain(
+def split_rows_stepwise(
     indptr: np.ndarray,
     indices: np.ndarray,
     values: np.ndarray,
@@ -207,10 +166,10 @@ def split_rows_plain(
     max_iter: int,
     direction: np.ndarray,
     right: np.ndarray,
-    steps: tuple[Callable[..., None], Callable[..., None], Callable[..., int], Callable[..., None]] | None = None,
+    steps: tuple[Callable[..., None], Callable[..., None], Callable[..., int], Callable[..., None]],
 ) -> None:
-    """Do the same step by step; `steps` may put other functions in the place of the plain ones."""
-    project, mark, add, direct = steps or (project_rows_plain, mark_upper_plain, add_rows_plain, set_direction_plain)
+    """Do the same by four functions like `project_rows`, `mark_upper`, `add_rows` and `set_direction`."""
+    project, mark, add, direct = steps
     rows = indptr, indices, values
     n = right.size
     scores = np.empty(n, dtype=np.float32)

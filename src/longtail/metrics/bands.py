@@ -1,4 +1,4 @@
-"""Head, torso and tail: how the predictions do on labels of different training frequency."""
+"""Precision and recall by training frequency of the labels: head, torso, tail and unseen."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from longtail.data import TopK
 from longtail.errors import DataError, ParameterError
 from longtail.facts import BandRangeFacts, FrequencyBinFacts, PooledFacts
-from longtail.metrics.label_metrics import LabelTally, tally
-from longtail.metrics.measures import Measure, share
-from longtail.metrics.propensity import check_counts
+from longtail.metrics.label_metrics import LabelTally, tally_labels
+from longtail.metrics.measures import Means, Measure, share
+from longtail.metrics.propensity import NumberPerLabel, check_counts
 from longtail.metrics.row_metrics import Judged, judge
-from longtail.validate import check_integer
+from longtail.validate import MatrixLike, check_integer
 
 BAND_NAMES = ("head", "torso", "tail", "unseen")
 
@@ -36,14 +36,27 @@ class LabelBands:
         return out
 
 
-def label_bands(train_counts: Any, thresholds: tuple[int, int] | None = None) -> LabelBands:
+def label_bands(train_counts: NumberPerLabel, thresholds: tuple[int, int] | None = None) -> LabelBands:
     """Put every label into head, torso, tail or unseen by its number of training rows.
 
     By default each band holds about a third of all label occurrences: the head is the most frequent
     labels, taken until they make up a third, the torso the next ones until two thirds, the tail the rest.
-    Labels of the same frequency are never separated. With `thresholds=(low, high)` the tail is below
-    `low` training rows, the head at or above `high`. Labels without a training row are `unseen`.
+    Labels of the same frequency are never separated. Labels without a training row are unseen.
 
+    Parameters
+    ----------
+    train_counts : array of shape (n_labels,)
+        The number of training rows of every label.
+    thresholds : tuple of (int, int) or None, default=None
+        `(low, high)`: the tail is below `low` training rows, the head at or above `high`. None makes bands of thirds.
+
+    Returns
+    -------
+    bands : LabelBands
+        `of_label` numbers the band of every label in `BAND_NAMES`.
+
+    Examples
+    --------
     >>> bands = label_bands([50, 30, 10, 5, 4, 1, 0])
     >>> [BAND_NAMES[b] for b in bands.of_label]
     ['head', 'torso', 'tail', 'tail', 'tail', 'tail', 'unseen']
@@ -64,12 +77,35 @@ def label_bands(train_counts: Any, thresholds: tuple[int, int] | None = None) ->
     return LabelBands(band.astype(np.int8), counts)
 
 
-def by_band(Y_true: Any, topk: TopK, bands: LabelBands, k: int = 5, *, remove_empty: bool = False) -> dict[str, Any]:
-    """Return the facts of every band: labels, true, predicted and right pairs, precision, recall and F1.
+def by_band(
+    Y_true: MatrixLike, topk: TopK, bands: LabelBands, k: int = 5, *, remove_empty: bool = False
+) -> dict[str, Any]:
+    """Return precision, recall and F1 of every band of labels.
 
-    Precision is right / predicted pairs of the band within the first k places, recall right / true pairs;
+    Precision is right / predicted pairs of the band among the first k predictions, recall right / true pairs;
     they are pooled over all rows, since most rows have no label of a given band. A quotient of nothing is None.
 
+    Parameters
+    ----------
+    Y_true : matrix of shape (n_rows, n_labels)
+        The truth; every non-zero is a true label.
+    topk : TopK
+        Predictions for the same rows.
+    bands : LabelBands
+        The bands of the labels (see `label_bands`).
+    k : int, default=5
+        How many predictions of each row count.
+    remove_empty : bool, default=False
+        Leave out rows without true labels.
+
+    Returns
+    -------
+    facts : dict
+        For each band `labels`, `lowest`, `highest`, `tested`, `true`, `predicted`, `right`, `precision`, `recall` and
+        `f1`.
+
+    Examples
+    --------
     >>> bands = label_bands([50, 30, 10])
     >>> top = TopK.from_scores([[0.9, 0.5, 0.1], [0.9, 0.5, 0.1]], k=2)
     >>> facts = by_band([[1, 0, 0], [1, 1, 1]], top, bands, k=2)
@@ -78,7 +114,7 @@ def by_band(Y_true: Any, topk: TopK, bands: LabelBands, k: int = 5, *, remove_em
     """
     judged = judge(Y_true, topk, k, remove_empty=remove_empty)
     check_bands(bands, judged.n_labels)
-    counts = tally(judged, k)
+    counts = tally_labels(judged, k)
     out = {}
     for number, band in enumerate(bands.describe()):
         facts: dict[str, Any] = {**band, **pooled(counts, bands.of_label == number)}
@@ -111,7 +147,7 @@ def by_frequency(judged: Judged, train_counts: np.ndarray, k: int) -> list[Frequ
 
     Bins without any label are left out.
     """
-    counts = tally(judged, k)
+    counts = tally_labels(judged, k)
     number = np.zeros(train_counts.size, dtype=np.int64)  # bin b > 0 holds 2^(b-1) .. 2^b - 1
     seen = train_counts > 0
     number[seen] = np.frexp(train_counts[seen].astype(np.float64))[1]
@@ -140,7 +176,7 @@ def pooled(counts: LabelTally, inside: np.ndarray) -> PooledFacts:
     }
 
 
-def check_bands(bands: Any, n_labels: int) -> None:
+def check_bands(bands: LabelBands, n_labels: int) -> None:
     """Refuse bands made for another number of labels."""
     if not isinstance(bands, LabelBands):
         raise ParameterError(f"bands must come from label_bands; got {type(bands).__name__}.")
@@ -148,11 +184,11 @@ def check_bands(bands: Any, n_labels: int) -> None:
         raise DataError(f"bands must have one entry per label ({n_labels}); got {bands.of_label.size}.")
 
 
-def _pooled_f1(right: Any, said: Any, true: Any) -> Any:
+def _pooled_f1(right: Means, said: Means, true: Means) -> Means:
     return share(2.0 * np.asarray(right), np.asarray(said) + np.asarray(true))
 
 
-def _check_thresholds(thresholds: Any) -> tuple[int, int]:
+def _check_thresholds(thresholds: tuple[int, int]) -> tuple[int, int]:
     try:
         low, high = thresholds
     except (TypeError, ValueError):

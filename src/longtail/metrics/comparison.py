@@ -1,9 +1,8 @@
-"""Every metric of two sets of predictions for the same rows: differences, intervals and p-values, as facts."""
+"""Compare two sets of predictions for the same rows: differences, their intervals and p-values."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from longtail.data import TopK
 from longtail.facts import DifferenceFacts, DifferencesFacts
@@ -11,24 +10,25 @@ from longtail.metrics.bands import BAND_NAMES, LabelBands, band_measures
 from longtail.metrics.evaluation import UNITS, check_frequencies, check_ks, check_level, counts_of, number
 from longtail.metrics.label_metrics import label_measures
 from longtail.metrics.measures import Measure, row_measures
+from longtail.metrics.propensity import NumberPerLabel
 from longtail.metrics.resample import paired_intervals, randomisation_p_values
 from longtail.metrics.row_metrics import Judged, judge
-from longtail.validate import check_integer, resolve_seed
+from longtail.validate import MatrixLike, RandomState, check_integer, resolve_seed
 
 
 def compare(
-    Y_true: Any,
+    Y_true: MatrixLike,
     topk_a: TopK,
     topk_b: TopK,
     *,
     ks: Sequence[int] = (1, 3, 5),
-    propensity: Any = None,
-    train_counts: Any = None,
+    propensity: NumberPerLabel | None = None,
+    train_counts: NumberPerLabel | None = None,
     bands: LabelBands | None = None,
     n_bootstrap: int = 1000,
     n_permutations: int = 2000,
     level: float = 0.95,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
     remove_empty: bool = False,
 ) -> DifferencesFacts:
     """Return for every metric the values of a and b, the difference b - a, its interval and a p-value.
@@ -38,6 +38,24 @@ def compare(
     row by row (label by label for coverage and the macro averages). It is not corrected for looking at
     several metrics.
 
+    Parameters
+    ----------
+    Y_true : matrix of shape (n_rows, n_labels)
+        The truth; every non-zero is a true label.
+    topk_a, topk_b : TopK
+        The two sets of predictions for the same rows.
+    n_permutations : int, default=2000
+        Random swaps of the test; 0 leaves the p-values out.
+    ks, propensity, train_counts, bands, n_bootstrap, level, random_state, remove_empty
+        As in `evaluate`.
+
+    Returns
+    -------
+    facts : dict
+        JSON-able; `metrics` holds `a`, `b`, `difference`, `low`, `high` and `p_value` of every metric.
+
+    Examples
+    --------
     >>> Y = [[1, 0, 0], [0, 1, 0]] * 10
     >>> a = TopK.from_scores([[0.9, 0.5, 0.1]] * 20, k=1)
     >>> b = TopK.from_scores(Y, k=1)

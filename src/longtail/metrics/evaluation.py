@@ -1,10 +1,9 @@
-"""Every metric of one set of predictions with its interval, as facts for reports."""
+"""All metrics of one set of predictions with their intervals, as JSON-able facts."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -12,40 +11,66 @@ from longtail.data import TopK
 from longtail.errors import ParameterError
 from longtail.facts import BandFacts, CountFacts, IntervalFacts, MetricFacts, MetricsFacts
 from longtail.metrics.bands import BAND_NAMES, LabelBands, band_measures, by_frequency, check_bands, label_bands, pooled
-from longtail.metrics.label_metrics import label_measures, tally
+from longtail.metrics.label_metrics import label_measures, tally_labels
 from longtail.metrics.measures import Measure, row_measures
-from longtail.metrics.propensity import check_counts
+from longtail.metrics.propensity import NumberPerLabel, check_counts
 from longtail.metrics.reliability import brier_measure, calibration_facts
 from longtail.metrics.resample import Bounds, bootstrap_intervals
 from longtail.metrics.row_metrics import Judged, check_k, judge
-from longtail.validate import check_flag, check_integer, check_real, resolve_seed
+from longtail.validate import MatrixLike, RandomState, check_flag, check_integer, check_real, resolve_seed
 
-UNITS: IntervalFacts = {
-    "units": "rows",
-    "units_of_macro": "labels",
-}  # what is drawn; labels for coverage and macro averages
+# What is drawn: labels for coverage and macro averages, rows for all others.
+UNITS: IntervalFacts = {"units": "rows", "units_of_macro": "labels"}
 
 
 def evaluate(
-    Y_true: Any,
+    Y_true: MatrixLike,
     topk: TopK,
     *,
     ks: Sequence[int] = (1, 3, 5),
-    propensity: Any = None,
-    train_counts: Any = None,
+    propensity: NumberPerLabel | None = None,
+    train_counts: NumberPerLabel | None = None,
     bands: LabelBands | None = None,
     probabilities: bool = False,
     n_bootstrap: int = 1000,
     level: float = 0.95,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
     remove_empty: bool = False,
 ) -> MetricsFacts:
-    """Return every metric with its bootstrap interval, and the facts a report needs, as a JSON-able dict.
+    """Return every metric with its bootstrap interval, and the facts a report needs.
 
-    `propensity` adds psp and psndcg; `train_counts` (training rows of each label) adds head, torso and tail
-    and precision against frequency; `probabilities=True` says that the scores are probabilities and adds
-    their calibration. `n_bootstrap=0` leaves the intervals out.
+    Parameters
+    ----------
+    Y_true : matrix of shape (n_rows, n_labels)
+        The truth; every non-zero is a true label.
+    topk : TopK
+        Predictions for the same rows.
+    ks : sequence of int, default=(1, 3, 5)
+        The k of P@k and the other metrics.
+    propensity : array of shape (n_labels,) or None, default=None
+        The propensity of every label; adds psp and psndcg.
+    train_counts : array of shape (n_labels,) or None, default=None
+        The training rows of every label; adds head, torso and tail and precision against frequency.
+    bands : LabelBands or None, default=None
+        Other bands than those of `label_bands(train_counts)`.
+    probabilities : bool, default=False
+        The scores are probabilities; adds their calibration.
+    n_bootstrap : int, default=1000
+        Resamples of the intervals; 0 leaves the intervals out.
+    level : float, default=0.95
+        The level of the intervals.
+    random_state : int, numpy generator or None, default=0
+        The seed of the resamples; None means 0.
+    remove_empty : bool, default=False
+        Leave out rows without true labels, which else count as zero.
 
+    Returns
+    -------
+    facts : dict
+        JSON-able; `metrics` holds `value`, `low` and `high` of every metric.
+
+    Examples
+    --------
     >>> top = TopK.from_scores([[0.9, 0.5, 0.1], [0.9, 0.5, 0.1]], k=3)
     >>> facts = evaluate([[1, 0, 0], [1, 1, 1]], top, ks=(1, 3))
     >>> facts["metrics"]["p@1"]
@@ -65,8 +90,8 @@ def evaluate(
     brier = [brier_measure(judged)] if probabilities else []
     labels = [m for k in ks for m in label_measures(judged, k)]
     by_rows = [*rows, *of_bands, *brier]
-    table = metric_table(by_rows, bootstrap_intervals(by_rows, n_bootstrap, level, seed))
-    table |= metric_table(labels, bootstrap_intervals(labels, n_bootstrap, level, seed))
+    table = values_with_intervals(by_rows, bootstrap_intervals(by_rows, n_bootstrap, level, seed))
+    table |= values_with_intervals(labels, bootstrap_intervals(labels, n_bootstrap, level, seed))
 
     facts: MetricsFacts = {
         **counts_of(judged, ks),
@@ -101,7 +126,7 @@ def counts_of(judged: Judged, ks: tuple[int, ...]) -> CountFacts:
     }
 
 
-def metric_table(measures: Sequence[Measure], bounds: Sequence[Bounds]) -> dict[str, MetricFacts]:
+def values_with_intervals(measures: Sequence[Measure], bounds: Sequence[Bounds]) -> dict[str, MetricFacts]:
     """Return the value and the interval of every metric, by name; None where undefined."""
     out: dict[str, MetricFacts] = {}
     for measure, (low, high) in zip(measures, bounds, strict=True):
@@ -114,7 +139,7 @@ def number(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def check_ks(topk: TopK, ks: Any) -> tuple[int, ...]:
+def check_ks(topk: TopK, ks: int | Sequence[int]) -> tuple[int, ...]:
     """Return the ks sorted, each once."""
     if isinstance(ks, int):
         ks = (ks,)
@@ -123,12 +148,14 @@ def check_ks(topk: TopK, ks: Any) -> tuple[int, ...]:
     return tuple(sorted({check_k(topk, k) for k in ks}))
 
 
-def check_level(level: Any) -> float:
+def check_level(level: float) -> float:
     """Return the level of the intervals, such as 0.95."""
     return check_real("level", level, low=0, high=1, open_low=True)
 
 
-def check_frequencies(train_counts: Any, bands: Any, n_labels: int) -> tuple[np.ndarray | None, LabelBands | None]:
+def check_frequencies(
+    train_counts: NumberPerLabel | None, bands: LabelBands | None, n_labels: int
+) -> tuple[np.ndarray | None, LabelBands | None]:
     """Return training counts and bands; each is made from the other where only one is given."""
     if bands is not None:
         check_bands(bands, n_labels)
@@ -143,7 +170,7 @@ def _band_facts(
     judged: Judged, bands: LabelBands, ks: tuple[int, ...], table: dict[str, MetricFacts]
 ) -> list[BandFacts]:
     """Return every band with its counts and metrics."""
-    counts = tally(judged, ks[-1])
+    counts = tally_labels(judged, ks[-1])
     out: list[BandFacts] = []
     for index, band in enumerate(bands.describe()):
         pool, name = pooled(counts, bands.of_label == index), BAND_NAMES[index]

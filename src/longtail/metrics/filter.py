@@ -1,8 +1,8 @@
-"""Filter files: pairs of a row and a label that must not count, such as a page recommended for itself."""
+"""Remove pairs of a row and a label that must not count, such as a page recommended for itself."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,13 +10,25 @@ from longtail.data import TopK
 from longtail.errors import DataError
 
 
-def filter_topk(topk: TopK, pairs: Any) -> TopK:
-    """Return the predictions without the given (row, label) pairs; later places move up.
+def filter_topk(topk: TopK, pairs: np.ndarray | Sequence[Sequence[int]]) -> TopK:
+    """Return the predictions without some pairs of row and label; later predictions move up.
 
-    `pairs` is an (n, 2) array of row number and label id, as in the filter files of the benchmark data
-    sets. The freed places at the end of a row are missing (id -1), so predict more places than the k
-    you evaluate at.
+    A row ends in as many missing predictions (id -1) as it loses, so predict more labels than the k you evaluate at.
 
+    Parameters
+    ----------
+    topk : TopK
+        Predictions.
+    pairs : array of shape (n_pairs, 2)
+        Row number and label number, as in the filter files of the benchmark data sets (see `read_filter`).
+
+    Returns
+    -------
+    topk : TopK
+        The rest, with as many positions.
+
+    Examples
+    --------
     >>> top = TopK.from_scores([[0.9, 0.5, 0.1], [0.9, 0.5, 0.1]], k=3)
     >>> filter_topk(top, [[0, 0], [1, 2]]).ids.tolist()
     [[1, 2, -1], [0, 1, -1]]
@@ -30,14 +42,14 @@ def filter_topk(topk: TopK, pairs: Any) -> TopK:
     keys = np.arange(topk.n_rows, dtype=np.int64)[:, None] * width + topk.ids
     at = np.minimum(np.searchsorted(removed, keys), removed.size - 1)
     keep = (removed[at] != keys) & (topk.ids >= 0)
-    order = np.argsort(~keep, axis=1, kind="stable")  # kept places first, in their old order
+    order = np.argsort(~keep, axis=1, kind="stable")  # kept labels first, in their old order
     kept = np.take_along_axis(keep, order, axis=1)
     ids = np.where(kept, np.take_along_axis(topk.ids, order, axis=1), np.int32(-1))
     scores = np.where(kept, np.take_along_axis(topk.scores, order, axis=1), np.float32(-np.inf))
     return TopK(ids, scores)
 
 
-def _check_pairs(pairs: Any, n_rows: int) -> np.ndarray:
+def _check_pairs(pairs: np.ndarray | Sequence[Sequence[int]], n_rows: int) -> np.ndarray:
     A = np.asarray(pairs)
     if A.size == 0:
         return np.empty((0, 2), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Metrics that average over labels instead of rows: a rare label counts as much as a frequent one.
+"""Metrics that average over labels, so that a rare label counts as much as a frequent one.
 
 All are means over the *tested* labels, those that are true in at least one row. This set depends on the
 truth alone, so that two models are averaged over the same labels.
@@ -6,14 +6,15 @@ truth alone, so that two models are averaged over the same labels.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from longtail.data import TopK
-from longtail.metrics.measures import Measure, plain
+from longtail.metrics.measures import Measure, identity
 from longtail.metrics.row_metrics import Judged, judge
+from longtail.validate import MatrixLike
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +26,20 @@ class LabelTally:
     hits: np.ndarray
 
 
-def tally(judged: Judged, k: int) -> LabelTally:
-    """Count over the first k places.
+# To add a metric, add a line here: the value of every tested label, from the counts of these labels.
+LABEL_METRICS: dict[str, Callable[[LabelTally], np.ndarray]] = {
+    "coverage": lambda tested: (tested.hits > 0).astype(np.float64),
+    "macro_p": lambda tested: tested.hits / np.maximum(tested.predicted, 1),
+    "macro_r": lambda tested: tested.hits / tested.true,
+    "macro_f1": lambda tested: 2.0 * tested.hits / (tested.predicted + tested.true),
+}
+
+
+def tally_labels(judged: Judged, k: int) -> LabelTally:
+    """Count how often each label is true, and predicted among the first k of a row.
 
     >>> judged = judge([[1, 0, 1]], TopK.from_scores([[0.1, 0.9, 0.5]], k=2), 2)
-    >>> tally(judged, 2).hits.tolist()
+    >>> tally_labels(judged, 2).hits.tolist()
     [0, 0, 1]
     """
     ids, hits = judged.ids[:, :k], judged.hits[:, :k]
@@ -40,60 +50,121 @@ def tally(judged: Judged, k: int) -> LabelTally:
     return LabelTally(count(judged.Y.indices), count(ids[ids >= 0]), count(ids[hits]))
 
 
-def coverage_at_k(Y_true: Any, topk: TopK, k: int = 5) -> float:
-    """Return coverage@k: the share of tested labels that are predicted rightly in at least one row.
+def coverage_at_k(Y_true: MatrixLike, topk: TopK, k: int = 5) -> float:
+    """Return coverage@k, the share of tested labels with at least one hit.
 
+    `coverage@k = |{l : hits_l > 0}| / |tested labels|`, where `hits_l` counts the rows in which label l is true and
+    among the first k predictions.
+
+    Parameters
+    ----------
+    Y_true : matrix of shape (n_rows, n_labels)
+        The truth; every non-zero is a true label.
+    topk : TopK
+        Predictions for the same rows.
+    k : int, default=5
+        How many predictions of each row count.
+
+    Returns
+    -------
+    value : float
+        In [0, 1].
+
+    Examples
+    --------
     >>> top = TopK.from_scores([[0.9, 0.5, 0.1], [0.9, 0.5, 0.1]], k=1)
     >>> coverage_at_k([[1, 0, 0], [1, 1, 0]], top, k=1)
     0.5
     """
-    return _value("coverage", Y_true, topk, k)
+    return _label_metric("coverage", Y_true, topk, k)
 
 
-def macro_precision_at_k(Y_true: Any, topk: TopK, k: int = 5) -> float:
-    """Return the mean over tested labels of hits / predictions of the label, 0 if it is never predicted.
+def macro_precision_at_k(Y_true: MatrixLike, topk: TopK, k: int = 5) -> float:
+    """Return macro P@k, the mean over tested labels of `hits_l / predictions_l`; 0 for a label never predicted.
 
+    Parameters
+    ----------
+    Y_true : matrix of shape (n_rows, n_labels)
+        The truth; every non-zero is a true label.
+    topk : TopK
+        Predictions for the same rows.
+    k : int, default=5
+        How many predictions of each row count.
+
+    Returns
+    -------
+    value : float
+        In [0, 1].
+
+    Examples
+    --------
     >>> top = TopK.from_scores([[0.9, 0.5, 0.1], [0.9, 0.5, 0.1]], k=1)
     >>> macro_precision_at_k([[1, 0, 0], [0, 1, 0]], top, k=1)
     0.25
     """
-    return _value("macro_p", Y_true, topk, k)
+    return _label_metric("macro_p", Y_true, topk, k)
 
 
-def macro_recall_at_k(Y_true: Any, topk: TopK, k: int = 5) -> float:
-    """Return the mean over tested labels of hits / true rows of the label.
+def macro_recall_at_k(Y_true: MatrixLike, topk: TopK, k: int = 5) -> float:
+    """Return macro R@k, the mean over tested labels of `hits_l / true rows_l`.
 
+    Parameters
+    ----------
+    Y_true : matrix of shape (n_rows, n_labels)
+        The truth; every non-zero is a true label.
+    topk : TopK
+        Predictions for the same rows.
+    k : int, default=5
+        How many predictions of each row count.
+
+    Returns
+    -------
+    value : float
+        In [0, 1].
+
+    Examples
+    --------
     >>> top = TopK.from_scores([[0.9, 0.5, 0.1], [0.9, 0.5, 0.1]], k=1)
     >>> macro_recall_at_k([[1, 0, 0], [0, 1, 0]], top, k=1)
     0.5
     """
-    return _value("macro_r", Y_true, topk, k)
+    return _label_metric("macro_r", Y_true, topk, k)
 
 
-def macro_f1_at_k(Y_true: Any, topk: TopK, k: int = 5) -> float:
-    """Return the mean over tested labels of the label's own F1: 2 hits / (predictions + true rows).
+def macro_f1_at_k(Y_true: MatrixLike, topk: TopK, k: int = 5) -> float:
+    """Return macro F1@k, the mean over tested labels of `2 hits_l / (predictions_l + true rows_l)`.
 
+    Parameters
+    ----------
+    Y_true : matrix of shape (n_rows, n_labels)
+        The truth; every non-zero is a true label.
+    topk : TopK
+        Predictions for the same rows.
+    k : int, default=5
+        How many predictions of each row count.
+
+    Returns
+    -------
+    value : float
+        In [0, 1].
+
+    Examples
+    --------
     >>> top = TopK.from_scores([[0.9, 0.5, 0.1], [0.9, 0.5, 0.1]], k=1)
     >>> round(macro_f1_at_k([[1, 0, 0], [0, 1, 0]], top, k=1), 4)
     0.3333
     """
-    return _value("macro_f1", Y_true, topk, k)
+    return _label_metric("macro_f1", Y_true, topk, k)
 
 
 def label_measures(judged: Judged, k: int) -> list[Measure]:
-    """Return coverage and macro-averaged P, R and F1 at k, with one unit per tested label."""
-    counts = tally(judged, k)
-    tested = counts.true > 0
-    true, predicted, hits = counts.true[tested], counts.predicted[tested], counts.hits[tested]
-    per_label = {
-        "coverage": (hits > 0).astype(np.float64),
-        "macro_p": hits / np.maximum(predicted, 1),
-        "macro_r": hits / true,
-        "macro_f1": 2.0 * hits / (predicted + true),
-    }
-    return [Measure(f"{name}@{k}", (column,), plain) for name, column in per_label.items()]
+    """Return all metrics of `LABEL_METRICS` at k, with one unit per tested label."""
+    counts = tally_labels(judged, k)
+    kept = counts.true > 0
+    tested = LabelTally(counts.true[kept], counts.predicted[kept], counts.hits[kept])
+    return [Measure(f"{name}@{k}", (of_label(tested),), identity) for name, of_label in LABEL_METRICS.items()]
 
 
-def _value(metric: str, Y_true: Any, topk: TopK, k: int) -> float:
+def _label_metric(metric: str, Y_true: MatrixLike, topk: TopK, k: int) -> float:
     measures = {m.name: m for m in label_measures(judge(Y_true, topk, k), k)}
     return measures[f"{metric}@{k}"].value()

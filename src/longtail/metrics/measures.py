@@ -1,4 +1,4 @@
-"""One definition of every metric: columns of per-row contributions, and how their means make the value.
+"""One definition of every ranking metric: columns of per-row contributions, and how their means make the value.
 
 A metric that is a function of column means can be resampled without judging the predictions again:
 drawing rows only changes the means. P@k is one mean, F1@k the harmonic mean of two, PSP@k a ratio of two.
@@ -8,22 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from longtail.errors import ParameterError
 from longtail.metrics.row_metrics import (
     Judged,
+    best_discounted_gain_rows,
+    best_gain_rows,
+    discounted_gain_rows,
+    gain_rows,
     ndcg_rows,
     precision_rows,
     recall_rows,
-    weighted_ndcg_rows,
-    weighted_rows,
 )
 
-ROW_METRICS = ("p", "r", "f1", "ndcg", "psp", "psndcg")
-NEEDS_PROPENSITY = ("psp", "psndcg")
+Means: TypeAlias = float | np.ndarray
+"""The mean of a column, or one for each resample (n_resamples,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +34,7 @@ class Measure:
 
     name: str
     columns: tuple[np.ndarray, ...]  # each float64 (n_units,)
-    combine: Callable[..., Any]  # means, scalar or (n_resamples,) each -> value of the same shape
+    combine: Callable[..., Means]  # means, scalar or (n_resamples,) each -> value of the same shape
 
     def value(self) -> float:
         """Return the metric on the data as it is: 0 without any units, NaN where it is undefined."""
@@ -40,13 +42,13 @@ class Measure:
         return float(self.combine(*means))
 
 
-def plain(mean: Any) -> Any:
-    """The mean itself."""
+def identity(mean: Means) -> Means:
+    """Return the mean itself."""
     return mean
 
 
-def harmonic(p: Any, r: Any) -> Any:
-    """2 P R / (P + R), and 0 where both are 0.
+def harmonic(p: Means, r: Means) -> Means:
+    """Return `2 P R / (P + R)`, and 0 where both are 0.
 
     >>> harmonic(0.5, 0.25)
     array(0.33333333)
@@ -55,16 +57,35 @@ def harmonic(p: Any, r: Any) -> Any:
     return np.divide(2.0 * np.multiply(p, r), total, out=np.zeros(np.shape(total)), where=total > 0)
 
 
-def ratio(part: Any, whole: Any) -> Any:
-    """part / whole, and 0 where the whole is 0: nothing could be gained, nothing was."""
+def ratio(part: Means, whole: Means) -> Means:
+    """Return `part / whole`, and 0 where the whole is 0: nothing could be gained, nothing was."""
     part, whole = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
     return np.divide(part, whole, out=np.zeros(whole.shape), where=whole > 0)
 
 
-def share(part: Any, whole: Any) -> Any:
-    """part / whole, and NaN where the whole is 0: the share of nothing is undefined."""
+def share(part: Means, whole: Means) -> Means:
+    """Return `part / whole`, and NaN where the whole is 0: the share of nothing is undefined."""
     part, whole = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
     return np.divide(part, whole, out=np.full(whole.shape, np.nan), where=whole > 0)
+
+
+class RowMetric(NamedTuple):
+    """A metric at k: functions that return one number per row, and how the means of these numbers make its value."""
+
+    columns: tuple[Callable[[Judged, int], np.ndarray], ...]
+    combine: Callable[..., Means]
+    needs_propensity: bool = False
+
+
+# To add a metric, write the function of its rows in `row_metrics.py` and add a line here.
+ROW_METRICS: dict[str, RowMetric] = {
+    "p": RowMetric((precision_rows,), identity),
+    "r": RowMetric((recall_rows,), identity),
+    "f1": RowMetric((precision_rows, recall_rows), harmonic),
+    "ndcg": RowMetric((ndcg_rows,), identity),
+    "psp": RowMetric((gain_rows, best_gain_rows), ratio, needs_propensity=True),
+    "psndcg": RowMetric((discounted_gain_rows, best_discounted_gain_rows), ratio, needs_propensity=True),
+}
 
 
 def row_measure(metric: str, judged: Judged, k: int) -> Measure:
@@ -76,23 +97,13 @@ def row_measure(metric: str, judged: Judged, k: int) -> Measure:
     >>> row_measure("p", judged, 2).value()
     0.5
     """
-    name = f"{metric}@{k}"
-    if metric == "p":
-        return Measure(name, (precision_rows(judged, k),), plain)
-    if metric == "r":
-        return Measure(name, (recall_rows(judged, k),), plain)
-    if metric == "f1":
-        return Measure(name, (precision_rows(judged, k), recall_rows(judged, k)), harmonic)
-    if metric == "ndcg":
-        return Measure(name, (ndcg_rows(judged, k),), plain)
-    if metric == "psp":
-        return Measure(name, weighted_rows(judged, k), ratio)
-    if metric == "psndcg":
-        return Measure(name, weighted_ndcg_rows(judged, k), ratio)
-    raise ParameterError(f"metric must be one of {list(ROW_METRICS)}; got {metric!r}.")
+    if metric not in ROW_METRICS:
+        raise ParameterError(f"metric must be one of {list(ROW_METRICS)}; got {metric!r}.")
+    found = ROW_METRICS[metric]
+    return Measure(f"{metric}@{k}", tuple(column(judged, k) for column in found.columns), found.combine)
 
 
 def row_measures(judged: Judged, ks: tuple[int, ...]) -> list[Measure]:
     """Return all metrics at all k; the propensity-scored ones where propensities are known."""
-    names = [m for m in ROW_METRICS if judged.gains is not None or m not in NEEDS_PROPENSITY]
+    names = [name for name, m in ROW_METRICS.items() if judged.gains is not None or not m.needs_propensity]
     return [row_measure(name, judged, k) for name in names for k in ks]

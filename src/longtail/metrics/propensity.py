@@ -1,19 +1,23 @@
 """Propensities: how likely a true label is to be recorded at all, by its training frequency.
 
-The model is p_l = 1 / (1 + C · (N_l + B)^-A) with C = (ln N - 1)(B + 1)^A, where N counts the training
-rows and N_l those with label l. Rare labels have a small propensity, hence a large weight 1 / p_l.
+`1/p_l = 1 + C (N_l + B)^-A` with `C = (ln N - 1)(B + 1)^A`, where N counts the training rows and N_l those with label
+l. Rare labels have a small propensity, hence a large weight `1/p_l`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import inverse_propensities
 from longtail.errors import DataError, ParameterError
-from longtail.validate import as_labels, check_integer, check_real
+from longtail.validate import MatrixLike, as_labels, check_integer, check_real
+
+NumberPerLabel: TypeAlias = "np.ndarray | Sequence[float]"
+"""One number for every label, such as its propensity or its training rows."""
 
 PROPENSITY_CONSTANTS: dict[str, tuple[float, float]] = {  # name -> (A, B)
     "default": (0.55, 1.5),
@@ -23,17 +27,31 @@ PROPENSITY_CONSTANTS: dict[str, tuple[float, float]] = {  # name -> (A, B)
 
 
 def propensities(
-    labels: Any,
+    labels: MatrixLike | NumberPerLabel,
     n_rows: int | None = None,
     A: float = PROPENSITY_CONSTANTS["default"][0],
     B: float = PROPENSITY_CONSTANTS["default"][1],
 ) -> np.ndarray:
-    """Return the propensity of every label: float64 (n_labels,), in (0, 1].
+    """Return the propensity of every label, `p_l = 1 / (1 + C (N_l + B)^-A)` with `C = (ln N - 1)(B + 1)^A`.
 
-    `labels` is the training Y, or the number of training rows of every label; then `n_rows` says how many
-    training rows there were. The constants of a data family come from `PROPENSITY_CONSTANTS`. With fewer
-    than three training rows ln N - 1 is negative and the model has no meaning: every propensity is 1.
+    With fewer than three training rows `ln N - 1` is negative and the model has no meaning: every propensity is 1.
 
+    Parameters
+    ----------
+    labels : matrix of shape (n_rows, n_labels) or array of shape (n_labels,)
+        The training labels, or the number N_l of training rows of every label.
+    n_rows : int or None, default=None
+        The number N of training rows; needed with counts.
+    A, B : float, default=0.55, 1.5
+        The constants of the data, such as `PROPENSITY_CONSTANTS["amazon"]`.
+
+    Returns
+    -------
+    propensity : ndarray of shape (n_labels,), float64
+        In (0, 1].
+
+    Examples
+    --------
     >>> propensities([1, 10, 1000], n_rows=10_000).round(3).tolist()
     [0.109, 0.22, 0.767]
     >>> A, B = PROPENSITY_CONSTANTS["amazon"]
@@ -48,7 +66,7 @@ def propensities(
             raise ParameterError(f"n_rows must be {Y.shape[0]}, the rows of labels, or None; got {n_rows}.")
         counts, n_rows = label_counts(Y), Y.shape[0]
     else:
-        counts = check_counts(labels, "labels")
+        counts = check_counts(np.asarray(labels), "labels")
         if n_rows is None:
             raise ParameterError("n_rows must be given with label counts; got None.")
         n_rows = check_integer("n_rows", n_rows, low=1)
@@ -57,8 +75,8 @@ def propensities(
     return 1.0 / inverse_propensities(counts, n_rows, A, B)
 
 
-def label_counts(Y: Any) -> np.ndarray:
-    """Return in how many rows each label is true: int64 (n_labels,).
+def label_counts(Y: MatrixLike) -> np.ndarray:
+    """Return the number of rows of each label, int64 (n_labels,).
 
     >>> label_counts([[1, 0, 1], [0, 0, 1]]).tolist()
     [1, 0, 2]
@@ -67,7 +85,7 @@ def label_counts(Y: Any) -> np.ndarray:
     return np.bincount(Y.indices, minlength=Y.shape[1]).astype(np.int64)
 
 
-def check_counts(counts: Any, name: str = "train_counts", n_labels: int | None = None) -> np.ndarray:
+def check_counts(counts: NumberPerLabel, name: str = "train_counts", n_labels: int | None = None) -> np.ndarray:
     """Return label counts as int64 (n_labels,); negative and broken numbers are refused."""
     out = np.asarray(counts)
     if out.ndim != 1 or out.dtype.kind not in "iuf":
@@ -79,7 +97,7 @@ def check_counts(counts: Any, name: str = "train_counts", n_labels: int | None =
     return out.astype(np.int64)
 
 
-def check_propensity(propensity: Any, n_labels: int) -> np.ndarray:
+def check_propensity(propensity: NumberPerLabel, n_labels: int) -> np.ndarray:
     """Return propensities as float64 (n_labels,), each in (0, 1]."""
     p = np.asarray(propensity)
     if p.ndim != 1 or p.dtype.kind not in "iuf" or p.size != n_labels:

@@ -1,4 +1,4 @@
-"""Intervals and tests by resampling, from the contributions of rows (or labels) alone.
+"""Bootstrap intervals and randomisation tests, from the contributions of rows (or labels) alone.
 
 A resample is a vector of how often each unit was drawn; the metric's column means follow from one matrix
 product. All metrics of one call see the same resamples, so their intervals are paired. Beyond
@@ -10,7 +10,6 @@ stay the same for any number of rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -26,30 +25,30 @@ Bounds = tuple[float | None, float | None]
 def bootstrap_intervals(measures: Sequence[Measure], n_bootstrap: int, level: float, seed: int) -> list[Bounds]:
     """Return the percentile bootstrap interval of each measure; (None, None) where there is none.
 
-    >>> from longtail.metrics.measures import plain
-    >>> [(low, high)] = bootstrap_intervals([Measure("p", (np.array([0.0, 1.0] * 50),), plain)], 1000, 0.95, 0)
+    >>> from longtail.metrics.measures import identity
+    >>> [(low, high)] = bootstrap_intervals([Measure("p", (np.array([0.0, 1.0] * 50),), identity)], 1000, 0.95, 0)
     >>> 0.38 < low < 0.45 and 0.55 < high < 0.62
     True
     """
-    columns, where = _distinct(measures)
+    columns, where = _distinct_columns(measures)
     if not n_bootstrap or not columns or columns[0].size == 0:
         return [(None, None)] * len(measures)
     means = _resampled_means(columns, n_bootstrap, seed)
-    return [_bounds(_combined(m, at, means), level) for m, at in zip(measures, where)]
+    return [_bounds(_resampled_values(m, at, means), level) for m, at in zip(measures, where)]
 
 
 def paired_intervals(
     a: Sequence[Measure], b: Sequence[Measure], n_bootstrap: int, level: float, seed: int
 ) -> list[Bounds]:
     """Return the percentile bootstrap interval of each difference b - a, with the same units drawn for both."""
-    columns_a, where = _distinct(a)
-    columns_b = _aligned(b, where, len(columns_a))
+    columns_a, where = _distinct_columns(a)
+    columns_b = _columns_of_other(b, where, len(columns_a))
     if not n_bootstrap or not columns_a or columns_a[0].size == 0:
         return [(None, None)] * len(a)
     means = _resampled_means(columns_a + columns_b, n_bootstrap, seed)
     c = len(columns_a)
     return [
-        _bounds(_combined(mb, at, means[:, c:]) - _combined(ma, at, means[:, :c]), level)
+        _bounds(_resampled_values(mb, at, means[:, c:]) - _resampled_values(ma, at, means[:, :c]), level)
         for ma, mb, at in zip(a, b, where)
     ]
 
@@ -62,8 +61,8 @@ def randomisation_p_values(
     If a and b were equally good, each unit's pair of contributions could as well be the other way round.
     p = (1 + number of swaps with a difference at least as large) / (1 + number of swaps tried).
     """
-    columns_a, where = _distinct(a)
-    columns_b = _aligned(b, where, len(columns_a))
+    columns_a, where = _distinct_columns(a)
+    columns_b = _columns_of_other(b, where, len(columns_a))
     if not n_permutations or not columns_a or columns_a[0].size == 0:
         return [None] * len(a)
     n, c = columns_a[0].size, len(columns_a)
@@ -79,7 +78,7 @@ def randomisation_p_values(
         swapped = 2.0 * (left @ apart) - apart.sum(axis=0)
         means_a, means_b = (both + swapped) / (2 * n), (both - swapped) / (2 * n)
         for i, (ma, mb, at) in enumerate(zip(a, b, where)):
-            found = np.abs(_combined(mb, at, means_b) - _combined(ma, at, means_a))
+            found = np.abs(_resampled_values(mb, at, means_b) - _resampled_values(ma, at, means_a))
             at_least[i] += int(((found >= abs(observed[i]) - TINY) | np.isnan(found)).sum())
     return [
         None if np.isnan(seen) else float((1 + count) / (1 + n_permutations)) for seen, count in zip(observed, at_least)
@@ -123,30 +122,31 @@ def _units(columns: list[np.ndarray], seed: int) -> tuple[np.ndarray, np.ndarray
     return np.stack(sums, axis=1), np.bincount(group, minlength=MAX_UNITS).astype(np.float64)
 
 
-def _distinct(measures: Sequence[Measure]) -> tuple[list[np.ndarray], list[list[int]]]:
-    """Return each column once, and for each measure the places of its columns."""
+def _distinct_columns(measures: Sequence[Measure]) -> tuple[list[np.ndarray], list[list[int]]]:
+    """Return each column once, and for each measure the positions of its columns."""
     columns: list[np.ndarray] = []
-    place: dict[int, int] = {}
+    position: dict[int, int] = {}
     where = []
     for measure in measures:
         at = []
         for column in measure.columns:
-            if id(column) not in place:
-                place[id(column)] = len(columns)
+            if id(column) not in position:
+                position[id(column)] = len(columns)
                 columns.append(column)
-            at.append(place[id(column)])
+            at.append(position[id(column)])
         where.append(at)
     return columns, where
 
 
-def _aligned(measures: Sequence[Measure], where: list[list[int]], size: int) -> list[np.ndarray]:
-    """Return the columns of the other model, in the places of the first one's."""
+def _columns_of_other(measures: Sequence[Measure], where: list[list[int]], size: int) -> list[np.ndarray]:
+    """Return the columns of the other model, in the order of the first one's."""
     found = {i: column for m, at in zip(measures, where) for i, column in zip(at, m.columns)}
     return [found[i] for i in range(size)]
 
 
-def _combined(measure: Measure, at: list[int], means: np.ndarray) -> Any:
-    return measure.combine(*(means[:, i] for i in at))
+def _resampled_values(measure: Measure, at: list[int], means: np.ndarray) -> np.ndarray:
+    """Return the value of a measure in each resample."""
+    return np.asarray(measure.combine(*(means[:, i] for i in at)))
 
 
 def _bounds(values: np.ndarray, level: float) -> Bounds:

@@ -1,26 +1,26 @@
-"""Per-row building blocks: what every row contributes to every ranking metric.
+"""Contributions of every row to the ranking metrics: hits, DCG and their propensity-weighted kin.
 
-Everything is judged once, over the first k places of the predictions, and nothing here is larger than
-rows × k or than the stored entries of Y. A missing place (id -1) is a miss.
+Predictions are compared with the truth once (`judge`), over the first k of each row, and nothing is larger than rows
+× k or than the stored entries of Y. A missing prediction (id -1) is a miss. With `hit_r` 1 if prediction r is true,
+`n` true labels of the row and `w` the inverse propensity of a label, each function below returns one number per row.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import TopK, binary_hits
 from longtail.errors import DataError, ParameterError
-from longtail.metrics.propensity import check_propensity
-from longtail.validate import as_labels, check_flag, check_integer, check_same_rows
+from longtail.metrics.propensity import NumberPerLabel, check_propensity
+from longtail.validate import MatrixLike, as_labels, check_flag, check_integer, check_same_rows
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Predictions held against the truth, over the first k places."""
+    """Predictions compared with the truth, over the first k of each row."""
 
     Y: sp.csr_array  # the truth                        (n_rows, n_labels)
     ids: np.ndarray  # predicted labels, -1 = missing   int32 (n_rows, k)
@@ -39,11 +39,18 @@ class Judged:
         return int(self.Y.shape[1])
 
 
-def judge(Y_true: Any, topk: TopK, k: int, *, propensity: Any = None, remove_empty: bool = False) -> Judged:
-    """Check predictions against the truth and mark the hits among the first k places.
+def judge(
+    Y_true: MatrixLike,
+    topk: TopK,
+    k: int,
+    *,
+    propensity: NumberPerLabel | None = None,
+    remove_empty: bool = False,
+) -> Judged:
+    """Compare predictions with the truth and mark the hits among the first k of each row.
 
     Every stored non-zero of `Y_true` is a true label, whatever its weight. A row that predicts the same
-    label twice within the first k places is refused: counting it twice would reward it, and dropping it
+    label twice within the first k is refused: counting it twice would reward it, and dropping it
     silently would hide a fault of the model.
 
     >>> judge([[1, 0, 1]], TopK.from_scores([[0.1, 0.9, 0.5]], k=2), 2).hits.tolist()
@@ -69,8 +76,8 @@ def judge(Y_true: Any, topk: TopK, k: int, *, propensity: Any = None, remove_emp
     return Judged(Y, ids, scores, hits, np.diff(Y.indptr), gains, ideal)
 
 
-def check_k(topk: TopK, k: Any) -> int:
-    """Return k if the predictions have that many places."""
+def check_k(topk: TopK, k: int) -> int:
+    """Return k if every row has that many predictions."""
     if not isinstance(topk, TopK):
         raise ParameterError(f"topk must be a TopK of predictions; got {type(topk).__name__}.")
     k = check_integer("k", k, low=1)
@@ -83,16 +90,16 @@ def check_ids(ids: np.ndarray, n_labels: int) -> None:
     """Refuse label ids out of range, and the same label twice in one row."""
     bad = (ids < -1) | (ids >= n_labels)
     if bad.any():
-        row, place = (int(v[0]) for v in np.nonzero(bad))
+        row, position = (int(v[0]) for v in np.nonzero(bad))
         raise DataError(
             f"topk must hold label ids below {n_labels}, the columns of Y_true, or -1; "
-            f"got {ids[row, place]} in row {row}."
+            f"got {ids[row, position]} in row {row}."
         )
     ordered = np.sort(ids, axis=1)
     twice = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
     if twice.any():
-        row, place = (int(v[0]) for v in np.nonzero(twice))
-        raise DataError(f"topk must hold a label once per row; got {ordered[row, place]} twice in row {row}.")
+        row, position = (int(v[0]) for v in np.nonzero(twice))
+        raise DataError(f"topk must hold a label once per row; got {ordered[row, position]} twice in row {row}.")
 
 
 def largest_weights(Y: sp.csr_array, weights: np.ndarray, k: int) -> np.ndarray:
@@ -105,11 +112,11 @@ def largest_weights(Y: sp.csr_array, weights: np.ndarray, k: int) -> np.ndarray:
     n_true = np.diff(Y.indptr)
     rows = np.repeat(np.arange(Y.shape[0]), n_true)
     w = weights[Y.indices]
-    order = np.lexsort((-w, rows))  # rows stay in order, so `rows` and `place` need no reordering
-    place = np.arange(order.size) - np.repeat(Y.indptr[:-1], n_true)
-    keep = place < k
+    order = np.lexsort((-w, rows))  # rows stay in order, so `rows` and `position` need no reordering
+    position = np.arange(order.size) - np.repeat(Y.indptr[:-1], n_true)
+    keep = position < k
     out = np.zeros((Y.shape[0], k))
-    out[rows[keep], place[keep]] = w[order][keep]
+    out[rows[keep], position[keep]] = w[order][keep]
     return out
 
 
@@ -119,31 +126,38 @@ def discounts(k: int) -> np.ndarray:
 
 
 def precision_rows(judged: Judged, k: int) -> np.ndarray:
-    """hits / k: places that are missing count as misses."""
+    """Return `Σ_r hit_r / k`: missing predictions count as misses."""
     return judged.hits[:, :k].sum(axis=1) / k
 
 
 def recall_rows(judged: Judged, k: int) -> np.ndarray:
-    """hits / number of true labels; 0 for a row without any."""
+    """Return `Σ_r hit_r / n`; 0 for a row without true labels."""
     return judged.hits[:, :k].sum(axis=1) / np.maximum(judged.n_true, 1)
 
 
 def ndcg_rows(judged: Judged, k: int) -> np.ndarray:
-    """Σ hit_r / log2(r + 1), over the same sum for a perfect ranking."""
+    """Return `Σ_r hit_r / log2(r + 1)`, divided by the same sum for a perfect ranking."""
     return judged.hits[:, :k] @ discounts(k) / best_dcg(judged, k)
 
 
-def weighted_rows(judged: Judged, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Σ w of the hits / k, and the same for the best possible ranking."""
-    gains, ideal = _weighted(judged)
-    return gains[:, :k].sum(axis=1) / k, ideal[:, :k].sum(axis=1) / k
+def gain_rows(judged: Judged, k: int) -> np.ndarray:
+    """Return `Σ_r w_r hit_r / k`."""
+    return _gains(judged)[:, :k].sum(axis=1) / k
 
 
-def weighted_ndcg_rows(judged: Judged, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Σ w of the hits / log2(r + 1) and its best value, both over the row's unweighted best DCG."""
-    gains, ideal = _weighted(judged)
-    best = best_dcg(judged, k)
-    return gains[:, :k] @ discounts(k) / best, ideal[:, :k] @ discounts(k) / best
+def best_gain_rows(judged: Judged, k: int) -> np.ndarray:
+    """Return `Σ_r w_r / k` for the k true labels with the largest w: the most that `gain_rows` can be."""
+    return _ideal_gains(judged)[:, :k].sum(axis=1) / k
+
+
+def discounted_gain_rows(judged: Judged, k: int) -> np.ndarray:
+    """Return `Σ_r w_r hit_r / log2(r + 1)`, divided by the row's unweighted best DCG."""
+    return _gains(judged)[:, :k] @ discounts(k) / best_dcg(judged, k)
+
+
+def best_discounted_gain_rows(judged: Judged, k: int) -> np.ndarray:
+    """Return the most that `discounted_gain_rows` can be: the k true labels with the largest w, largest first."""
+    return _ideal_gains(judged)[:, :k] @ discounts(k) / best_dcg(judged, k)
 
 
 def best_dcg(judged: Judged, k: int) -> np.ndarray:
@@ -155,7 +169,13 @@ def best_dcg(judged: Judged, k: int) -> np.ndarray:
     return table[np.minimum(judged.n_true, k)]
 
 
-def _weighted(judged: Judged) -> tuple[np.ndarray, np.ndarray]:
-    if judged.gains is None or judged.ideal is None:
+def _gains(judged: Judged) -> np.ndarray:
+    if judged.gains is None:
         raise ParameterError("propensity must be given for psp and psndcg; got None.")
-    return judged.gains, judged.ideal
+    return judged.gains
+
+
+def _ideal_gains(judged: Judged) -> np.ndarray:
+    if judged.ideal is None:
+        raise ParameterError("propensity must be given for psp and psndcg; got None.")
+    return judged.ideal

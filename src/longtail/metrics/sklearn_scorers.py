@@ -8,34 +8,54 @@ from typing import Any
 import numpy as np
 
 from longtail.errors import ParameterError, near
-from longtail.metrics.measures import NEEDS_PROPENSITY, ROW_METRICS, row_measure
+from longtail.metrics.measures import ROW_METRICS, row_measure
 from longtail.metrics.propensity import PROPENSITY_CONSTANTS, label_counts, propensities
 from longtail.metrics.row_metrics import judge
-from longtail.validate import check_choice, check_flag
+from longtail.validate import MatrixLike, check_choice, check_flag
 
 PATTERN = re.compile(r"([a-z][a-z0-9]*)@([1-9][0-9]*)")
 
 
 class Scorer:
-    """A metric at k that scores a fitted estimator through its `predict_topk`; larger is better."""
+    """A metric at k that scores a fitted estimator through its `predict_topk`; larger is better.
+
+    Parameters
+    ----------
+    name : str
+        A metric and k, such as "p@5".
+    constants : str, default="default"
+        The constants of the propensities, a name in `PROPENSITY_CONSTANTS`.
+    remove_empty : bool, default=False
+        Leave out rows without true labels, which else count as zero.
+
+    Attributes
+    ----------
+    metric, k : str, int
+        The two parts of the name.
+
+    Examples
+    --------
+    >>> Scorer("psp@3").metric, Scorer("psp@3").k
+    ('psp', 3)
+    """
 
     def __init__(self, name: str, constants: str = "default", remove_empty: bool = False) -> None:
         self.name = name
         self.constants = constants
         self.remove_empty = remove_empty
-        self.metric, self.k = _parse(name)
+        self.metric, self.k = _parse_name(name)
         check_choice("constants", constants, list(PROPENSITY_CONSTANTS))
         check_flag("remove_empty", remove_empty)
 
-    def __call__(self, estimator: Any, X: Any, Y: Any) -> float:
+    def __call__(self, estimator: Any, X: Any, Y: MatrixLike) -> float:
         """Return the metric of the estimator's k best labels for X against Y."""
         model, X = _last_step(estimator, X, self.name)
         topk = model.predict_topk(X, k=self.k)
-        propensity = self._propensity(model, Y) if self.metric in NEEDS_PROPENSITY else None
+        propensity = self._propensity(model, Y) if ROW_METRICS[self.metric].needs_propensity else None
         judged = judge(Y, topk, self.k, propensity=propensity, remove_empty=self.remove_empty)
         return row_measure(self.metric, judged, self.k).value()
 
-    def _propensity(self, model: Any, Y: Any) -> np.ndarray:
+    def _propensity(self, model: Any, Y: MatrixLike) -> np.ndarray:
         A, B = PROPENSITY_CONSTANTS[self.constants]
         counts, n_rows = getattr(model, "label_counts_", None), getattr(model, "n_rows_", None)
         if counts is None or n_rows is None:
@@ -55,13 +75,28 @@ class Scorer:
 
 
 def scorer(name: str, *, constants: str = "default", remove_empty: bool = False) -> Scorer:
-    """Return the scorer of that name: p, r, f1, ndcg, psp or psndcg, then @ and any k.
+    """Return the scorer of a metric for scikit-learn's searches, `GridSearchCV(model, grid, scoring=scorer("p@5"))`.
 
     It calls `estimator.predict_topk(X, k=k)`; in a scikit-learn Pipeline, that of the last step on the
     transformed rows. The propensities of psp and psndcg come from the training data, that is from the
     estimator's `label_counts_` and `n_rows_`; an estimator without them is scored with the propensities
-    of the Y it is scored on. `constants` is a name in `PROPENSITY_CONSTANTS`.
+    of the Y it is scored on.
 
+    Parameters
+    ----------
+    name : str
+        p, r, f1, ndcg, psp or psndcg, then @ and any k.
+    constants : str, default="default"
+        The constants of the propensities, a name in `PROPENSITY_CONSTANTS`.
+    remove_empty : bool, default=False
+        Leave out rows without true labels, which else count as zero.
+
+    Returns
+    -------
+    scorer : Scorer
+
+    Examples
+    --------
     >>> scorer("ndcg@3")
     scorer('ndcg@3')
     >>> scorer("ngcd@3")
@@ -82,7 +117,7 @@ def scorers(*names: str, constants: str = "default", remove_empty: bool = False)
     return {name: Scorer(name, constants, remove_empty) for name in names}
 
 
-def _parse(name: Any) -> tuple[str, int]:
+def _parse_name(name: str) -> tuple[str, int]:
     found = PATTERN.fullmatch(name) if isinstance(name, str) else None
     if found is None or found[1] not in ROW_METRICS:
         digits = re.search(r"[1-9][0-9]*$", str(name))

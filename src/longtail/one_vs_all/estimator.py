@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -9,23 +10,12 @@ import scipy.sparse as sp
 
 from longtail.data import TopK
 from longtail.errors import ModelError
-from longtail.kernels import (
-    LANES,
-    Progress,
-    blocks,
-    collect_weights,
-    count_weights,
-    dense_topk,
-    hinge_lanes,
-    logistic_lanes,
-    run_tasks,
-    sparse_topk,
-)
+from longtail.kernels import EVERY_ROW, LANES, Progress, blocks, hinge_lanes, logistic_lanes, run_tasks
 from longtail.model import MOST_PLACES, Explanation, XMCEstimator, allowed_labels, row_scale
+from longtail.one_vs_all.topk_kernels import collect_weights, count_weights, dense_topk, sparse_topk
 from longtail.storage import Part, pack_csr, unpack_csr
 from longtail.validate import as_sparse, check_choice, check_flag, check_integer, check_real, resolve_jobs, resolve_seed
 
-EVERY_ROW = np.empty(0, dtype=np.uint16)
 LOSSES = ("squared_hinge", "logistic")
 # when scoring 32 labels at a time in dense blocks is faster than following sparse lists (measured on eurlex-4k)
 DENSE_ABOVE = 0.05
@@ -35,21 +25,51 @@ FEWEST_ROWS_FOR_DENSE = 64
 class OneVsAllClassifier(XMCEstimator):
     """One L2-regularised linear classifier per label, trained by dual coordinate descent.
 
+    A label's score is its margin w·x + b. Labels without a training row are never predicted. Weights in `Y` are
+    ignored: a label is there or not.
+
     Parameters
     ----------
-    C : how much errors cost against large weights; larger fits the training rows more closely.
-    loss : "squared_hinge" or "logistic".
-    positive_weight : errors on rows that have the label cost this many times more.
-    bias : value of the constant feature that carries the bias; 0 for no bias.
-    threshold : weights smaller than this are dropped after training, for a smaller model.
-    tol : a label is done when the spread of its projected gradient is below this.
-    max_iter : at most this many passes over the rows per label.
-    normalize : scale every row to length 1 first, at training and prediction.
-    random_state : seed; the same seed gives the same model for any number of threads.
-    n_jobs : threads; None for all cores.
+    C : float, default=1.0
+        Cost of errors against large weights; larger fits the training rows more closely.
+    loss : {"squared_hinge", "logistic"}, default="squared_hinge"
+        Loss of a row with margin m and truth y = ±1: max(0, 1 - y m)² or log(1 + exp(-y m)).
+    positive_weight : float, default=1.0
+        Errors on rows that have the label cost this many times more.
+    bias : float, default=1.0
+        Value of the constant feature that carries the bias; 0 for no bias.
+    threshold : float, default=0.01
+        Weights smaller than this are dropped after training, for a smaller model.
+    tol : float, default=0.1
+        A label is done when the spread of its projected gradient is at most this.
+    max_iter : int, default=100
+        Passes over the rows per label, at most.
+    normalize : bool, default=True
+        Scale every row to length 1 first, at training and prediction.
+    random_state : int, RandomState instance or None, default=None
+        Seed; the same seed gives the same model for any number of threads.
+    n_jobs : int or None, default=None
+        Threads; None for all cores.
 
-    Labels without a training row are never predicted. Weights in `Y` are ignored: a label is there or not.
+    Attributes
+    ----------
+    weights_ : csr_array of shape (n_features, n_labels)
+        Weights, stored by feature.
+    bias_ : ndarray of shape (n_labels,)
+        Bias of every label, -inf for labels without a training row.
+    n_iter_ : ndarray of shape (n_labels,)
+        Passes over the rows that each label took.
+    label_counts_ : ndarray of shape (n_labels,)
+        Training rows of every label.
+    n_labels_, n_features_in_, n_rows_ : int
+        Shape of the training data.
 
+    See Also
+    --------
+    LabelTreeClassifier : The same classifiers in a tree of clusters, much faster where labels are many.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.array([[1, 0, 0], [1, 0, 1], [0, 1, 0], [0, 1, 1]])
     >>> Y = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])
@@ -86,61 +106,47 @@ class OneVsAllClassifier(XMCEstimator):
 
     def fit(self, X: Any, Y: Any, progress: Progress | None = None) -> Self:
         """Train one classifier per label; `progress(done, total)` is called as labels are finished."""
-        C = check_real("C", self.C, low=0, open_low=True)
-        loss = check_choice("loss", self.loss, LOSSES)
-        positive_weight = check_real("positive_weight", self.positive_weight, low=0, open_low=True)
-        bias = check_real("bias", self.bias, low=0)
-        threshold = check_real("threshold", self.threshold, low=0)
-        tol = check_real("tol", self.tol, low=0, open_low=True)
-        max_iter = check_integer("max_iter", self.max_iter, low=1)
-        normalize = check_flag("normalize", self.normalize)
-        seed, n_jobs = resolve_seed(self.random_state), resolve_jobs(self.n_jobs)
+        solver = self._solver()
+        normalize, n_jobs = check_flag("normalize", self.normalize), resolve_jobs(self.n_jobs)
         X, Y = self._begin_fit(X, Y)
         X = as_sparse(X)
         data = X.data * np.repeat(row_scale(X, normalize), np.diff(X.indptr)) if normalize else X.data
         squares = sp.csr_array((data * data, X.indices, X.indptr), shape=X.shape).sum(axis=1)
-        norms = np.maximum(squares + bias * bias, 1e-12).astype(np.float32)
-
-        X_indptr = X.indptr.astype(np.int64, copy=False)
+        norms = np.maximum(squares + solver.bias * solver.bias, 1e-12).astype(np.float32)
+        rows = (X.indptr.astype(np.int64, copy=False), X.indices, data, norms)
         by_label = sp.csc_array(Y)
         trained = np.flatnonzero(self.label_counts_)
         # frequent labels first: lanes of like frequency need a like number of passes
         order = trained[np.argsort(-self.label_counts_[trained], kind="stable")].astype(np.int32)
-        if loss == "squared_hinge":
-            costs = np.repeat(np.array([[0.5 / C], [0.5 / (C * positive_weight)]], dtype=np.float32), LANES, axis=1)
-        else:
-            costs = np.repeat(np.array([[C], [C * positive_weight]], dtype=np.float32), LANES, axis=1)
 
-        def train(at: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-            labels = order[at]
-            positive = np.zeros(X.shape[0], dtype=np.uint16)
-            for lane, label in enumerate(labels):
-                rows = by_label.indices[by_label.indptr[label] : by_label.indptr[label + 1]]
-                positive[rows] |= np.uint16(1 << lane)
-            W = np.zeros((X.shape[1] + 1, LANES), dtype=np.float32)
-            rows_of, lanes = (X_indptr, X.indices, data, norms, positive), (labels.size, bias, costs)
-            ends = (tol, max_iter, seed + int(at.start), W)
-            if loss == "squared_hinge":
-                epochs = hinge_lanes(*rows_of, EVERY_ROW, *lanes, False, *ends)
-            else:
-                epochs = logistic_lanes(*rows_of, *lanes, *ends)
-            counts = count_weights(W, labels.size, threshold)
-            features, values = np.empty(counts.sum(), np.int32), np.empty(counts.sum(), np.float32)
-            collect_weights(W, labels.size, threshold, features, values)
-            return counts, features, values, W[-1, : labels.size].copy(), epochs[: labels.size]
+        def train(at: slice) -> _TrainedBatch:
+            return solver.train(rows, by_label, order[at], X.shape[1], solver.seed + int(at.start))
 
         def labels_done(done: int, total: int) -> None:
             if progress is not None:
                 progress(min(done * LANES, order.size), order.size)
 
-        found = run_tasks(train, blocks(order.size, LANES), n_jobs, labels_done)
-        counts, features, values, biases, epochs = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        batches = run_tasks(train, blocks(order.size, LANES), n_jobs, labels_done)
+        counts, features, values, biases, epochs = (np.concatenate(parts) for parts in zip(*batches, strict=True))
         self.weights_ = _by_feature(order, counts, features, values, self.n_features_in_, self.n_labels_)
         self.bias_ = np.full(self.n_labels_, -np.inf, dtype=np.float32)
         self.bias_[order] = biases
         self.n_iter_ = np.zeros(self.n_labels_, dtype=np.int32)
         self.n_iter_[order] = epochs
         return self
+
+    def _solver(self) -> _BatchSolver:
+        """Return the checked settings of the solver."""
+        return _BatchSolver(
+            C=check_real("C", self.C, low=0, open_low=True),
+            loss=check_choice("loss", self.loss, LOSSES),
+            positive_weight=check_real("positive_weight", self.positive_weight, low=0, open_low=True),
+            bias=check_real("bias", self.bias, low=0),
+            threshold=check_real("threshold", self.threshold, low=0),
+            tol=check_real("tol", self.tol, low=0, open_low=True),
+            max_iter=check_integer("max_iter", self.max_iter, low=1),
+            seed=resolve_seed(self.random_state),
+        )
 
     def predict_topk(self, X: Any, k: int = 5, *, allow: Any = None, deny: Any = None) -> TopK:
         """Return the k best labels of every row with their margins, best first.
@@ -183,19 +189,20 @@ class OneVsAllClassifier(XMCEstimator):
         ids, values = self._one_row(X)
         out = []
         for label in labels:
-            found = []
+            terms = []
             for f, x in zip(ids, values, strict=True):
                 low, high = self.weights_.indptr[f], self.weights_.indptr[f + 1]
                 at = low + np.searchsorted(self.weights_.indices[low:high], label)
                 if at < high and self.weights_.indices[at] == label:
-                    found.append((int(f), float(x * self.weights_.data[at])))
+                    terms.append((int(f), float(x * self.weights_.data[at])))
             bias = float(self.bias_[label])
-            score = bias + sum(weight for _, weight in found)
-            found.sort(key=lambda pair: -abs(pair[1]))
-            out.append(Explanation(int(label), score, score, bias, found, []))
+            score = bias + sum(weight for _, weight in terms)
+            terms.sort(key=lambda pair: -abs(pair[1]))
+            out.append(Explanation(int(label), score, score, bias, terms, []))
         return out
 
     def to_part(self) -> Part:
+        """Return what is saved: weights, biases and counts."""
         arrays = {
             **pack_csr("weights", self.weights_),
             "bias": self.bias_,
@@ -206,6 +213,7 @@ class OneVsAllClassifier(XMCEstimator):
 
     @classmethod
     def from_part(cls, part: Part) -> Self:
+        """Return the saved model, checked."""
         params = dict(part.params)
         n_rows = int(params.pop("n_rows"))
         model = cls(**params)
@@ -221,6 +229,44 @@ class OneVsAllClassifier(XMCEstimator):
         if not model.bias_.shape == model.label_counts_.shape == (model.n_labels_,):
             raise ModelError(f"the model's part '{part.kind}' is inconsistent: its arrays differ in length.")
         return model
+
+
+_TrainedBatch = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class _BatchSolver:
+    """Settings that solve the binary problems of up to sixteen labels at once; see `OneVsAllClassifier`."""
+
+    C: float
+    loss: str
+    positive_weight: float
+    bias: float
+    threshold: float
+    tol: float
+    max_iter: int
+    seed: int
+
+    def train(
+        self, rows: tuple[np.ndarray, ...], by_label: sp.csc_array, labels: np.ndarray, n_features: int, seed: int
+    ) -> _TrainedBatch:
+        """Return, label by label: number of weights, their features, their values, bias, and epochs taken."""
+        positive = np.zeros(rows[0].size - 1, dtype=np.uint16)
+        for lane, label in enumerate(labels):
+            positive[by_label.indices[by_label.indptr[label] : by_label.indptr[label + 1]]] |= np.uint16(1 << lane)
+        W = np.zeros((n_features + 1, LANES), dtype=np.float32)
+        ends = (self.tol, self.max_iter, seed, W)
+        if self.loss == "squared_hinge":
+            diagonal = np.array([[0.5 / self.C], [0.5 / (self.C * self.positive_weight)]], dtype=np.float32)
+            lanes = (labels.size, self.bias, np.repeat(diagonal, LANES, axis=1))
+            epochs = hinge_lanes(*rows, positive, EVERY_ROW, *lanes, False, *ends)
+        else:
+            costs = np.array([[self.C], [self.C * self.positive_weight]], dtype=np.float32)
+            epochs = logistic_lanes(*rows, positive, labels.size, self.bias, np.repeat(costs, LANES, axis=1), *ends)
+        counts = count_weights(W, labels.size, self.threshold)
+        features, values = np.empty(counts.sum(), np.int32), np.empty(counts.sum(), np.float32)
+        collect_weights(W, labels.size, self.threshold, features, values)
+        return counts, features, values, W[-1, : labels.size].copy(), epochs[: labels.size]
 
 
 def _weights_met(X: sp.csr_array, W: sp.csr_array) -> float:

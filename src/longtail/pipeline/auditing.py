@@ -13,10 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.audit import (
+    IMPOSSIBLE,
     LONG,
+    UNDECIDED,
     Audit,
-    Problem,
-    Subspace,
+    AuditedLayer,
+    ReachableScores,
     argmaxable,
     capacity,
     distinct_sets,
@@ -28,8 +30,6 @@ from longtail.audit import (
 from longtail.data import Dataset
 from longtail.errors import DataError, ParameterError
 from longtail.facts import (
-    IMPOSSIBLE,
-    UNDECIDED,
     AuditFacts,
     CapacityFacts,
     ConflictFacts,
@@ -239,8 +239,8 @@ def position_facts(layer: Layer) -> PositionFacts:
     """Return the rank of the weights and whether their rows are as independent as they can be."""
     if not sp.issparse(layer.W):
         return general_position(layer.W)
-    space = Subspace(Problem.make(layer.W, np.ones(layer.n_labels) if layer.bias is None else layer.bias))
-    rank = int(space.moving.size if space.factor is not None else space.values.size)
+    bias = np.ones(layer.n_labels) if layer.bias is None else layer.bias
+    rank = ReachableScores(AuditedLayer.read(layer.W, bias)).rank
     general = True if rank == layer.n_labels else None if layer.n_labels > layer.width else False
     return {"n_labels": layer.n_labels, "width": layer.width, "rank": rank, "general_position": general}
 

@@ -20,8 +20,8 @@ from longtail.tree import (
     leaf_of,
     path_children,
     path_scores,
-    place_child,
-    places_of,
+    slot_child,
+    slots_of,
 )
 from longtail.validate import check_integer
 
@@ -114,7 +114,7 @@ def page_splits(tagger: Tagger, n: int = SPLITS_ON_A_PAGE) -> SplitsFacts | None
     """
     tagger = tree_tagger(tagger)
     model = tagger.model_
-    if not isinstance(model, LabelTreeClassifier) or model.trees_[0].n_places == model.n_labels_:
+    if not isinstance(model, LabelTreeClassifier) or model.trees_[0].n_slots == model.n_labels_:
         return None
     look, counts = Look.at(tagger, model, 0), model.label_counts_
     copies = np.bincount(look.tree.leaf_labels, minlength=model.n_labels_)
@@ -146,7 +146,7 @@ def page_splits(tagger: Tagger, n: int = SPLITS_ON_A_PAGE) -> SplitsFacts | None
 def _slots(look: Look, label: int, paths: dict[int, Sparse], n_labels: int, n_words: int) -> list[SlotFacts]:
     """Return the leaf slots of a label in one tree, with neighbours and words."""
     tree = look.tree
-    leaves = [leaf_of(tree, slot) for slot in places_of(tree, label).tolist()]
+    leaves = [leaf_of(tree, slot) for slot in slots_of(tree, label).tolist()]
     held = [tree.leaf_labels[tree.leaf_indptr[leaf] : tree.leaf_indptr[leaf + 1]] for leaf in leaves]
     weights = _slot_weights(look, label, paths)
     out: list[SlotFacts] = []
@@ -175,8 +175,8 @@ def _slot_weights(look: Look, label: int, paths: dict[int, Sparse]) -> SlotWeigh
     `paths` keeps the weights on the path to each leaf from one label to the next.
     """
     tree, chunks = look.tree, look.chunks
-    slots = places_of(tree, label).tolist()
-    own = [child_weights(chunks, place_child(chunks, slot)) for slot in slots]
+    slots = slots_of(tree, label).tolist()
+    own = [child_weights(chunks, slot_child(chunks, slot)) for slot in slots]
     features = np.unique(np.concatenate([columns for columns, _ in own]))
     copies, on_path = np.zeros((2, len(slots), features.size), dtype=np.float64)
     for at, slot in enumerate(slots):

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from longtail.errors import DataError
-from longtail.tree import Place, Vectors, balanced_leaves
+from longtail.tree import NodeSeed, Vectors, balanced_leaves
 from longtail.validate import check_integer, check_real, check_same_rows, resolve_jobs, resolve_seed
 
 MAX_ITER = 20  # divisions of a cluster of labels, at most
@@ -104,9 +104,9 @@ def label_clusters(
     used = 0
     if shared.size:
         depth = int(math.log2(min(n_clusters, shared.size)))
-        place, used = Place(resolve_seed(random_state)), 2**depth
+        seed, used = NodeSeed(resolve_seed(random_state)), 2**depth
         leaves = balanced_leaves(
-            rows, shared, depth, max_iter=MAX_ITER, sample=None, place=place, n_jobs=resolve_jobs(n_jobs)
+            rows, shared, depth, max_iter=MAX_ITER, sample=None, seed=seed, n_jobs=resolve_jobs(n_jobs)
         )
         for number, leaf in enumerate(leaves):
             out[leaf] = number

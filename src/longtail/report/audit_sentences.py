@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from longtail.facts import VERDICTS, AuditFacts, LabelSetFacts, SetsFacts
+from longtail.audit import VERDICTS
+from longtail.facts import AuditFacts, LabelSetFacts, SetsFacts
 from longtail.report.formatting import count, percent
 from longtail.report.plots.audit_plots import radius_text
 from longtail.report.plots.canvas import finite

@@ -1,4 +1,4 @@
-"""safetensors files: written by the safetensors library, read as memory maps.
+"""Write safetensors files by the safetensors library, and read them as memory maps.
 
 The file is an 8-byte length, a JSON header naming each array's dtype, shape and byte range, and the bytes.
 The library's reader copies every array; mapping them keeps loading instant and lets processes share pages.

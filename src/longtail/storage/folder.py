@@ -1,4 +1,4 @@
-"""Writing and reading model folders.
+"""Write and read model folders.
 
 A folder holds `manifest.json` and the files it names. Every other file carries its own digest in its name
 (`model.3f9ac2d1b0e47a55.safetensors`), so a new model never overwrites a file of the old one; replacing the
@@ -20,11 +20,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from longtail.errors import ModelError
 from longtail.storage.arrays import arrays_to_bytes, map_arrays
 from longtail.storage.part import Part
+from longtail.validate import Json
 
 FORMAT = "longtail-model"
 FORMAT_VERSION = 1
@@ -39,13 +39,13 @@ class LoadedFolder:
     """A model folder as read: the manifest, its parts and the label records."""
 
     path: Path
-    manifest: dict[str, Any]
+    manifest: Json
     parts: dict[str, Part]
-    labels: list[dict[str, Any]]
+    labels: list[Json]
 
 
 def check_target(path: str | Path) -> Path:
-    """Return the path if a model may be written there: it is free, or a model folder already, or empty.
+    """Return the path if a model may be written there: nothing is there, a model folder, or an empty folder.
 
     Called before training starts, so that an hour's work does not end in a refused folder.
     """
@@ -76,26 +76,40 @@ def save_folder(
     path: str | Path,
     kind: str,
     parts: dict[str, Part],
-    labels: list[dict[str, Any]] | None = None,
-    facts: dict[str, Any] | None = None,
+    labels: list[Json] | None = None,
+    facts: Json | None = None,
 ) -> Path:
-    """Write a model folder atomically and return its path.
+    """Write a model folder atomically; leftovers of an interrupted save are removed.
 
-    `kind` names the class with its version (`"tagger.v1"`); `facts` are JSON-able entries for the manifest
-    (seed, data digest, metrics). Leftovers of an interrupted save are removed.
+    Parameters
+    ----------
+    path : str or Path
+        The folder, which may hold an older model.
+    kind : str
+        The class with its version, such as "tagger.v1".
+    parts : dict of str to Part
+        What each object saves, by name.
+    labels : list of dict or None, default=None
+        One JSON-able record per label.
+    facts : dict or None, default=None
+        JSON-able entries of the manifest: seed, data digest, metrics.
+
+    Returns
+    -------
+    path : Path
     """
     path = check_target(path)
     fresh = not path.exists()
     path.mkdir(parents=True, exist_ok=True)
     with _lock(path), _tidy(path, fresh):
-        files: dict[str, dict[str, Any]] = {}
-        stored: dict[str, Any] = {}
+        files: dict[str, Json] = {}
+        stored: Json = {}
         for name, part in parts.items():
-            entry: dict[str, Any] = {"kind": part.kind, "params": part.params}
+            entry: Json = {"kind": part.kind, "params": part.params}
             if part.arrays:
-                entry["file"] = _put(path, name, "safetensors", arrays_to_bytes(part.arrays), files)
+                entry["file"] = _write_file(path, name, "safetensors", arrays_to_bytes(part.arrays), files)
             stored[name] = entry
-        manifest: dict[str, Any] = {
+        manifest: Json = {
             "format": FORMAT,
             "version": FORMAT_VERSION,
             "kind": kind,
@@ -106,15 +120,15 @@ def save_folder(
         if labels is not None:
             lines = "".join(json.dumps(r, ensure_ascii=False, sort_keys=True) + "\n" for r in labels)
             raw = lines.encode("utf-8", "surrogatepass")
-            manifest["labels"] = _put(path, "labels", "jsonl", raw, files)
+            manifest["labels"] = _write_file(path, "labels", "jsonl", raw, files)
         manifest["files"] = files
         text = json.dumps(manifest, indent=1, ensure_ascii=False, sort_keys=True, allow_nan=False) + "\n"
         _write_atomically(path / MANIFEST, text.encode("utf-8"))
-        _sweep(path, keep={MANIFEST, *files})
+        _remove_leftovers(path, keep={MANIFEST, *files})
     return path
 
 
-def read_manifest(path: str | Path) -> dict[str, Any]:
+def read_manifest(path: str | Path) -> Json:
     """Return the checked manifest of a model folder."""
     path = Path(path)
     if not path.exists():
@@ -145,8 +159,11 @@ def read_manifest(path: str | Path) -> dict[str, Any]:
     return manifest
 
 
-def verify_folder(path: str | Path) -> list[dict[str, Any]]:
-    """Check every file of a model folder; return one record per file with `name`, `bytes` and `ok`/`problem`."""
+def verify_folder(path: str | Path) -> list[Json]:
+    """Check every file of a model folder against its digest.
+
+    Returns one record per file with `name`, `bytes`, `ok` and `problem`.
+    """
     path = Path(path)
     out = []
     for name, entry in sorted(read_manifest(path)["files"].items()):
@@ -156,7 +173,20 @@ def verify_folder(path: str | Path) -> list[dict[str, Any]]:
 
 
 def load_folder(path: str | Path, *, verify: bool = True) -> LoadedFolder:
-    """Read a model folder; runs no code from it. `verify=False` skips the digests (sizes are still checked)."""
+    """Read a model folder, running no code from it.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder.
+    verify : bool, default=True
+        Check every file against its digest; sizes are always checked.
+
+    Returns
+    -------
+    loaded : LoadedFolder
+        The manifest, the parts with memory-mapped arrays, and the label records.
+    """
     path = Path(path)
     for _ in range(RETRIES):
         try:
@@ -187,13 +217,13 @@ def _load_once(path: Path, verify: bool) -> LoadedFolder:
             name: Part(
                 kind=str(entry["kind"]),
                 params=dict(entry["params"]),
-                arrays=map_arrays(path / _named(manifest, entry["file"])) if "file" in entry else {},
+                arrays=map_arrays(path / _listed_file(manifest, entry["file"])) if "file" in entry else {},
             )
             for name, entry in manifest["parts"].items()
         }
         labels = []
         if "labels" in manifest:
-            raw = (path / _named(manifest, manifest["labels"])).read_bytes()
+            raw = (path / _listed_file(manifest, manifest["labels"])).read_bytes()
             labels = [json.loads(line) for line in raw.decode("utf-8", "surrogatepass").split("\n") if line]
     except OSError as error:
         raise ModelError(f"{error.filename} cannot be read: {error.strerror}.") from error
@@ -202,13 +232,13 @@ def _load_once(path: Path, verify: bool) -> LoadedFolder:
     return LoadedFolder(path, manifest, parts, labels)
 
 
-def _named(manifest: dict[str, Any], name: str) -> str:
+def _listed_file(manifest: Json, name: str) -> str:
     if name not in manifest["files"]:
         raise ValueError(f"the file {name!r} is not listed")
     return name
 
 
-def _problem(file: Path, entry: dict[str, Any], digest: bool = True) -> str | None:
+def _problem(file: Path, entry: Json, digest: bool = True) -> str | None:
     if not file.is_file():
         return "is missing"
     size = file.stat().st_size
@@ -227,7 +257,7 @@ def _digest_file(file: Path) -> str:
     return h.hexdigest()
 
 
-def _put(path: Path, name: str, suffix: str, raw: bytes, files: dict[str, dict[str, Any]]) -> str:
+def _write_file(path: Path, name: str, suffix: str, raw: bytes, files: dict[str, Json]) -> str:
     digest = hashlib.sha256(raw).hexdigest()
     file = f"{name}.{digest[:16]}.{suffix}"
     entry = {"bytes": len(raw), "sha256": digest}
@@ -262,13 +292,15 @@ def _tidy(path: Path, fresh: bool) -> Iterator[None]:
         yield
     except BaseException:
         with contextlib.suppress(OSError, ModelError):
-            _sweep(path, keep={MANIFEST, *read_manifest(path)["files"]} if (path / MANIFEST).exists() else set())
+            _remove_leftovers(
+                path, keep={MANIFEST, *read_manifest(path)["files"]} if (path / MANIFEST).exists() else set()
+            )
             if fresh:
                 path.rmdir()
         raise
 
 
-def _sweep(path: Path, keep: set[str]) -> None:
+def _remove_leftovers(path: Path, keep: set[str]) -> None:
     for file in path.iterdir():
         if file.name not in keep and OURS.match(file.name):
             with contextlib.suppress(OSError):

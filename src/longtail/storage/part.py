@@ -1,4 +1,4 @@
-"""A part is what one object saves of itself: a kind, JSON-able parameters and plain arrays.
+"""Parts: what one object saves of itself, as a kind, JSON-able parameters and plain arrays.
 
 Parts nest by name: a tagger has the parts `features`, `model` and `calibration`.
 """
@@ -8,20 +8,35 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from longtail.errors import ModelError
+from longtail.validate import Json
 
 
 @dataclass(frozen=True)
 class Part:
-    """What one object saves: `kind` with its version (`"tfidf.v1"`), `params` and `arrays`."""
+    """A saved object: its kind, its parameters and its arrays.
+
+    Parameters
+    ----------
+    kind : str
+        The name and version of the format, such as "tfidf.v1".
+    params : dict
+        JSON-able parameters.
+    arrays : dict of str to ndarray
+        Plain arrays by name.
+
+    Examples
+    --------
+    >>> Part("tfidf.v1", {"ngrams": [1, 1]}, {"idf": np.ones(3)}).array("idf").size
+    3
+    """
 
     kind: str
-    params: dict[str, Any] = field(default_factory=dict)
+    params: Json = field(default_factory=dict)
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
 
     def array(self, name: str) -> np.ndarray:
@@ -32,7 +47,7 @@ class Part:
             raise ModelError(f"the model's part '{self.kind}' lacks the array '{name}'.") from None
 
     def under(self, prefix: str) -> dict[str, np.ndarray]:
-        """Return the arrays whose names begin with a prefix, without it: what a part inside this one saved.
+        """Return the arrays whose names begin with a prefix, without the prefix: those of a part inside this one.
 
         >>> Part("a.v1", arrays={"b.x": np.arange(2), "c": np.arange(3)}).under("b.")
         {'x': array([0, 1])}

@@ -1,14 +1,13 @@
-"""The one door for texts: a list of strings, or one sentence saying what is wrong."""
+"""Check lists of texts: strings only, and only what UTF-8 can hold."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from longtail.errors import DataError
 
 
-def as_texts(texts: Any, name: str = "texts") -> list[str]:
+def as_texts(texts: Iterable[str], name: str = "texts") -> list[str]:
     """Return texts as a list of strings; a single string and anything that is no string are refused.
 
     >>> as_texts(("a", 3))
@@ -29,7 +28,7 @@ def as_texts(texts: Any, name: str = "texts") -> list[str]:
 
 
 def check_unicode(texts: Sequence[str], name: str = "texts") -> None:
-    """Refuse a text that is a Python string but no text: one with half of a surrogate pair, which UTF-8 cannot hold.
+    """Refuse texts that UTF-8 cannot hold: strings with half of a surrogate pair.
 
     >>> check_unicode(["a", "b\\ud800"])
     Traceback (most recent call last):

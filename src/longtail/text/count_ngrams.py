@@ -1,4 +1,4 @@
-"""Counting the n-grams of many texts on several threads, and weighing the counts into rows."""
+"""Count the n-grams of many texts, each thread a share of them."""
 
 from __future__ import annotations
 
@@ -6,85 +6,68 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
+from numba import njit
 
 from longtail.kernels import run_tasks
-from longtail.text.lexicon import Analysis, Counts, Lexicon, blocks, grown
-from longtail.text.weigh_counts import tally, tfidf_rows
-from longtail.validate import make_csr
+from longtail.text.lexicon import Analysis, Lexicon, NgramCounts, cut_texts, grown
 
 BLOCKS_PER_SHARE = 16  # a thread with less to do costs more than it saves: its lexicon has to be merged
 
 
-class Counted(NamedTuple):
-    """What counting a collection gives: every n-gram, in how many texts it is and how often it occurs."""
+class CountedTexts(NamedTuple):
+    """The n-grams of a collection, in how many texts each is and how often it occurs."""
 
     lexicon: Lexicon
     documents: np.ndarray  # int64 (n_nodes,)
     totals: np.ndarray  # int64 (n_nodes,)
-    blocks: list[Counts]  # all counts, if they were to be kept
+    blocks: list[NgramCounts]  # all counts, if they were to be kept
 
 
-class Rows(NamedTuple):
-    """Some rows as the arrays of a CSR matrix."""
-
-    indptr: np.ndarray  # int64 (n_rows + 1,)
-    ids: np.ndarray  # int32
-    values: np.ndarray  # float32
-
-
-def count_texts(texts: Sequence[str], analysis: Analysis, n_jobs: int, *, keep: bool) -> Counted:
+def count_texts(texts: Sequence[str], analysis: Analysis, n_jobs: int, *, keep: bool) -> CountedTexts:
     """Count the n-grams of texts; nodes are numbered in no particular order, so name them before using them.
 
     Each thread counts a run of texts into a lexicon of its own; the lexicons are then merged into the first.
     """
-    todo = list(blocks(texts))
+    todo = list(cut_texts(texts))
     n_shares = max(1, min(n_jobs, len(todo) // BLOCKS_PER_SHARE))
     shares = [todo[len(todo) * s // n_shares : len(todo) * (s + 1) // n_shares] for s in range(n_shares)]
     parts = run_tasks(lambda share: _count_share(texts, analysis, share, keep), shares, n_jobs)
     while len(parts) > 1:
-        parts[0] = _merged(parts[0], parts.pop(1))
+        parts[0] = _merge_counts(parts[0], parts.pop(1))
     return parts[0]
 
 
-def weigh(counts: Counts, column: np.ndarray, idf: np.ndarray, sublinear: bool) -> Rows:
-    """Turn counts into TF-IDF rows of unit length; `column` says where each node goes, -1 that it is left out."""
-    indptr = np.empty_like(counts.indptr)
-    ids, values = np.empty(counts.nodes.size, dtype=np.int32), np.empty(counts.nodes.size, dtype=np.float32)
-    tfidf_rows(*counts, column, idf, sublinear, indptr, ids, values)
-    return Rows(indptr, ids[: indptr[-1]], values[: indptr[-1]])
-
-
-def stack(rows: Sequence[Rows], n_columns: int) -> sp.csr_array:
-    """Put blocks of rows below each other."""
-    if len(rows) == 1:
-        indptr, ids, values = rows[0]
-    else:
-        sizes = [np.diff(block.indptr) for block in rows]
-        indptr = np.concatenate([np.zeros(1, dtype=np.int64), *sizes]).cumsum()
-        ids = np.concatenate([np.empty(0, dtype=np.int32), *(block.ids for block in rows)])
-        values = np.concatenate([np.empty(0, dtype=np.float32), *(block.values for block in rows)])
-    return make_csr(indptr, ids, values, n_columns)
-
-
-def _count_share(texts: Sequence[str], analysis: Analysis, share: Sequence[slice], keep: bool) -> Counted:
+def _count_share(texts: Sequence[str], analysis: Analysis, share: Sequence[slice], keep: bool) -> CountedTexts:
     lexicon = Lexicon(analysis)
     documents, totals = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    kept: list[Counts] = []
+    kept: list[NgramCounts] = []
     for block in share:
         found = lexicon.count(texts[block], grow=True)
         documents, totals = grown(documents, lexicon.n_nodes), grown(totals, lexicon.n_nodes)
-        tally(found.nodes, found.counts, documents, totals)
+        add_counts(found.nodes, found.counts, documents, totals)
         if keep:
-            kept.append(Counts(found.indptr, found.nodes.copy(), found.counts.copy()))
-    return Counted(lexicon, documents[: lexicon.n_nodes], totals[: lexicon.n_nodes], kept)
+            kept.append(NgramCounts(found.indptr, found.nodes.copy(), found.counts.copy()))
+    return CountedTexts(lexicon, documents[: lexicon.n_nodes], totals[: lexicon.n_nodes], kept)
 
 
-def _merged(into: Counted, other: Counted) -> Counted:
+def _merge_counts(into: CountedTexts, other: CountedTexts) -> CountedTexts:
     node = into.lexicon.add(other.lexicon.strings(np.arange(other.lexicon.n_nodes, dtype=np.int32)))
     n_nodes = into.lexicon.n_nodes
     documents, totals = grown(into.documents, n_nodes)[:n_nodes], grown(into.totals, n_nodes)[:n_nodes]
     documents[node] += other.documents  # each n-gram of the other has its own node
     totals[node] += other.totals
-    kept = [Counts(c.indptr, node[c.nodes], c.counts) for c in other.blocks]
-    return Counted(into.lexicon, documents, totals, into.blocks + kept)
+    kept = [NgramCounts(c.indptr, node[c.nodes], c.counts) for c in other.blocks]
+    return CountedTexts(into.lexicon, documents, totals, into.blocks + kept)
+
+
+@njit(nogil=True, cache=True)
+def add_counts(
+    nodes: np.ndarray,  # IN      distinct within a document      (nnz,) int32
+    counts: np.ndarray,  # IN      how often                       (nnz,) int32
+    documents: np.ndarray,  # IN/OUT  documents that have the node    (>= n_nodes,) int64
+    totals: np.ndarray,  # IN/OUT  occurrences of the node         (>= n_nodes,) int64
+) -> None:
+    """Add the counts of some documents to the running totals of every n-gram."""
+    for t in range(nodes.size):
+        documents[nodes[t]] += 1
+        totals[nodes[t]] += counts[t]

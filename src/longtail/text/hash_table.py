@@ -9,22 +9,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-_MASK64 = (1 << 64) - 1
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _FREE, _HALF = np.uint64(0), np.uint64(32)
 
 
 @njit(nogil=True, cache=True)
 def mix(key: np.uint64) -> np.uint64:
     """Spread a key over 64 bits; the low bits choose its slot."""
-    key = (key ^ (key >> _HALF)) * _MULTIPLIER
+    key = (key ^ (key >> _HALF)) * MULTIPLIER
     return key ^ (key >> _HALF)
-
-
-def mix_plain(key: int) -> int:
-    """Plain twin of `mix`."""
-    key = (key ^ key >> 32) * int(_MULTIPLIER) & _MASK64
-    return key ^ key >> 32
 
 
 @njit(nogil=True, cache=True)
@@ -41,21 +34,6 @@ def refill(
                 at = (at + 1) & mask
             new[at, 0] = old[i, 0]
             new[at, 1] = old[i, 1]
-
-
-def refill_plain(old: np.ndarray, new: np.ndarray) -> None:
-    """Plain twin of `refill`."""
-    for key, value in old.tolist():
-        if key:
-            place_plain(new, key, value)
-
-
-def place_plain(slots: np.ndarray, key: int, value: int) -> None:
-    """Put one entry into the first free slot from its own on."""
-    at = mix_plain(key) % len(slots)
-    while slots[at, 0]:
-        at = (at + 1) % len(slots)
-    slots[at] = key, value
 
 
 def make_slots(n_entries: int) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +14,8 @@ from longtail.text.check_texts import as_texts
 from longtail.text.row_sums import sum_rows
 from longtail.text.row_vectors import scaled, side_by_side, unit_rows
 from longtail.validate import (
+    MatrixLike,
+    Rows,
     as_labels,
     as_rows,
     as_sparse,
@@ -29,12 +31,28 @@ HOW = ("concatenate", "mean")
 LABELS_AT_ONCE = 256
 
 
-def pifa(X: Any, Y: Any, keep: int | None = None, n_jobs: int | None = None) -> sp.csr_array | np.ndarray:
+def pifa(X: MatrixLike, Y: MatrixLike, keep: int | None = None, n_jobs: int | None = None) -> Rows:
     """Return one unit-length vector per label, the sum of its rows (positive instance feature aggregation).
 
-    Each row's labels share a weight of length 1, so a row with many labels says less about each. A label without
-    rows gets zeros. Sparse rows give a CSR matrix and are never made dense; dense rows give a dense array. With `keep`,
-    sparse vectors keep that many entries at most, the largest: enough to cluster labels by, in far less memory.
+    `Z = normalise(normalise(Y).T @ X)`, where `normalise` divides every row by its length: a row with many labels
+    counts less for each of them. A label without rows gets zeros.
+
+    Parameters
+    ----------
+    X : matrix of shape (n_rows, n_features)
+        Rows; sparse ones are never made dense.
+    Y : matrix of shape (n_rows, n_labels)
+        Labels of the rows.
+    keep : int or None, default=None
+        Keep so many entries of each sparse vector, the largest: enough to cluster labels by, in far less memory.
+        None keeps all.
+    n_jobs : int or None, default=None
+        Threads; None for all cores.
+
+    Returns
+    -------
+    Z : csr_array or ndarray of shape (n_labels, n_features), float32
+        Sparse if X is.
 
     >>> pifa([[1, 0], [0, 1]], [[1, 0], [1, 1]]).round(3)
     array([[0.816, 0.577],
@@ -47,16 +65,16 @@ def pifa(X: Any, Y: Any, keep: int | None = None, n_jobs: int | None = None) -> 
     # Z = normalise(normalise(Y)ᵀ X)
     if isinstance(X, np.ndarray):
         return unit_rows(weights @ X, "Z")
-    return unit_rows(_sums(weights, X, keep, resolve_jobs(n_jobs)), "Z")
+    return unit_rows(_largest_sums(weights, X, keep, resolve_jobs(n_jobs)), "Z")
 
 
-def _sums(weights: sp.csr_array, X: sp.csr_array, keep: int, n_jobs: int) -> sp.csr_array:
+def _largest_sums(weights: sp.csr_array, X: sp.csr_array, keep: int, n_jobs: int) -> sp.csr_array:
     """Return weights @ X with the largest `keep` entries of every row."""
     lengths = np.diff(X.indptr)
     most = np.add.reduceat(np.append(lengths[weights.indices], 0), weights.indptr[:-1]) if weights.shape[0] else lengths
     most = np.where(np.diff(weights.indptr) > 0, np.minimum(most, min(keep, X.shape[1])), 0)
 
-    def some(at: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def sums_of(at: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         room = int(most[at].sum())
         counts = np.empty(at.stop - at.start, np.int64)
         ids, values = np.empty(room, np.int32), np.empty(room, np.float32)
@@ -66,13 +84,30 @@ def _sums(weights: sp.csr_array, X: sp.csr_array, keep: int, n_jobs: int) -> sp.
         size = sum_rows(*lists, *of_rows, at.start, at.stop, keep, total, seen, counts, ids, values)
         return counts, ids[:size].copy(), values[:size].copy()
 
-    found = run_tasks(some, blocks(weights.shape[0], LABELS_AT_ONCE), n_jobs)
-    counts, ids, values = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    parts = run_tasks(sums_of, blocks(weights.shape[0], LABELS_AT_ONCE), n_jobs)
+    counts, ids, values = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return make_csr(np.concatenate([[0], np.cumsum(counts)]), ids, values, X.shape[1])
 
 
-def label_text_vectors(features: Any, label_texts: Sequence[str | None]) -> sp.csr_array | np.ndarray:
-    """Return one vector per label from its text, made by fitted features; a label without text (None) gets zeros.
+class TextTransformer(Protocol):
+    """Fitted features that turn texts into rows, such as `TfidfFeatures`."""
+
+    def transform(self, texts: Sequence[str]) -> Rows: ...
+
+
+def label_text_vectors(features: TextTransformer, label_texts: Sequence[str | None]) -> Rows:
+    """Return one unit-length vector per label, made from its text.
+
+    Parameters
+    ----------
+    features : object with `transform(texts)`
+        Fitted features, such as `TfidfFeatures` or `EncoderFeatures`.
+    label_texts : sequence of str or None
+        The text of every label; a label without one (None or blank) gets zeros.
+
+    Returns
+    -------
+    Z : csr_array or ndarray of shape (n_labels, n_features), float32
 
     >>> from longtail.text import TfidfFeatures
     >>> features = TfidfFeatures().fit(["red apple", "red car"])
@@ -87,12 +122,23 @@ def label_text_vectors(features: Any, label_texts: Sequence[str | None]) -> sp.c
     return Z
 
 
-def combine(first: Any, second: Any, how: str = "mean", alpha: float = 0.5) -> sp.csr_array | np.ndarray:
-    """Return one unit-length vector per label from two: `alpha` is the share of the first.
+def combine(first: MatrixLike, second: MatrixLike, how: str = "mean", alpha: float = 0.5) -> Rows:
+    """Return one unit-length vector per label from two vectors of it; a label that lacks one has the other alone.
 
-    "mean" adds them up, alpha · first + (1 − alpha) · second, and needs one feature space (TF-IDF of rows and of label
-    texts). "concatenate" puts them side by side, √alpha · first and √(1 − alpha) · second, so that the cosine of two
-    labels is the same weighted mean of their cosines in each. A label that lacks one of the two has the other alone.
+    Parameters
+    ----------
+    first, second : matrices of n_labels rows
+        The two vectors of every label; each is scaled to unit length first.
+    how : {"mean", "concatenate"}, default="mean"
+        "mean": `alpha * first + (1 - alpha) * second`, in one feature space (TF-IDF of rows and of label texts).
+        "concatenate": `[sqrt(alpha) * first, sqrt(1 - alpha) * second]`, so that the cosine of two labels is the same
+        weighted mean of their cosines in each.
+    alpha : float, default=0.5
+        The share of the first, from 0 to 1.
+
+    Returns
+    -------
+    Z : csr_array or ndarray of n_labels rows, float32
 
     >>> combine([[1.0, 0.0]], [[0.0, 1.0]], how="concatenate").round(3)
     array([[0.707, 0.   , 0.   , 0.707]], dtype=float32)

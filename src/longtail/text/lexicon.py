@@ -1,7 +1,9 @@
-"""The n-grams of a collection of texts: found and counted by the kernels, block by block."""
+"""Sets of n-grams: a `Lexicon` grows while texts are counted, a `Vocabulary` finds the terms of a fixed list again."""
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -13,17 +15,18 @@ from longtail.text.hash_table import make_slots, refill
 from longtail.text.ngrams import gram_counts, gram_nodes
 from longtail.text.string_arrays import gram_bytes, gram_offsets
 from longtail.text.tokenise import char_ids, word_ids
-from longtail.text.unicode_tables import SHORTEST_WORD, WORD, fold_table, irregular, without_accents
+from longtail.text.unicode_tables import SHORTEST_WORD, WORD, fold_table, fold_text, irregular, without_accents
 from longtail.text.utf8 import CODE_POINTS
 
 BLOCK = 1 << 18  # characters handled at once: keeps memory bounded and the work of a block in cache
 TEXT_COST = 16  # what a text costs besides its characters
 INT32_MAX = int(np.iinfo(np.int32).max)
+SOLID = re.compile(r"\S+")  # a run of anything but white space
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """How a text is cut into n-grams; checked by whoever makes it."""
+    """The options by which a text is cut into n-grams; not checked here."""
 
     analyzer: str = "word"  # "word" or "char_wb"
     ngrams: tuple[int, int] = (1, 1)
@@ -37,7 +40,7 @@ class Analysis:
         return self.analyzer == "word"
 
 
-class Counts(NamedTuple):
+class NgramCounts(NamedTuple):
     """How often each n-gram occurs in each text, as the arrays of a CSR matrix in no particular order."""
 
     indptr: np.ndarray  # int64 (n_texts + 1,)
@@ -45,15 +48,15 @@ class Counts(NamedTuple):
     counts: np.ndarray  # int32 (nnz,)
 
 
-class Packed(NamedTuple):
-    """Many strings as one UTF-8 array: string s is raw[offsets[s]:offsets[s + 1]]."""
+class PackedTerms(NamedTuple):
+    """Many terms as one UTF-8 array: term t is raw[offsets[t]:offsets[t + 1]]."""
 
     raw: np.ndarray  # uint8
     offsets: np.ndarray  # int64 (n + 1,)
 
 
 class Lexicon:
-    """A set of n-grams that grows while texts are counted, or is fixed and finds its own again.
+    """A set of n-grams that grows while texts are counted, or finds only those it has; each n-gram is a numbered node.
 
     >>> Lexicon(Analysis()).count(["red apple", "red red car"], grow=True).counts.tolist()
     [1, 1, 2, 1]
@@ -73,10 +76,10 @@ class Lexicon:
         self._last = np.empty(0, dtype=np.int32)
         if analysis.stop_words:
             reachable = [w for w in analysis.stop_words if WORD.fullmatch(w)]
-            self._ids(*_encode(reachable), fold_table("any", False), 1, 0, True)
+            self._ids(*_encode_texts(reachable), fold_table("any", False), 1, 0, True)
             self.n_skip = self.n_words  # stop words come first, so that one comparison finds them
 
-    def count(self, texts: Sequence[str], *, grow: bool) -> Counts:
+    def count(self, texts: Sequence[str], *, grow: bool) -> NgramCounts:
         """Count the n-grams of some texts; with `grow` new ones join the lexicon, else they are left out."""
         ids, id_ends = self._ids(*self._folded(texts), SHORTEST_WORD, self.n_skip, grow)
         spread = self.high - self.low + 1
@@ -100,12 +103,12 @@ class Lexicon:
             nodes,
             counts,
         )
-        return Counts(indptr, nodes[: indptr[-1]], counts[: indptr[-1]])
+        return NgramCounts(indptr, nodes[: indptr[-1]], counts[: indptr[-1]])
 
-    def add(self, grams: Packed) -> np.ndarray:
+    def add(self, grams: PackedTerms) -> np.ndarray:
         """Add whole n-grams and return their nodes."""
         found = [np.empty(0, dtype=np.int32)]
-        for block in _cut(grams.offsets[1:]):
+        for block in _cut_blocks(grams.offsets[1:]):
             begin, end = grams.offsets[block.start], grams.offsets[block.stop]
             raw = grams.raw[begin:end].view()
             raw.flags.writeable = False  # as the bytes of texts are: the kernels need compiling only once
@@ -114,25 +117,27 @@ class Lexicon:
 
     def find(self, grams: Sequence[str]) -> np.ndarray:
         """Return the node of each n-gram, or -1."""
-        return self._nodes(*_encode(grams), grow=False)
+        return self._nodes(*_encode_texts(grams), grow=False)
 
-    def strings(self, nodes: np.ndarray) -> Packed:
+    def strings(self, nodes: np.ndarray) -> PackedTerms:
         """Write n-grams out: words with a space between them, or characters end to end."""
         offsets = np.empty(nodes.size + 1, dtype=np.int64)
         gram_offsets(nodes, self._parent, self._last, self.words, self._starts, offsets)
         raw = np.empty(offsets[-1], dtype=np.uint8)
         gram_bytes(nodes, self._parent, self._last, self.words, self._starts, self._arena, offsets, raw)
-        return Packed(raw, offsets)
+        return PackedTerms(raw, offsets)
 
     def _folded(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the texts as bytes, where they end, and the table that lowercases what is not lowercased yet."""
         letters = "word" if self.words else "solid"
         lowercase = self.analysis.lowercase
         if self.analysis.strip_accents:
-            return *_encode([without_accents(t.lower() if lowercase else t) for t in texts]), fold_table(letters, False)
-        if lowercase and _any_irregular(texts):
-            return *_encode([t.lower() for t in texts]), fold_table(letters, False)
-        return *_encode(texts), fold_table(letters, lowercase)
+            return *_encode_texts([without_accents(t.lower() if lowercase else t) for t in texts]), fold_table(
+                letters, False
+            )
+        if lowercase and _has_irregular(texts):
+            return *_encode_texts([t.lower() for t in texts]), fold_table(letters, False)
+        return *_encode_texts(texts), fold_table(letters, lowercase)
 
     def _ids(
         self, text: np.ndarray, ends: np.ndarray, fold: np.ndarray, shortest: int, n_skip: int, grow: bool
@@ -183,7 +188,7 @@ class Lexicon:
     def _reserve_words(self, n_new: int, n_bytes: int) -> None:
         room = self.n_words + n_new
         if 2 * room > len(self._word_slots):
-            self._word_slots = _refilled(self._word_slots, room)
+            self._word_slots = _larger_table(self._word_slots, room)
         self._starts = grown(self._starts, room + 1)
         self._arena = grown(self._arena, int(self._starts[self.n_words]) + n_bytes + 8)
 
@@ -192,21 +197,104 @@ class Lexicon:
         if room > INT32_MAX:
             raise DataError(f"the texts have more than {INT32_MAX} different n-grams; use shorter n-grams.")
         if self.high > 1 and 2 * room > len(self._slots):
-            self._slots = _refilled(self._slots, room)
+            self._slots = _larger_table(self._slots, room)
         self._parent, self._last = grown(self._parent, room), grown(self._last, room)
 
 
-def blocks(texts: Sequence[str]) -> Iterator[slice]:
-    """Cut texts into blocks of about `BLOCK` characters; a text is never cut.
+class Vocabulary:
+    """Terms in the order of their columns, and the lexicon that finds them in texts.
 
-    >>> list(blocks(["a" * 200_000] * 3))
+    >>> terms = PackedTerms(np.frombuffer(b"appleredred apple", dtype=np.uint8), np.array([0, 5, 8, 17]))
+    >>> Vocabulary(terms, Analysis(ngrams=(1, 2))).columns(["red", "blue", "red apple"]).tolist()
+    [1, -1, 2]
+    """
+
+    def __init__(self, packed: PackedTerms, analysis: Analysis) -> None:
+        self.packed, self.analysis = packed, analysis
+        self._lexicon = Lexicon(analysis)
+        nodes = self._lexicon.add(packed)
+        self.column = np.full(self._lexicon.n_nodes, -1, dtype=np.int32)  # of each node of the lexicon
+        self.column[nodes] = np.arange(nodes.size, dtype=np.int32)
+        self._terms: list[str] | None = None
+
+    def __len__(self) -> int:
+        return self.packed.offsets.size - 1
+
+    @property
+    def terms(self) -> list[str]:
+        """The terms as strings, made when first asked for: a model that only predicts never needs them."""
+        if self._terms is None:
+            raw, offsets = self.packed.raw.tobytes(), self.packed.offsets.tolist()
+            self._terms = [raw[a:b].decode("utf-8", "surrogatepass") for a, b in itertools.pairwise(offsets)]
+        return self._terms
+
+    def count(self, texts: Sequence[str]) -> NgramCounts:
+        """Count the known n-grams of some texts, by node."""
+        return self._lexicon.count(texts, grow=False)
+
+    def columns(self, terms: Sequence[str]) -> np.ndarray:
+        """Return the column of each term, or -1."""
+        nodes = self._lexicon.find(terms)
+        if self.analysis.words:  # the lexicon sees words only, not how many spaces stand between them
+            loose = np.array([t != t.strip(" ") or "  " in t for t in terms], dtype=bool)
+            nodes[loose] = -1
+        return np.where(nodes >= 0, self.column[nodes], -1).astype(np.int32)
+
+    def locate(self, text: str) -> list[tuple[int, int, int]]:
+        """Return the terms of a text as (start, end, column), counted in characters of the text as given."""
+        folded, origin = fold_text(text, self.analysis.lowercase, self.analysis.strip_accents)
+        spans = list(self._word_spans(folded) if self.analysis.words else self._character_spans(folded))
+        columns = self.columns([term for *_, term in spans]).tolist()
+        found = [(start, end, column) for (start, end, _), column in zip(spans, columns, strict=True) if column >= 0]
+        if origin is None:
+            return found
+        return [(origin[start], origin[end - 1] + 1, column) for start, end, column in found]
+
+    def _word_spans(self, text: str) -> Iterator[tuple[int, int, str]]:
+        low, high = self.analysis.ngrams
+        stop_words = set(self.analysis.stop_words)
+        words = [m for m in WORD.finditer(text) if m.group() not in stop_words]
+        for i in range(len(words)):
+            for n in range(low, min(high, len(words) - i) + 1):
+                gram = words[i : i + n]
+                yield gram[0].start(), gram[-1].end(), " ".join(m.group() for m in gram)
+
+    def _character_spans(self, text: str) -> Iterator[tuple[int, int, str]]:
+        low, high = self.analysis.ngrams
+        for word in SOLID.finditer(text):
+            padded = f" {word.group()} "
+            least = min(low, len(padded))  # a word shorter than the shortest n-gram counts whole
+            for i in range(len(padded) - least + 1):
+                for n in range(least, min(high, len(padded) - i) + 1):
+                    # the padding stands at word.start() - 1 and word.end(), outside the word
+                    start, end = max(word.start() + i - 1, word.start()), min(word.start() + i - 1 + n, word.end())
+                    if start < end:
+                        yield start, end, padded[i : i + n]
+
+
+def check_terms(packed: PackedTerms) -> None:
+    """Refuse terms that are empty, overlap or are not UTF-8, before a kernel reads them; raises ValueError."""
+    raw, offsets = packed
+    if raw.dtype != np.uint8 or raw.ndim != 1 or offsets.ndim != 1 or offsets.size < 2:
+        raise ValueError("the vocabulary is not an array of bytes with offsets")
+    if offsets[0] != 0 or offsets[-1] != raw.size or np.diff(offsets).min() < 1:
+        raise ValueError("the vocabulary's offsets do not fit its bytes")
+    raw.tobytes().decode("utf-8", "surrogatepass")
+    if ((raw[offsets[:-1]] & 0xC0) == 0x80).any():
+        raise ValueError("a term of the vocabulary starts inside a character")
+
+
+def cut_texts(texts: Sequence[str]) -> Iterator[slice]:
+    """Cut texts into cut_texts of about `BLOCK` characters; a text is never cut.
+
+    >>> list(cut_texts(["a" * 200_000] * 3))
     [slice(0, 2, None), slice(2, 3, None)]
     """
     sizes = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
-    return _cut(np.cumsum(sizes + TEXT_COST))
+    return _cut_blocks(np.cumsum(sizes + TEXT_COST))
 
 
-def _cut(ends: np.ndarray) -> Iterator[slice]:
+def _cut_blocks(ends: np.ndarray) -> Iterator[slice]:
     start = 0
     while start < ends.size:
         before = ends[start - 1] if start else 0
@@ -215,12 +303,12 @@ def _cut(ends: np.ndarray) -> Iterator[slice]:
         start = stop
 
 
-def _any_irregular(texts: Sequence[str]) -> bool:
+def _has_irregular(texts: Sequence[str]) -> bool:
     odd = [t for t in texts if not t.isascii()]
     return any(c in t for c in irregular() for t in odd)
 
 
-def _encode(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+def _encode_texts(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Return the texts as UTF-8, end to end, and where each ends."""
     try:
         parts = list(map(str.encode, texts))
@@ -231,7 +319,7 @@ def _encode(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def grown(array: np.ndarray, size: int, fill: int = 0) -> np.ndarray:
-    """Return an array of at least `size` places that starts with the old one; grows by half to stay cheap."""
+    """Return an array of at least `size` entries that starts with the old one; it grows by half at least."""
     if array.size >= size:
         return array
     out = np.full(max(size, array.size * 3 // 2), fill, dtype=array.dtype)
@@ -239,7 +327,7 @@ def grown(array: np.ndarray, size: int, fill: int = 0) -> np.ndarray:
     return out
 
 
-def _refilled(slots: np.ndarray, n_entries: int) -> np.ndarray:
+def _larger_table(slots: np.ndarray, n_entries: int) -> np.ndarray:
     out = make_slots(n_entries)
     refill(slots, out)
     return out

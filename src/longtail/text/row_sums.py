@@ -1,4 +1,4 @@
-"""Sums of sparse rows: for each of many lists of rows, their weighted sum, with its largest entries only."""
+"""Weighted sums of sparse rows, one per list of rows, each with its largest entries only."""
 
 from __future__ import annotations
 
@@ -63,37 +63,4 @@ def sum_rows(
             total[f] = 0
             seen[f] = False
         counts[which - start] = size - first
-    return size
-
-
-def sum_rows_plain(
-    list_indptr: np.ndarray,
-    rows: np.ndarray,
-    shares: np.ndarray,
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    values: np.ndarray,
-    start: int,
-    stop: int,
-    keep: int,
-    total: np.ndarray,
-    seen: np.ndarray,
-    counts: np.ndarray,
-    out_indices: np.ndarray,
-    out_values: np.ndarray,
-) -> int:
-    size = 0
-    for which in range(start, stop):
-        for at in range(list_indptr[which], list_indptr[which + 1]):
-            of_row = slice(indptr[rows[at]], indptr[rows[at] + 1])
-            total[indices[of_row]] += shares[at] * values[of_row]
-            seen[indices[of_row]] = True
-        touched = np.flatnonzero(seen)
-        best = np.sort(np.argsort(-np.abs(total[touched]), kind="stable")[:keep])
-        kept = touched[best]
-        out_indices[size : size + kept.size] = kept
-        out_values[size : size + kept.size] = total[kept]
-        counts[which - start] = kept.size
-        size += kept.size
-        total[touched], seen[touched] = 0, False
     return size

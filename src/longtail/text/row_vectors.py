@@ -1,18 +1,31 @@
-"""Rows as vectors: unit length, and sparse and dense rows side by side."""
+"""Rows of unit length, and sparse and dense rows side by side."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.validate import as_dense, as_rows, as_sparse, check_real, check_same_rows, make_csr
+from longtail.validate import MatrixLike, Rows, as_dense, as_rows, as_sparse, check_real, check_same_rows, make_csr
 
 
-def unit_rows(X: Any, name: str = "X") -> sp.csr_array | np.ndarray:
-    """Return the rows scaled to unit Euclidean length; rows of zeros stay. Lengths are summed in double precision.
+def unit_rows(X: MatrixLike, name: str = "X") -> Rows:
+    """Return the rows divided by their Euclidean length; rows of zeros stay.
+
+    Lengths are summed in double precision.
+
+    Parameters
+    ----------
+    X : matrix of shape (n_rows, n_columns)
+        Sparse or dense rows.
+    name : str, default="X"
+        The name that an error calls the rows by.
+
+    Returns
+    -------
+    rows : csr_array or ndarray of shape (n_rows, n_columns), float32
+        Sparse if X is.
 
     >>> unit_rows([[3, 4], [0, 0]]).round(1)
     array([[0.6, 0.8],
@@ -27,12 +40,25 @@ def unit_rows(X: Any, name: str = "X") -> sp.csr_array | np.ndarray:
     return make_csr(X.indptr, X.indices, (X.data * _inverse_root(squares)[rows]).astype(np.float32), X.shape[1])
 
 
-def hstack_rows(sparse: Any, dense: Any, weight: float = 1.0) -> sp.csr_array:
-    """Put dense columns to the right of sparse ones, as CSR float32 rows of unit length.
+def hstack_rows(sparse: MatrixLike, dense: MatrixLike, weight: float = 1.0) -> sp.csr_array:
+    """Return sparse and dense columns side by side, as CSR float32 rows of unit length.
 
-    Each block is scaled to unit length on its own; then the dense block counts `weight` times the sparse one: lengths
-    1/√(1 + weight²) and weight/√(1 + weight²). The dot product of two such rows is the mean of the two blocks' cosines,
-    weighted 1 : weight². A row that has only one of the blocks gets it at full length.
+    Both blocks are scaled to unit length, then joined as `[sparse, weight * dense] / sqrt(1 + weight**2)`. The dot
+    product of two such rows is the mean of the blocks' cosines, weighted 1 : weight². A row that has only one of the
+    blocks gets it at full length.
+
+    Parameters
+    ----------
+    sparse : matrix of shape (n_rows, n_sparse)
+        The columns on the left.
+    dense : array of shape (n_rows, n_dense)
+        The columns on the right.
+    weight : float, default=1.0
+        How much the dense block counts beside the sparse one.
+
+    Returns
+    -------
+    rows : csr_array of shape (n_rows, n_sparse + n_dense)
 
     >>> hstack_rows([[2.0, 0.0]], [[0.0, 5.0]]).toarray().round(3)
     array([[0.707, 0.   , 0.   , 0.707]], dtype=float32)
@@ -45,7 +71,7 @@ def hstack_rows(sparse: Any, dense: Any, weight: float = 1.0) -> sp.csr_array:
     return unit_rows(joined)
 
 
-def side_by_side(left: sp.csr_array | np.ndarray, right: sp.csr_array | np.ndarray) -> sp.csr_array | np.ndarray:
+def side_by_side(left: Rows, right: Rows) -> Rows:
     """Put the columns of two matrices side by side; dense if both are."""
     if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
         return np.hstack([left, right])
@@ -53,7 +79,7 @@ def side_by_side(left: sp.csr_array | np.ndarray, right: sp.csr_array | np.ndarr
     return as_sparse(joined)
 
 
-def scaled(X: sp.csr_array | np.ndarray, factor: float) -> sp.csr_array | np.ndarray:
+def scaled(X: Rows, factor: float) -> Rows:
     """Return the matrix times a number, in float32."""
     if isinstance(X, np.ndarray):
         return X * np.float32(factor)

@@ -1,8 +1,6 @@
-"""Many strings as one byte array with offsets: writing out n-grams, and sorting."""
+"""Write n-grams as strings into one byte array with offsets, and sort such strings."""
 
 from __future__ import annotations
-
-import itertools
 
 import numpy as np
 from numba import njit
@@ -39,20 +37,6 @@ def gram_offsets(
         offsets[gram + 1] = offsets[gram] + size
 
 
-def gram_offsets_plain(
-    nodes: np.ndarray, parent: np.ndarray, last: np.ndarray, words: bool, starts: np.ndarray, offsets: np.ndarray
-) -> None:
-    """Plain twin of `gram_offsets`."""
-    sizes = []
-    for node in nodes.tolist():
-        symbols = _symbols_of(node, parent, last)
-        if words:
-            sizes.append(sum(int(starts[s + 1] - starts[s]) for s in symbols) + len(symbols) - 1)
-        else:
-            sizes.append(len("".join(map(chr, symbols)).encode("utf-8", "surrogatepass")))
-    offsets[:] = np.cumsum([0, *sizes])
-
-
 @njit(nogil=True, cache=True)
 def gram_bytes(
     nodes: np.ndarray,  # IN   as in `gram_offsets`
@@ -81,34 +65,6 @@ def gram_bytes(
             if words and node >= 0:
                 at -= 1
                 raw[at] = 32
-
-
-def gram_bytes_plain(
-    nodes: np.ndarray,
-    parent: np.ndarray,
-    last: np.ndarray,
-    words: bool,
-    starts: np.ndarray,
-    arena: np.ndarray,
-    offsets: np.ndarray,
-    raw: np.ndarray,
-) -> None:
-    """Plain twin of `gram_bytes`."""
-    for gram, node in enumerate(nodes.tolist()):
-        symbols = _symbols_of(node, parent, last)
-        if words:
-            joined = b" ".join(arena[starts[s] : starts[s + 1]].tobytes() for s in symbols)
-        else:
-            joined = "".join(map(chr, symbols)).encode("utf-8", "surrogatepass")
-        raw[offsets[gram] : offsets[gram + 1]] = np.frombuffer(joined, dtype=np.uint8)
-
-
-def _symbols_of(node: int, parent: np.ndarray, last: np.ndarray) -> list[int]:
-    symbols: list[int] = []
-    while node >= 0:
-        symbols.insert(0, int(last[node]))
-        node = int(parent[node])
-    return symbols
 
 
 @njit(nogil=True, cache=True)
@@ -175,10 +131,3 @@ def string_order(
     order = np.argsort(heads, kind="stable")
     _sort_ties(raw, offsets, heads, order)
     return order
-
-
-def string_order_plain(raw: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Plain twin of `string_order`."""
-    text = raw.tobytes()
-    strings = [text[a:b].decode("utf-8", "surrogatepass") for a, b in itertools.pairwise(offsets.tolist())]
-    return np.array(sorted(range(len(strings)), key=strings.__getitem__), dtype=np.int64)

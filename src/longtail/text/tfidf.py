@@ -1,45 +1,80 @@
-"""Text to sparse TF-IDF rows, with the numbers of scikit-learn's TfidfVectorizer at a fraction of its time."""
+"""Texts to sparse TF-IDF rows, with the numbers of scikit-learn's TfidfVectorizer at a fraction of its time.
+
+Fitting counts the n-grams of all texts (`count_ngrams`), keeps the terms that `min_df`, `max_df` and `max_features`
+allow, sorts them (`string_arrays`), and weighs the counts into rows (`weigh_counts`).
+"""
 
 from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from longtail.errors import DataError, ModelError, ParameterError
 from longtail.kernels import run_tasks
-from longtail.model import Estimator, not_fitted
+from longtail.model import Transformer, not_fitted
 from longtail.storage import Part
 from longtail.text.check_texts import as_texts
-from longtail.text.count_ngrams import Rows, count_texts, stack, weigh
-from longtail.text.lexicon import Analysis, Counts, Packed, blocks
+from longtail.text.count_ngrams import count_texts
+from longtail.text.lexicon import Analysis, NgramCounts, PackedTerms, Vocabulary, check_terms, cut_texts
 from longtail.text.string_arrays import string_order
-from longtail.text.terms import Vocabulary, check_terms
+from longtail.text.weigh_counts import TfidfRows, stack_rows, to_tfidf_rows
 from longtail.validate import check_choice, check_flag, check_integer, check_real, resolve_jobs
 
 ANALYZERS = ("char_wb", "word")
 KIND = "tfidf.v1"
 
 
-class TfidfFeatures(Estimator):
-    """Turn texts into L2-normalised TF-IDF rows, one column per word or n-gram.
+class TfidfFeatures(Transformer):
+    """Turn texts into sparse TF-IDF rows of unit length, one column per word or n-gram.
 
     A word is a run of two or more letters, digits or underscores. Columns stand in alphabetical order. The numbers
-    are those of scikit-learn's `TfidfVectorizer`: weight = tf · (1 + ln((1 + rows) / (1 + rows with the term))),
-    with tf = 1 + ln(count) under `sublinear_tf`, then rows of unit length.
+    are those of scikit-learn's `TfidfVectorizer`::
 
-    ngrams : lengths of n-grams, shortest and longest.
-    analyzer : "word" for n-grams of words; "char_wb" for n-grams of characters inside words, padded with a space.
-    min_df, max_df : leave out terms in fewer or more rows than this: a number of rows, or a share if a float.
-    max_features : keep this many terms, the most frequent by occurrences; among equals the alphabetically first
-        (scikit-learn leaves that choice open).
-    strip_accents : compare letters without their accents (é = e), by Unicode's compatibility decomposition.
-    stop_words : words to leave out before n-grams are made.
-    n_jobs : threads; None for all cores. The result is the same for any number.
+        weight(text, term) = tf * idf(term)
+        tf  = 1 + ln(count), or the count without `sublinear_tf`
+        idf = 1 + ln((1 + rows) / (1 + rows with the term))
 
+    and every row is then divided by its Euclidean length.
+
+    Parameters
+    ----------
+    ngrams : tuple of (int, int), default=(1, 1)
+        The shortest and the longest n-gram.
+    analyzer : {"word", "char_wb"}, default="word"
+        "word" for n-grams of words; "char_wb" for n-grams of characters inside words, padded with a space.
+    min_df : int or float, default=1
+        Leave out terms in fewer rows than this: a number of rows, or a share if a float.
+    max_df : int or float, default=1.0
+        Leave out terms in more rows than this: a number of rows, or a share if a float.
+    max_features : int or None, default=None
+        Keep this many terms, the most frequent by occurrences; among equals the alphabetically first (scikit-learn
+        leaves that choice open).
+    sublinear_tf : bool, default=True
+        Use 1 + ln(count) in place of the count.
+    lowercase : bool, default=True
+        Compare words without regard to case.
+    strip_accents : bool, default=False
+        Compare letters without their accents (é = e), by Unicode's compatibility decomposition.
+    stop_words : sequence of str or None, default=None
+        Words to leave out before n-grams are made.
+    n_jobs : int or None, default=None
+        Threads; None for all cores. The result is the same for any number.
+
+    Attributes
+    ----------
+    vocabulary_ : list of str
+        The terms in the order of their columns.
+    idf_ : ndarray of shape (n_features_,), float32
+        The inverse document frequency of every term.
+    n_features_ : int
+        The number of terms.
+
+    Examples
+    --------
     >>> features = TfidfFeatures().fit(["a red apple", "a red car"])
     >>> features.vocabulary_
     ['apple', 'car', 'red']
@@ -75,28 +110,32 @@ class TfidfFeatures(Estimator):
         self.stop_words = stop_words
         self.n_jobs = n_jobs
 
-    def fit(self, texts: Sequence[str], y: Any = None) -> Self:
-        """Learn the vocabulary and its weights; returns self."""
+    def fit(self, texts: Sequence[str], y: object = None) -> Self:
+        """Learn the vocabulary and its weights, and return self; `y` is ignored."""
         self._learn(texts, keep=False)
         return self
 
-    def fit_transform(self, texts: Sequence[str], y: Any = None) -> sp.csr_array:
-        """Learn the vocabulary and return the rows of the same texts, reading them once."""
+    def fit_transform(self, texts: Sequence[str], y: object = None) -> sp.csr_array:
+        """Learn the vocabulary and return the rows of the same texts, reading them once; `y` is ignored."""
+        texts = as_texts(texts)
         counted, column = self._learn(texts, keep=True)
-        rows = run_tasks(
-            lambda counts: weigh(counts, column, self.idf_, self.sublinear_tf), counted, resolve_jobs(self.n_jobs)
-        )
-        return stack(rows, self.n_features_)
+
+        def rows(counts: NgramCounts) -> TfidfRows:
+            return to_tfidf_rows(counts, column, self.idf_, self.sublinear_tf)
+
+        X = stack_rows(run_tasks(rows, counted, resolve_jobs(self.n_jobs)), self.n_features_)
+        return self._as_output(X, texts)
 
     def transform(self, texts: Sequence[str]) -> sp.csr_array:
-        """Return one row per text; a text without a known word gets a row of zeros."""
+        """Return one row per text, CSR float32 (n_texts, n_features_); a text without a known word is all zeros."""
         vocabulary = self._fitted()
-        found = as_texts(texts)
+        texts = as_texts(texts)
 
-        def rows(block: slice) -> Rows:
-            return weigh(vocabulary.count(found[block]), vocabulary.column, self.idf_, self.sublinear_tf)
+        def rows(block: slice) -> TfidfRows:
+            return to_tfidf_rows(vocabulary.count(texts[block]), vocabulary.column, self.idf_, self.sublinear_tf)
 
-        return stack(run_tasks(rows, list(blocks(found)), resolve_jobs(self.n_jobs)), self.n_features_)
+        X = stack_rows(run_tasks(rows, list(cut_texts(texts)), resolve_jobs(self.n_jobs)), self.n_features_)
+        return self._as_output(X, texts)
 
     @property
     def vocabulary_(self) -> list[str]:
@@ -107,8 +146,8 @@ class TfidfFeatures(Estimator):
         """Return the terms in the order of their columns."""
         return list(self.vocabulary_)
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the terms as an array, as scikit-learn's pipelines ask for them."""
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
+        """Return the terms as an array of objects, as scikit-learn's pipelines ask for them."""
         return np.array(self.vocabulary_, dtype=object)
 
     def columns(self, terms: Sequence[str]) -> np.ndarray:
@@ -136,8 +175,8 @@ class TfidfFeatures(Estimator):
         params = {
             "ngrams": list(analysis.ngrams),
             "analyzer": analysis.analyzer,
-            "min_df": _plain(self.min_df),
-            "max_df": _plain(self.max_df),
+            "min_df": _json_number(self.min_df),
+            "max_df": _json_number(self.max_df),
             "max_features": None if self.max_features is None else int(self.max_features),
             "sublinear_tf": bool(self.sublinear_tf),
             "lowercase": analysis.lowercase,
@@ -152,7 +191,7 @@ class TfidfFeatures(Estimator):
         """Make the features from what was saved of them."""
         if part.kind != KIND:
             raise ModelError(f"the model's part must be of the kind '{KIND}'; got '{part.kind}'.")
-        packed = Packed(part.array("vocabulary.bytes"), np.array(part.array("vocabulary.offsets"), dtype=np.int64))
+        packed = PackedTerms(part.array("vocabulary.bytes"), np.array(part.array("vocabulary.offsets"), dtype=np.int64))
         idf = np.array(part.array("idf"), dtype=np.float32)
         try:
             features = cls(**{**part.params, "ngrams": tuple(part.params["ngrams"])})
@@ -164,7 +203,7 @@ class TfidfFeatures(Estimator):
             raise ModelError(f"the model's part '{KIND}' is damaged: {error}.") from error
         return features
 
-    def _learn(self, texts: Sequence[str], keep: bool) -> tuple[list[Counts], np.ndarray]:
+    def _learn(self, texts: Sequence[str], keep: bool) -> tuple[list[NgramCounts], np.ndarray]:
         """Fit, and return the counts (if they are to be kept) with the column of each of their nodes."""
         analysis = self._analysis()
         found = as_texts(texts)
@@ -216,7 +255,7 @@ class TfidfFeatures(Estimator):
         )
 
     def _keep(self, vocabulary: Vocabulary, idf: np.ndarray) -> None:
-        """Take a vocabulary: the same way after fitting as after loading."""
+        """Set the learned state, after fitting and after loading."""
         self._vocabulary, self.idf_, self.n_features_ = vocabulary, idf, len(vocabulary)
 
     def _fitted(self) -> Vocabulary:
@@ -225,7 +264,7 @@ class TfidfFeatures(Estimator):
         return self._vocabulary
 
 
-def _limits(min_df: Any, max_df: Any, n_rows: int | None) -> tuple[float, float]:
+def _limits(min_df: float, max_df: float, n_rows: int | None) -> tuple[float, float]:
     """Return the least and the most rows a term may be in; without `n_rows`, only check the two parameters."""
     bounds = []
     for name, value in (("min_df", min_df), ("max_df", max_df)):
@@ -240,6 +279,6 @@ def _limits(min_df: Any, max_df: Any, n_rows: int | None) -> tuple[float, float]
     return bounds[0], bounds[1]
 
 
-def _plain(value: Any) -> int | float:
+def _json_number(value: float) -> int | float:
     """Return a number JSON knows: numpy's are not."""
     return int(value) if isinstance(value, numbers.Integral) else float(value)

@@ -1,4 +1,4 @@
-"""Text to word numbers: UTF-8 bytes in, one int32 a word out, through an open-addressing table that grows.
+"""Number the words or characters of texts: UTF-8 bytes in, one int32 per word or character out.
 
 A table slot holds a 64-bit key and a word number. The key of a word of up to seven bytes is the word itself, so equal
 keys mean equal words; the key of a longer word is a hash with its top bit set, and equal keys are followed by a
@@ -13,11 +13,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from longtail.text.hash_table import mix, mix_plain, place_plain
+from longtail.text.hash_table import mix
 from longtail.text.utf8 import read_code_point, write_code_point
 
 LONG_KEY = np.uint64(1 << 63)
-_SEED = np.uint64(0x243F6A8885A308D3)
+SEED = np.uint64(0x243F6A8885A308D3)
 _FREE, _BYTE, _WORD = np.uint64(0), np.uint64(8), np.uint64(64)
 
 
@@ -32,7 +32,7 @@ def _absorb(hashed: np.uint64, pack: np.uint64, shift: np.uint64, byte: int) -> 
 
 
 @njit(nogil=True, cache=True)
-def _same(word: np.ndarray, size: int, arena: np.ndarray, start: int, stop: int) -> bool:
+def _same_bytes(word: np.ndarray, size: int, arena: np.ndarray, start: int, stop: int) -> bool:
     if stop - start != size:
         return False
     for i in range(size):  # noqa: SIM110 - all(...) over a generator does not compile
@@ -71,7 +71,7 @@ def word_ids(
         while i < end:
             size = 0
             length = 0
-            hashed, pack, shift = _SEED, _FREE, _FREE
+            hashed, pack, shift = SEED, _FREE, _FREE
             while i < end:  # up to the first character that belongs to no word
                 if text[i] < 0x80:
                     code = fold[text[i]]
@@ -99,7 +99,7 @@ def word_ids(
             while slots[at, 0] != _FREE:
                 if slots[at, 0] == key:
                     candidate = np.int64(slots[at, 1])
-                    if key < LONG_KEY or _same(word, size, arena, starts[candidate], starts[candidate + 1]):
+                    if key < LONG_KEY or _same_bytes(word, size, arena, starts[candidate], starts[candidate + 1]):
                         found = candidate
                         break
                 at = (at + 1) & mask
@@ -112,43 +112,6 @@ def word_ids(
                     arena[used + j] = word[j]
                 n_words += 1
                 starts[n_words] = used + size
-            if found < 0 or found >= n_skip:
-                ids[out] = found
-                out += 1
-        id_ends[doc] = out
-        begin = end
-    return n_words
-
-
-def word_ids_plain(
-    text: np.ndarray,
-    ends: np.ndarray,
-    fold: np.ndarray,
-    shortest: int,
-    n_skip: int,
-    grow: bool,
-    slots: np.ndarray,
-    starts: np.ndarray,
-    arena: np.ndarray,
-    n_words: int,
-    ids: np.ndarray,
-    id_ends: np.ndarray,
-) -> int:
-    """Plain twin of `word_ids`: a dictionary of words, and the slots filled one by one."""
-    known = {arena[starts[w] : starts[w + 1]].tobytes(): w for w in range(n_words)}
-    begin = out = 0
-    for doc, end in enumerate(ends.tolist()):
-        for word in _folded_words(text[begin:end], fold):
-            if len(word) < shortest:
-                continue
-            raw = word.encode("utf-8", "surrogatepass")
-            if raw not in known and grow:
-                known[raw] = n_words
-                place_plain(slots, word_key_plain(raw), n_words)
-                arena[starts[n_words] : starts[n_words] + len(raw)] = np.frombuffer(raw, dtype=np.uint8)
-                starts[n_words + 1] = starts[n_words] + len(raw)
-                n_words += 1
-            found = known.get(raw, -1)
             if found < 0 or found >= n_skip:
                 ids[out] = found
                 out += 1
@@ -197,34 +160,3 @@ def char_ids(
             out += 2
         id_ends[doc] = out
         begin = end
-
-
-def char_ids_plain(text: np.ndarray, ends: np.ndarray, fold: np.ndarray, ids: np.ndarray, id_ends: np.ndarray) -> None:
-    """Plain twin of `char_ids`."""
-    begin = out = 0
-    for doc, end in enumerate(ends.tolist()):
-        for word in _folded_words(text[begin:end], fold):
-            ids[out : out + len(word) + 3] = [32, *map(ord, word), 32, -1]
-            out += len(word) + 3
-        id_ends[doc] = out
-        begin = end
-
-
-def word_key_plain(word: bytes) -> int:
-    """Return the key of a word as `word_ids` makes it."""
-    if len(word) < 8:
-        return int.from_bytes(word, "little")
-    hashed, whole = int(_SEED), len(word) // 8 * 8
-    for at in range(0, whole, 8):
-        hashed = mix_plain(hashed ^ int.from_bytes(word[at : at + 8], "little"))
-    return mix_plain(hashed ^ int.from_bytes(word[whole:], "little")) | int(LONG_KEY)
-
-
-def _folded_words(raw: np.ndarray, fold: np.ndarray) -> list[str]:
-    words = [""]
-    for c in raw.tobytes().decode("utf-8", "surrogatepass"):
-        if fold[ord(c)] >= 0:
-            words[-1] += chr(fold[ord(c)])
-        else:
-            words.append("")
-    return [w for w in words if w]

@@ -1,4 +1,4 @@
-"""What Python's Unicode rules say about characters, as tables the kernels can read.
+"""Tables of Python's Unicode rules: which characters make words, and what they are lowercased to.
 
 `str.lower()` maps every code point on its own, with two exceptions: a capital sigma becomes a final sigma at the end
 of a word, and a dotted capital I becomes two code points. Texts with these are lowercased by Python itself.
@@ -26,9 +26,9 @@ def irregular() -> tuple[str, ...]:
     >>> irregular()
     ('İ', 'Σ')
     """
-    everything = _everything()
+    everything = _all_characters()
     known = ("İ", FINAL_SIGMA)
-    if len(_without(everything, known).lower()) == CODE_POINTS:
+    if len(_remove_characters(everything, known).lower()) == CODE_POINTS:
         return known
     return (FINAL_SIGMA, *(c for c in everything if len(c.lower()) != 1))  # a Python with newer tables
 
@@ -43,8 +43,8 @@ def fold_table(letters: str, lowercase: bool) -> np.ndarray:
     >>> chr(fold[ord("Ä")]), int(fold[ord("-")])
     ('ä', -1)
     """
-    everything = _everything()
-    lowered = _without(everything, irregular()).lower() if lowercase else everything
+    everything = _all_characters()
+    lowered = _remove_characters(everything, irregular()).lower() if lowercase else everything
     fold = np.frombuffer(lowered.encode("utf-32-le", "surrogatepass"), dtype=np.int32).copy()
     inside = np.zeros(CODE_POINTS, dtype=bool)
     for found in re.finditer({"word": r"\w+", "solid": r"\S+", "any": "[^ ]+"}[letters], everything, re.DOTALL):
@@ -95,11 +95,11 @@ def fold_text(text: str, lowercase: bool, strip_accents: bool) -> tuple[str, lis
     return folded, origin
 
 
-def _everything() -> str:
+def _all_characters() -> str:
     return np.arange(CODE_POINTS, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
 
 
-def _without(text: str, characters: tuple[str, ...]) -> str:
+def _remove_characters(text: str, characters: tuple[str, ...]) -> str:
     for c in characters:
         text = text.replace(c, "\n")
     return text

@@ -1,32 +1,47 @@
-"""From counts to TF-IDF rows: add up, renumber, drop, sort, weight and normalise."""
+"""Turn n-gram counts into TF-IDF rows of unit length: weight = tf * idf, columns sorted, unknown n-grams left out."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numba import njit
+
+from longtail.text.lexicon import NgramCounts
+from longtail.validate import make_csr
 
 _FEW = 24  # rows up to this long are sorted by insertion, longer ones by radix
 
 
-@njit(nogil=True, cache=True)
-def tally(
-    nodes: np.ndarray,  # IN      distinct within a document      (nnz,) int32
-    counts: np.ndarray,  # IN      how often                       (nnz,) int32
-    documents: np.ndarray,  # IN/OUT  documents that have the node    (>= n_nodes,) int64
-    totals: np.ndarray,  # IN/OUT  occurrences of the node         (>= n_nodes,) int64
-) -> None:
-    """Add the counts of some documents to the running totals."""
-    for t in range(nodes.size):
-        documents[nodes[t]] += 1
-        totals[nodes[t]] += counts[t]
+class TfidfRows(NamedTuple):
+    """TF-IDF rows of some texts as the arrays of a CSR matrix."""
+
+    indptr: np.ndarray  # int64 (n_rows + 1,)
+    ids: np.ndarray  # int32
+    values: np.ndarray  # float32
 
 
-def tally_plain(nodes: np.ndarray, counts: np.ndarray, documents: np.ndarray, totals: np.ndarray) -> None:
-    """Plain twin of `tally`."""
-    np.add.at(documents, nodes, 1)
-    np.add.at(totals, nodes, counts)
+def to_tfidf_rows(counts: NgramCounts, column: np.ndarray, idf: np.ndarray, sublinear: bool) -> TfidfRows:
+    """Return the TF-IDF rows of counted texts; `column` holds the column of each node, or -1 where it is left out."""
+    indptr = np.empty_like(counts.indptr)
+    ids, values = np.empty(counts.nodes.size, dtype=np.int32), np.empty(counts.nodes.size, dtype=np.float32)
+    tfidf_rows(*counts, column, idf, sublinear, indptr, ids, values)
+    return TfidfRows(indptr, ids[: indptr[-1]], values[: indptr[-1]])
+
+
+def stack_rows(rows: Sequence[TfidfRows], n_columns: int) -> sp.csr_array:
+    """Return blocks of rows below each other as one CSR matrix."""
+    if len(rows) == 1:
+        indptr, ids, values = rows[0]
+    else:
+        sizes = [np.diff(block.indptr) for block in rows]
+        indptr = np.concatenate([np.zeros(1, dtype=np.int64), *sizes]).cumsum()
+        ids = np.concatenate([np.empty(0, dtype=np.int32), *(block.ids for block in rows)])
+        values = np.concatenate([np.empty(0, dtype=np.float32), *(block.values for block in rows)])
+    return make_csr(indptr, ids, values, n_columns)
 
 
 @njit(nogil=True, cache=True)
@@ -108,30 +123,3 @@ def tfidf_rows(
             out_values[out] = weights[t] * scale
             out += 1
         out_indptr[row + 1] = out
-
-
-def tfidf_rows_plain(
-    indptr: np.ndarray,
-    nodes: np.ndarray,
-    counts: np.ndarray,
-    column: np.ndarray,
-    idf: np.ndarray,
-    sublinear: bool,
-    out_indptr: np.ndarray,
-    out_ids: np.ndarray,
-    out_values: np.ndarray,
-) -> None:
-    """Plain twin of `tfidf_rows`."""
-    out_indptr[0] = 0
-    for row in range(len(indptr) - 1):
-        here = slice(indptr[row], indptr[row + 1])
-        columns, tf = column[nodes[here]], counts[here].astype(np.float64)
-        order = np.argsort(columns)
-        order = order[columns[order] >= 0]
-        columns, tf = columns[order], tf[order]
-        weights = (1.0 + np.log(tf) if sublinear else tf) * idf[columns]
-        start, stop = out_indptr[row], out_indptr[row] + len(columns)
-        out_ids[start:stop] = columns
-        norm = np.sqrt(np.sum(weights**2))
-        out_values[start:stop] = weights / norm if norm > 0 else 0.0
-        out_indptr[row + 1] = stop

@@ -1,10 +1,10 @@
-"""Beam search through a tree of chunks: for many rows at once, or for one.
+"""Compiled beam search through a tree of chunks, for many rows at once or for one, and merging of ranked lists.
 
-Scores are sums of -max(0, 1 - margin)^p along the path (and a little of the margin itself, so that labels beyond
-the margin stay ranked). A margin is the child's bias plus its scale times the sum of value · weight over the row's
-features, with whole numbers for weights. The terms are added feature by feature in ascending order and nothing is
-fused, in the dense and the sparse way of scoring a chunk alike, so that a row scores the same to the last bit either
-way.
+    margin of a child   bias + scale · Σ over the row's features of value · q      (q: its whole-number weight)
+    score of a child    link(margin) + parent_weight · score of its parent
+
+The terms are added feature by feature in ascending order and nothing is fused, in the dense and the sparse way of
+scoring a chunk alike, so that a row scores the same to the last bit either way.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from longtail.kernels import LANES, SHORTEST, popcount, wide_sums
+from longtail.kernels import LANES, SHORTEST, sum_int8_lines
+from longtail.tree.chunk_kernels import find_lines, sums_of_lines, sums_sparse
 
 INDEXED_FROM = 8  # times as many rows must visit a chunk before it is spread out if it has an index
-FIRST_PLACES = 3  # nodes of every row that are scored before the others are judged
+FIRST_NODES = 3  # nodes of every row that are scored before it is decided which others can still matter
 
 
 @njit(nogil=True, cache=True)
@@ -37,50 +38,6 @@ def link(margin, power, slope):
 
 
 @njit(nogil=True, cache=True)
-def _find(features, low, high, feature):
-    """Return the first place in features[low:high] that is not below `feature`."""
-    while low < high:
-        middle = (low + high) >> 1
-        if features[middle] < feature:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@njit(nogil=True, cache=True)
-def sums_sparse(
-    ids, values, start, stop, scale,           # IN   one row
-    features, low, high,                       # IN   lines of the chunk: features[low:high], ascending
-    entry_indptr, children, weights,           # IN   entries of all lines
-    n_children,                                # IN
-    out,                                       # OUT  (n_children,)
-):  # fmt: skip
-    """Sum the weights of all children of one chunk for one row, following the row's features."""
-    out[:n_children] = 0
-    line = low
-    for t in range(start, stop):
-        f = ids[t]
-        line = _find(features, line, high, f)
-        if line == high:
-            break
-        if features[line] == f:
-            x = values[t] * scale
-            for e in range(entry_indptr[line], entry_indptr[line + 1]):
-                out[children[e]] += x * np.float32(weights[e])
-
-
-@njit(nogil=True, cache=True)
-def sums_of_lines(lines, values, n, low, entry_indptr, children, weights, n_children, out):
-    """Sum the weights of the lines of a chunk that a row meets, as found by `find_lines`."""
-    out[:n_children] = 0
-    for t in range(n):
-        x = values[t]
-        for e in range(entry_indptr[low + lines[t]], entry_indptr[low + lines[t] + 1]):
-            out[children[e]] += x * np.float32(weights[e])
-
-
-@njit(nogil=True, cache=True)
 def _to_scores(line, scales, bias, first, n_children, power, slope, above):
     """Turn the sums of a chunk's children into scores; written so that it compiles to vector instructions."""
     if power == 3 and slope == 0:
@@ -98,7 +55,7 @@ def _keep(line, first, n_children, labels, offset, ids, scores):
     """Put the children of a chunk among the best of a row: best first, equal scores by number.
 
     With `labels`, which name the label of child number `offset` and those after it, a label is kept once, at its best
-    place.
+    leaf slot.
     """
     k = scores.size
     for c in range(n_children):
@@ -108,7 +65,7 @@ def _keep(line, first, n_children, labels, offset, ids, scores):
         child = first + c
         if score == scores[k - 1] and child > ids[k - 1]:
             continue
-        place, twin = k - 1, -1
+        rank, twin = k - 1, -1
         if labels.size:
             for other in range(k):
                 if ids[other] >= 0 and labels[ids[other] - offset] == labels[child - offset]:
@@ -117,64 +74,17 @@ def _keep(line, first, n_children, labels, offset, ids, scores):
         if twin >= 0:
             if score < scores[twin] or (score == scores[twin] and child > ids[twin]):
                 continue
-            place = twin
-        while place > 0 and (score > scores[place - 1] or (score == scores[place - 1] and child < ids[place - 1])):
-            scores[place] = scores[place - 1]
-            ids[place] = ids[place - 1]
-            place -= 1
-        scores[place] = score
-        ids[place] = child
+            rank = twin
+        while rank > 0 and (score > scores[rank - 1] or (score == scores[rank - 1] and child < ids[rank - 1])):
+            scores[rank] = scores[rank - 1]
+            ids[rank] = ids[rank - 1]
+            rank -= 1
+        scores[rank] = score
+        ids[rank] = child
 
 
 @njit(nogil=True, cache=True)
-def index_lines(line_indptr, features, n_words):
-    """Return for every chunk one bit a feature, and how many bits are set before every word of 64.
-
-    With both, the line of a feature is found by one look at a word and one count of bits.
-    """
-    n_chunks = line_indptr.size - 1
-    bits = np.zeros((n_chunks, n_words), dtype=np.uint64)
-    before = np.empty((n_chunks, n_words), dtype=np.int32)
-    for chunk in range(n_chunks):
-        for line in range(line_indptr[chunk], line_indptr[chunk + 1]):
-            f = features[line]
-            bits[chunk, f >> 6] |= np.uint64(1) << np.uint64(f & 63)
-        total = 0
-        for word in range(n_words):
-            before[chunk, word] = total
-            total += popcount(bits[chunk, word])
-    return bits, before
-
-
-@njit(nogil=True, cache=True)
-def find_lines(ids, values, start, stop, scale, bits, before, met_lines, met_values):
-    """Write the lines of a chunk that a row meets, by the index of the chunk, and the row's values; return how many."""
-    met = 0
-    for t in range(start, stop):
-        f = ids[t]
-        word, bit = bits[f >> 6], np.uint64(1) << np.uint64(f & 63)
-        met_lines[met] = before[f >> 6] + np.int32(popcount(word & (bit - np.uint64(1))))
-        met_values[met] = values[t] * scale
-        met += (word & bit) != 0
-    return met
-
-
-@njit(nogil=True, cache=True)
-def spread_chunks(line_indptr, child_indptr, entry_indptr, children, weights, block_indptr):
-    """Return the weights of all chunks as dense int8 blocks, one after the other, lines padded to sixteens."""
-    out = np.zeros(block_indptr[-1], dtype=np.int8)
-    for chunk in range(line_indptr.size - 1):
-        width = (child_indptr[chunk + 1] - child_indptr[chunk] + LANES - 1) // LANES * LANES
-        at = block_indptr[chunk]
-        for line in range(line_indptr[chunk], line_indptr[chunk + 1]):
-            for e in range(entry_indptr[line], entry_indptr[line + 1]):
-                out[at + children[e]] = weights[e]
-            at += width
-    return out
-
-
-@njit(nogil=True, cache=True)
-def search_block(
+def search_block(  # long for its arguments
     indptr, indices, data, scale,              # IN   rows of X, CSR; each is multiplied by its scale
     nodes, scores,                             # IN   nodes of the beam, -1 where none, and their scores (n, beam)
     child_indptr, line_indptr,                 # IN   children and lines of every chunk   (n_chunks + 1,)
@@ -197,17 +107,17 @@ def search_block(
     new_nodes[:] = -1
     new_scores[:] = -np.inf
     bounded = power != 0 and slope == 0
-    first_places = min(beam, FIRST_PLACES) if bounded else beam
+    first_nodes = min(beam, FIRST_NODES) if bounded else beam
     pairs = np.empty(n * beam, dtype=np.int64)
     for turn in range(2):
         n_pairs = 0
         for row in range(n):
-            for place in range(first_places) if turn == 0 else range(first_places, beam):
-                if nodes[row, place] < 0:
+            for rank in range(first_nodes) if turn == 0 else range(first_nodes, beam):
+                if nodes[row, rank] < 0:
                     continue
-                if bounded and parent_weight * scores[row, place] < new_scores[row, k - 1]:
+                if bounded and parent_weight * scores[row, rank] < new_scores[row, k - 1]:
                     break  # nor can those that follow: they start no higher
-                pairs[n_pairs] = row * beam + place
+                pairs[n_pairs] = row * beam + rank
                 n_pairs += 1
         if n_pairs:
             _score_pairs(
@@ -240,19 +150,19 @@ def search_block(
                 new_nodes,
                 new_scores,
             )
-        if first_places == beam:
+        if first_nodes == beam:
             break
 
 
 @njit(nogil=True, cache=True)
-def _score_pairs(
+def _score_pairs(  # one loop that shares its buffers: splitting costs speed
     indptr, indices, data, scale, nodes, scores,
-    pairs,                                     # IN   row · beam + place, ascending
+    pairs,                                     # IN   row · beam + rank in the beam, ascending
     child_indptr, line_indptr, features, entry_indptr, children, weights, scales, bias,
     bits, before, block_indptr, blocks, labels, offset, power, slope, parent_weight, dense_from, position,
     new_nodes, new_scores,                     # IN/OUT
 ):  # fmt: skip
-    """Score some (row, place) pairs, chunk by chunk, and put their children among the best of their rows."""
+    """Score some pairs of row and node, chunk by chunk, and put the children among the best of their rows."""
     beam = nodes.shape[1]
     n_chunks = child_indptr.size - 1
     visits = np.zeros(n_chunks + 1, dtype=np.int64)
@@ -333,7 +243,7 @@ def _score_pairs(
                     met_values,
                 )
                 if kept:
-                    wide_sums(block, start, met_lines, met_values, met, width, line)
+                    sum_int8_lines(block, start, met_lines, met_values, met, width, line)
                 else:
                     sums_of_lines(met_lines, met_values, met, low, entry_indptr, children, weights, n_children, line)
             else:
@@ -343,7 +253,7 @@ def _score_pairs(
                     met_lines[met] = at
                     met_values[met] = data[t] * scale[row]
                     met += at >= 0
-                wide_sums(block, start, met_lines, met_values, met, width, line)
+                sum_int8_lines(block, start, met_lines, met_values, met, width, line)
             above = parent_weight * scores[row, pair % beam]
             _to_scores(line, scales, bias, child, n_children, power, slope, above)
             _keep(line, child, n_children, labels, offset, new_nodes[row], new_scores[row])
@@ -353,13 +263,13 @@ def _score_pairs(
 
 
 @njit(nogil=True, cache=True)
-def search_one(
+def search_one(  # one row takes microseconds: every further call would show
     ids, data, n_features, normalize,          # IN   one row and its width, to be scaled to length 1 or not
     child_indptr, line_indptr, features, entry_indptr, children, weights, scales, bias,
     bits, before, block_indptr, blocks,        # IN   from `index_lines` and `spread_chunks`, or empty
-    widths, powers, slopes, aboves,            # IN   per level: children to keep, and the link
-    leaf_labels, once,                         # IN   label of every place, the children of the last level; whether a
-                                               #      label may stand in several and counts once
+    widths, powers, slopes, parent_weights,    # IN   per level: children to keep, and the link
+    leaf_labels, once,                         # IN   label of every leaf slot, the children of the last level;
+                                               #      whether a label may have several slots and counts once
     labels, out_scores,                        # OUT  best labels and their scores, -1 and -inf where none  (k,)
 ):  # fmt: skip
     """Walk one row down all levels; the same result as `search_block`, to the last bit.
@@ -384,17 +294,17 @@ def search_one(
         beam = max(beam, widths[level])
     widest = 0
     nodes, scores = np.full(beam, -1, dtype=np.int64), np.zeros(beam, dtype=np.float32)
-    found, best = np.empty(beam, dtype=np.int64), np.empty(beam, dtype=np.float32)
+    kept, best = np.empty(beam, dtype=np.int64), np.empty(beam, dtype=np.float32)
     nodes[0] = 0
     size = 1
     line = np.empty(64, dtype=np.float32)
     met_lines, met_values = np.empty(ids.size, dtype=np.int32), np.empty(ids.size, dtype=np.float32)
     for level in range(n_levels):
         width = widths[level]
-        found[:width] = -1
+        kept[:width] = -1
         best[:width] = -np.inf
-        for place in range(size):
-            node = nodes[place]
+        for rank in range(size):
+            node = nodes[rank]
             if node < 0:
                 continue
             first = child_indptr[node]
@@ -403,7 +313,7 @@ def search_one(
             if padded > widest:
                 widest = max(padded, 64)
                 line = np.empty(widest, dtype=np.float32)
-            above = aboves[level] * scores[place]
+            above = parent_weights[level] * scores[rank]
             if powers[level] != 0 and slopes[level] == 0 and above < best[width - 1]:
                 break  # margins only lower a score, and the nodes that follow start no higher
             if bits.size:
@@ -411,7 +321,7 @@ def search_one(
                     ids, values, 0, ids.size, np.float32(1.0), bits[node], before[node], met_lines, met_values
                 )
                 if blocks.size:
-                    wide_sums(blocks, block_indptr[node], met_lines, met_values, met, padded, line)
+                    sum_int8_lines(blocks, block_indptr[node], met_lines, met_values, met, padded, line)
                 else:
                     low = line_indptr[node]
                     sums_of_lines(met_lines, met_values, met, low, entry_indptr, children, weights, n_children, line)
@@ -433,13 +343,48 @@ def search_one(
                 )
             _to_scores(line, scales, bias, first, n_children, powers[level], slopes[level], above)
             names = leaf_labels if once and level == n_levels - 1 else leaf_labels[:0]
-            _keep(line, first, n_children, names, child_indptr.size - 2, found[:width], best[:width])
-        for place in range(width):
-            nodes[place] = found[place] + 1 if found[place] >= 0 else -1
-            scores[place] = best[place]
+            _keep(line, first, n_children, names, child_indptr.size - 2, kept[:width], best[:width])
+        for rank in range(width):
+            nodes[rank] = kept[rank] + 1 if kept[rank] >= 0 else -1
+            scores[rank] = best[rank]
         size = width
-    for place in range(labels.size):
-        inside = place < widths[n_levels - 1] and found[place] >= 0
-        labels[place] = leaf_labels[found[place] - (child_indptr.size - 2)] if inside else -1
-        out_scores[place] = best[place] if inside else -np.inf
+    for rank in range(labels.size):
+        inside = rank < widths[n_levels - 1] and kept[rank] >= 0
+        labels[rank] = leaf_labels[kept[rank] - (child_indptr.size - 2)] if inside else -1
+        out_scores[rank] = best[rank] if inside else -np.inf
     return True
+
+
+@njit(nogil=True, cache=True)
+def merge_lists(
+    ids, scores,          # IN   labels and their scores (logarithms), -1 where none     (n, m)
+    shares,               # IN   what the sum is divided by; 0 for how often the label occurs
+    out_ids, out_scores,  # OUT  best first, equal scores by label, -1 and -inf where none  (n, k)
+):  # fmt: skip
+    """Merge equal labels of every row and keep the k best: score = log(Σ exp(score) / shares)."""
+    n, k = out_ids.shape
+    out_ids[:] = -1
+    out_scores[:] = -np.inf
+    for row in range(n):
+        order = np.argsort(ids[row], kind="mergesort")
+        at = 0
+        while at < order.size:
+            label = ids[row, order[at]]
+            total, count = 0.0, 0
+            while at < order.size and ids[row, order[at]] == label:
+                total += np.exp(np.float64(scores[row, order[at]]))
+                count += 1
+                at += 1
+            total /= shares if shares > 0 else count
+            if label < 0 or not total > 0:
+                continue
+            score = np.float32(np.log(total))
+            if not score > out_scores[row, k - 1]:
+                continue
+            rank = k - 1
+            while rank > 0 and score > out_scores[row, rank - 1]:
+                out_scores[row, rank] = out_scores[row, rank - 1]
+                out_ids[row, rank] = out_ids[row, rank - 1]
+                rank -= 1
+            out_scores[row, rank] = score
+            out_ids[row, rank] = label

@@ -1,8 +1,9 @@
-"""Chunks: the classifiers of all children of one node, trained on the same rows and stored together.
+"""Compiled loops on chunks: gather the rows of one, pack its weights, index them, sum them for a row.
 
 Training renumbers the features that the rows of a chunk have, so that the weights of sixteen children stay in cache.
-A trained chunk keeps one line per feature that any child uses: a short list of (child, weight), the weight as a whole
-number between -127 and 127 times the child's scale.
+A trained chunk keeps one line per feature that any child uses: a short list of (child, weight), with
+
+    weight of a child = scale of the child · q,    q a whole number from -127 to 127
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-QUANTA = 127  # one byte a weight; precision at k is the same as with floats
+from longtail.kernels import LANES, popcount
+
+QUANTA = 127  # largest q: one byte a weight; precision at k is the same as with floats
 
 
 @njit(nogil=True, cache=True)
@@ -48,17 +51,6 @@ def gather_rows(
     for p in range(n_touched):
         position[features[p]] = -1
     return local_indptr, local_indices, local_data, features
-
-
-def gather_rows_plain(
-    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, rows: np.ndarray, position: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    spans = [slice(indptr[r], indptr[r + 1]) for r in rows]
-    found = np.concatenate([indices[s] for s in spans]) if len(spans) else np.empty(0, np.int32)
-    values = np.concatenate([data[s] for s in spans]) if len(spans) else np.empty(0, np.float32)
-    features, local = np.unique(found, return_inverse=True)
-    local_indptr = np.concatenate([[0], np.cumsum([s.stop - s.start for s in spans])]).astype(np.int64)
-    return local_indptr, local.astype(np.int32), values.astype(np.float32), features.astype(np.int32)
 
 
 @njit(nogil=True, cache=True)
@@ -105,19 +97,6 @@ def pack_chunk(
     return lines, counts, children, weights, scales, bias
 
 
-def pack_chunk_plain(
-    W: np.ndarray, n_children: int, threshold: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    flat = W.transpose(1, 0, 2).reshape(W.shape[1], -1)[:, :n_children]
-    kept = np.where(np.abs(flat[:-1]) >= threshold, flat[:-1], np.float32(0))
-    scales = (np.abs(kept).max(axis=0, initial=0) / np.float32(QUANTA)).astype(np.float32)
-    per_line = (kept != 0).sum(axis=1)
-    lines = np.flatnonzero(per_line).astype(np.int32)
-    where, children = np.nonzero(kept)
-    weights = np.rint(kept[where, children] / scales[children]).astype(np.int8)
-    return lines, per_line[lines].astype(np.uint16), children.astype(np.uint16), weights, scales, flat[-1].copy()
-
-
 @njit(nogil=True, cache=True)
 def rows_of_nodes(
     sent,             # IN  nodes each row is sent to, -1 where none      (n_rows, beam) int32; beam may be 0
@@ -133,8 +112,8 @@ def rows_of_nodes(
         seen[:] = -1
         fill = starts[:-1].copy()
         for row in range(n_rows):
-            for place in range(sent.shape[1]):
-                node = sent[row, place]
+            for rank in range(sent.shape[1]):
+                node = sent[row, rank]
                 if node >= 0 and seen[node] != row:
                     seen[node] = row
                     if turn == 0:
@@ -159,15 +138,92 @@ def rows_of_nodes(
     return starts, rows
 
 
-def rows_of_nodes_plain(
-    sent: np.ndarray, indptr: np.ndarray, indices: np.ndarray, n_nodes: int
-) -> tuple[np.ndarray, np.ndarray]:
-    found: list[set[int]] = [set() for _ in range(n_nodes)]
-    for row in range(sent.shape[0] if sent.shape[1] else 0):
-        for node in sent[row][sent[row] >= 0].tolist():
-            found[node].add(row)
-    for row in range(indptr.size - 1):
-        for node in indices[indptr[row] : indptr[row + 1]].tolist():
-            found[node].add(row)
-    starts = np.concatenate([[0], np.cumsum([len(rows) for rows in found])]).astype(np.int64)
-    return starts, np.array([row for rows in found for row in sorted(rows)], dtype=np.int32)
+@njit(nogil=True, cache=True)
+def index_lines(line_indptr, features, n_words):
+    """Return for every chunk one bit a feature, and how many bits are set before every word of 64.
+
+    With both, the line of a feature is found by one look at a word and one count of bits.
+    """
+    n_chunks = line_indptr.size - 1
+    bits = np.zeros((n_chunks, n_words), dtype=np.uint64)
+    before = np.empty((n_chunks, n_words), dtype=np.int32)
+    for chunk in range(n_chunks):
+        for line in range(line_indptr[chunk], line_indptr[chunk + 1]):
+            f = features[line]
+            bits[chunk, f >> 6] |= np.uint64(1) << np.uint64(f & 63)
+        total = 0
+        for word in range(n_words):
+            before[chunk, word] = total
+            total += popcount(bits[chunk, word])
+    return bits, before
+
+
+@njit(nogil=True, cache=True)
+def spread_chunks(line_indptr, child_indptr, entry_indptr, children, weights, block_indptr):
+    """Return the weights of all chunks as dense int8 blocks, one after the other, lines padded to sixteens."""
+    out = np.zeros(block_indptr[-1], dtype=np.int8)
+    for chunk in range(line_indptr.size - 1):
+        width = (child_indptr[chunk + 1] - child_indptr[chunk] + LANES - 1) // LANES * LANES
+        at = block_indptr[chunk]
+        for line in range(line_indptr[chunk], line_indptr[chunk + 1]):
+            for e in range(entry_indptr[line], entry_indptr[line + 1]):
+                out[at + children[e]] = weights[e]
+            at += width
+    return out
+
+
+@njit(nogil=True, cache=True)
+def first_line(features, low, high, feature):
+    """Return the first position in features[low:high] that is not below `feature`."""
+    while low < high:
+        middle = (low + high) >> 1
+        if features[middle] < feature:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(nogil=True, cache=True)
+def sums_sparse(
+    ids, values, start, stop, scale,           # IN   one row
+    features, low, high,                       # IN   lines of the chunk: features[low:high], ascending
+    entry_indptr, children, weights,           # IN   entries of all lines
+    n_children,                                # IN
+    out,                                       # OUT  (n_children,)
+):  # fmt: skip
+    """Sum the weights of all children of one chunk for one row, following the row's features."""
+    out[:n_children] = 0
+    line = low
+    for t in range(start, stop):
+        f = ids[t]
+        line = first_line(features, line, high, f)
+        if line == high:
+            break
+        if features[line] == f:
+            x = values[t] * scale
+            for e in range(entry_indptr[line], entry_indptr[line + 1]):
+                out[children[e]] += x * np.float32(weights[e])
+
+
+@njit(nogil=True, cache=True)
+def sums_of_lines(lines, values, n, low, entry_indptr, children, weights, n_children, out):
+    """Sum the weights of the lines of a chunk that a row meets, as found by `find_lines`."""
+    out[:n_children] = 0
+    for t in range(n):
+        x = values[t]
+        for e in range(entry_indptr[low + lines[t]], entry_indptr[low + lines[t] + 1]):
+            out[children[e]] += x * np.float32(weights[e])
+
+
+@njit(nogil=True, cache=True)
+def find_lines(ids, values, start, stop, scale, bits, before, met_lines, met_values):
+    """Write the lines of a chunk that a row meets, by the chunk's index, and the row's values; return how many."""
+    met = 0
+    for t in range(start, stop):
+        f = ids[t]
+        word, bit = bits[f >> 6], np.uint64(1) << np.uint64(f & 63)
+        met_lines[met] = before[f >> 6] + np.int32(popcount(word & (bit - np.uint64(1))))
+        met_values[met] = values[t] * scale
+        met += (word & bit) != 0
+    return met

@@ -1,7 +1,7 @@
-"""The classifiers of a label tree, as flat arrays, and the search through them.
+"""The classifiers of a label tree, as flat arrays: made from trained chunks, saved, loaded and taken apart.
 
 Every inner node and every leaf is a chunk: the classifiers of its children, stored together. Chunks are numbered level
-by level from the root (chunk 0); child number j overall is chunk j + 1, or, beyond the last chunk, a place in a leaf.
+by level from the root (chunk 0); child number j overall is chunk j + 1, or, beyond the last chunk, a leaf slot.
 """
 
 from __future__ import annotations
@@ -12,66 +12,43 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from longtail.errors import ModelError
-from longtail.kernels import LANES, blocks, run_tasks
+from longtail.kernels import LANES
 from longtail.storage import Part
-from longtail.tree.beam import index_lines, search_block, search_one, spread_chunks
+from longtail.tree.chunk_kernels import index_lines, pack_chunk, spread_chunks
 from longtail.tree.label_tree import LabelTree
 
-NO_LABELS = np.empty(0, dtype=np.int32)
-BLOCK_ROWS = 8192  # searched together
-LARGEST_SPREAD = 512 << 20  # bytes
-DENSE_FROM = 12  # rows that must visit a chunk before spreading it out pays (measured on eurlex-4k)
+LARGEST_SPREAD = 512 << 20  # bytes of the index and the dense blocks that make the search fast
 
 
 @dataclass(frozen=True)
-class Link:
-    """How a margin becomes a score: link(margin) + weight · score of the node above."""
-
-    power: int = 3
-    slope: float = 0.0
-    above: float = 1.0
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How to walk down a tree: how many children to keep at every level, and how their scores are made."""
-
-    widths: np.ndarray  # int64 (n_levels + 1,)
-    powers: np.ndarray  # int64
-    slopes: np.ndarray  # float32
-    aboves: np.ndarray  # float32
-
-    @classmethod
-    def of(cls, widths: Sequence[int], links: Sequence[Link]) -> Self:
-        return cls(
-            np.array(widths, dtype=np.int64),
-            np.array([link.power for link in links], dtype=np.int64),
-            np.array([link.slope for link in links], dtype=np.float32),
-            np.array([link.above for link in links], dtype=np.float32),
-        )
-
-    @property
-    def n_kept(self) -> int:
-        return int(self.widths[-1])
-
-    def first(self, levels: int) -> Plan:
-        """Return the plan for the first levels alone."""
-        return Plan(self.widths[:levels], self.powers[:levels], self.slopes[:levels], self.aboves[:levels])
-
-
-@dataclass(frozen=True)
-class Packed:
+class PackedChunk:
     """One trained chunk: features and, for each, a list of (child, weight)."""
 
     features: np.ndarray  # int32 (n_lines,)
-    counts: np.ndarray  # uint16 (n_lines,)
+    counts: np.ndarray  # uint16 (n_lines,): entries of each line
     children: np.ndarray  # uint16 (n_entries,)
-    weights: np.ndarray  # int8 (n_entries,)
+    weights: np.ndarray  # int8 (n_entries,), to be multiplied by the child's scale
     scales: np.ndarray  # float32 (n_children,)
     bias: np.ndarray  # float32 (n_children,)
+
+    @classmethod
+    def from_lanes(cls, features: np.ndarray, W: np.ndarray, n_children: int, threshold: float) -> Self:
+        """Pack weights of sixteen children at a time, (n_batches, n_features + 1, 16), the last line the biases."""
+        lines, counts, children, weights, scales, bias = pack_chunk(W, n_children, threshold)
+        return cls(features[lines], counts, children, weights, scales, bias)
+
+    @classmethod
+    def from_dense(cls, features: np.ndarray, W: np.ndarray, bias: np.ndarray, threshold: float) -> Self:
+        """Pack dense weights (n_features, n_children)."""
+        n_lines, width = W.shape
+        n_batches = -(-width // LANES)
+        padded = np.zeros((n_lines + 1, n_batches * LANES), dtype=np.float32)
+        padded[:-1, :width] = W
+        cut = padded.reshape(n_lines + 1, n_batches, LANES).transpose(1, 0, 2)
+        lines, counts, children, weights, scales, _ = pack_chunk(np.ascontiguousarray(cut), width, threshold)
+        return cls(features[lines], counts, children, weights, scales, bias.astype(np.float32))
 
 
 @dataclass(frozen=True)
@@ -81,17 +58,17 @@ class Chunks:
     levels: np.ndarray  # int64: chunks of level t are levels[t] up to levels[t + 1]; level 0 is the root
     child_indptr: np.ndarray  # int64 (n_chunks + 1,)
     line_indptr: np.ndarray  # int64 (n_chunks + 1,)
-    features: np.ndarray
-    counts: np.ndarray
+    features: np.ndarray  # of every line
+    counts: np.ndarray  # entries of every line
     entry_indptr: np.ndarray  # int64 (n_lines + 1,), made from counts
-    children: np.ndarray
-    weights: np.ndarray
-    scales: np.ndarray
-    bias: np.ndarray
+    children: np.ndarray  # child of every entry, within its chunk
+    weights: np.ndarray  # of every entry, to be multiplied by the child's scale
+    scales: np.ndarray  # of every child
+    bias: np.ndarray  # of every child
     n_features: int
 
     @classmethod
-    def join(cls, levels: Sequence[Sequence[Packed]], n_features: int) -> Self:
+    def join(cls, levels: Sequence[Sequence[PackedChunk]], n_features: int) -> Self:
         """Put trained chunks, level by level, into flat arrays."""
         packed = [chunk for level in levels for chunk in level]
 
@@ -118,15 +95,17 @@ class Chunks:
 
     @property
     def n_levels(self) -> int:
+        """Levels of chunks: one more than the tree has, with all leaves."""
         return self.levels.size - 1
 
     @property
     def n_chunks(self) -> int:
+        """Chunks of all levels."""
         return int(self.levels[-1])
 
     @cached_property
     def spread(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """What makes the search fast once it is there: an index of the lines, and the weights as dense int8 blocks.
+        """An index of the lines and the weights as dense int8 blocks, which make the search fast; made once.
 
         The blocks are left out where both would take more than half a gigabyte, and the index where it alone would: the
         search then works on the stored form.
@@ -143,96 +122,34 @@ class Chunks:
         lines = (self.line_indptr, self.child_indptr, self.entry_indptr, self.children, self.weights)
         return *index, block_indptr, spread_chunks(*lines, block_indptr)
 
-    def search(
-        self, X: sp.csr_array, scale: np.ndarray, plan: Plan, n_jobs: int, labels: np.ndarray = NO_LABELS
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Walk all rows down the levels of the plan; return the numbers of the children kept at the last, and scores.
+    def split(self) -> list[list[PackedChunk]]:
+        """Return the chunks level by level, on the same memory: the inverse of `join`."""
+        return [
+            [self._packed(chunk) for chunk in range(int(self.levels[level]), int(self.levels[level + 1]))]
+            for level in range(self.n_levels)
+        ]
 
-        Places that no child fills hold -1 and -inf. With `labels`, one per place in a leaf, each label is kept once.
-        """
-        n = X.shape[0]
-        out_nodes, out_scores = np.empty((n, plan.n_kept), np.int32), np.empty((n, plan.n_kept), np.float32)
-        indptr = X.indptr.astype(np.int64, copy=False)
-        size = max(1, min(BLOCK_ROWS, -(-n // n_jobs)))
-        spread = self.spread
-
-        def walk(at: slice) -> None:
-            rows = at.stop - at.start
-            position = np.full(self.n_features, -1, dtype=np.int32)
-            nodes, scores = np.zeros((rows, 1), np.int64), np.zeros((rows, 1), np.float32)
-            for level, width in enumerate(plan.widths):
-                found, new = np.empty((rows, width), np.int64), np.empty((rows, width), np.float32)
-                search_block(
-                    indptr[at.start : at.stop + 1],
-                    X.indices,
-                    X.data,
-                    scale[at],
-                    nodes,
-                    scores,
-                    self.child_indptr,
-                    self.line_indptr,
-                    self.features,
-                    self.entry_indptr,
-                    self.children,
-                    self.weights,
-                    self.scales,
-                    self.bias,
-                    *spread,
-                    labels if level == self.n_levels - 1 else NO_LABELS,
-                    self.n_chunks - 1,
-                    plan.powers[level],
-                    plan.slopes[level],
-                    plan.aboves[level],
-                    DENSE_FROM,
-                    position,
-                    found,
-                    new,
-                )
-                nodes, scores = np.where(found >= 0, found + 1, -1), new
-            out_nodes[at], out_scores[at] = found, scores
-
-        run_tasks(walk, blocks(n, size), n_jobs)
-        return out_nodes, out_scores
-
-    def search_row(
-        self,
-        ids: np.ndarray,
-        data: np.ndarray,
-        normalize: bool,
-        plan: Plan,
-        leaf_labels: np.ndarray,
-        once: bool,
-        k: int,
-    ) -> tuple[np.ndarray, np.ndarray] | None:
-        """Walk one row down the levels; return its k best labels and scores, as `search` does, with less ado.
-
-        None for a row whose ids are not sorted or whose values are not finite.
-        """
-        labels, scores = np.empty((1, k), np.int32), np.empty((1, k), np.float32)
-        sound = search_one(
-            ids,
-            data,
-            self.n_features,
-            normalize,
-            self.child_indptr,
-            self.line_indptr,
-            self.features,
-            self.entry_indptr,
-            self.children,
-            self.weights,
-            self.scales,
-            self.bias,
-            *self.spread,
-            plan.widths,
-            plan.powers,
-            plan.slopes,
-            plan.aboves,
-            leaf_labels,
-            once,
-            labels[0],
-            scores[0],
+    def _packed(self, chunk: int) -> PackedChunk:
+        """Return one chunk, on the same memory."""
+        lines = slice(int(self.line_indptr[chunk]), int(self.line_indptr[chunk + 1]))
+        entries = slice(int(self.entry_indptr[lines.start]), int(self.entry_indptr[lines.stop]))
+        kids = slice(int(self.child_indptr[chunk]), int(self.child_indptr[chunk + 1]))
+        return PackedChunk(
+            self.features[lines],
+            self.counts[lines],
+            self.children[entries],
+            self.weights[entries],
+            self.scales[kids],
+            self.bias[kids],
         )
-        return (labels, scores) if sound else None
+
+    def dense(self, chunk: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the features of a chunk, its weights as a dense array (n_lines, n_children), and the biases."""
+        packed = self._packed(chunk)
+        W = np.zeros((packed.features.size, packed.bias.size), dtype=np.float32)
+        where, kids = np.repeat(np.arange(W.shape[0]), packed.counts), packed.children.astype(np.int64)
+        W[where, kids] = packed.weights.astype(np.float32) * packed.scales[kids]
+        return packed.features, W, packed.bias
 
     def margin_terms(self, child: int, ids: np.ndarray, values: np.ndarray) -> tuple[float, list[tuple[int, float]]]:
         """Return the bias of a child and what each feature of a row adds to its margin."""
@@ -240,15 +157,15 @@ class Chunks:
         lane = child - int(self.child_indptr[chunk])
         low, high = int(self.line_indptr[chunk]), int(self.line_indptr[chunk + 1])
         lines = low + np.searchsorted(self.features[low:high], ids)
-        found = []
+        terms = []
         for line, f, x in zip(lines, ids, values, strict=True):
             if line < high and self.features[line] == f:
                 entries = slice(self.entry_indptr[line], self.entry_indptr[line + 1])
                 hit = np.flatnonzero(self.children[entries] == lane)
                 if hit.size:
                     w = float(self.weights[entries][hit[0]]) * float(self.scales[child])
-                    found.append((int(f), float(x) * w))
-        return float(self.bias[child]), found
+                    terms.append((int(f), float(x) * w))
+        return float(self.bias[child]), terms
 
     def arrays(self, prefix: str) -> dict[str, np.ndarray]:
         """Return what is saved: the flat arrays."""
@@ -265,10 +182,10 @@ class Chunks:
         """Return the saved chunks, checked: nothing in them may point outside."""
 
         def get(name: str, *kinds: Any) -> np.ndarray:
-            found = part.array(f"{prefix}{name}")
-            if found.ndim != 1 or found.dtype not in [np.dtype(k) for k in kinds]:
+            array = part.array(f"{prefix}{name}")
+            if array.ndim != 1 or array.dtype not in [np.dtype(k) for k in kinds]:
                 raise ModelError(f"the model's array '{prefix}{name}' is not of the kind it must be.")
-            return found
+            return array
 
         levels = get("levels", np.int64)
         child_indptr, line_indptr = get("child_indptr", np.int64), get("line_indptr", np.int64)
@@ -316,6 +233,7 @@ class Chunks:
 
 
 def _ends_of(counts: np.ndarray) -> np.ndarray:
+    """Return int64 pointers from counts: where each line starts, and the end."""
     out = np.zeros(counts.size + 1, dtype=np.int64)
     np.cumsum(counts, out=out[1:])
     return out

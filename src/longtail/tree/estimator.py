@@ -1,10 +1,11 @@
-"""The label tree: labels clustered into a tree, linear classifiers at every node, beam search to predict."""
+"""`LabelTreeClassifier`: labels clustered into a tree, linear classifiers at every node, beam search to predict."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,38 +13,31 @@ import scipy.sparse as sp
 
 from longtail.data import TopK
 from longtail.errors import DataError, ModelError, ParameterError
-from longtail.kernels import Progress, row_squares, scale_rows
+from longtail.kernels import Progress
 from longtail.model import MOST_PLACES, Explanation, XMCEstimator, allowed_labels, row_scale
 from longtail.one_vs_all import LOSSES
 from longtail.storage import Part
 from longtail.text import pifa
-from longtail.tree.assign_positives import assign_rows, without_idle_places
-from longtail.tree.chunks import NO_LABELS, Chunks, Link, Plan
-from longtail.tree.edit import add_to_leaves, drop_labels, learn_rows, place_labels, silenced
-from longtail.tree.explain import explain_place
-from longtail.tree.grow.build import build_tree
+from longtail.tree.chunks import Chunks
+from longtail.tree.edit import add_to_leaves, drop_labels, learn_rows, leaves_for_labels, with_silent_labels
+from longtail.tree.explain import explain_slot, slots_of
+from longtail.tree.grow.build import ENTRIES_OF_A_VECTOR, build_tree
 from longtail.tree.label_tree import LabelTree
-from longtail.tree.membership import matches
-from longtail.tree.merge import is_one_row, labels_of, merge
-from longtail.tree.overlap import check_overlap, disentangle
-from longtail.tree.settings import (
-    BEAM,
-    BEAM_OVERLAP,
-    ENTRIES_OF_A_VECTOR,
-    FAST,
-    LEAST,
-    LINKS,
-    MERGED_AT_LEAST,
-    MERGES,
-    NEARLY_ONE,
-    NEGATIVES,
-    PATH_WEIGHT,
-    ROOM,
-    ROUGH,
-    SLOPE,
-    errors_weight,
+from longtail.tree.overlap import check_overlap
+from longtail.tree.search import (
+    NO_LABELS,
+    BeamPlan,
+    LevelLink,
+    Ranked,
+    is_one_row,
+    labels_of,
+    merge_slots,
+    merge_trees,
+    pad_lists,
+    search_row,
+    search_rows,
 )
-from longtail.tree.train import Rows, Solver, Task, train_levels
+from longtail.tree.train import OverlapSettings, Solver, TrainingRows, TrainingTask, train_tree
 from longtail.validate import (
     as_labels,
     as_rows,
@@ -59,35 +53,111 @@ from longtail.validate import (
     resolve_seed,
 )
 
+NEGATIVES = ("tfn", "man", "tfn+man")
+LINKS = {"l1-hinge": 1, "l2-hinge": 2, "l3-hinge": 3, "l4-hinge": 4, "sigmoid": -1, "noop": 0}  # powers; see `link`
+SLOPE = 0.0  # of every link: margins beyond 1 do not count
+PATH_WEIGHT = {"tfn": 1.0, "man": 0.3, "tfn+man": 0.3}  # default, by negatives
+MERGES = ("max", "mean")
+BEAM, BEAM_OVERLAP = 10, 7  # default; less with overlap, since several paths lead to a label with several slots
+FAST: dict[str, Any] = {"beam": 8, "tol": 1.0}
+MERGED_AT_LEAST = 20  # leaf slots taken from each tree of an ensemble before they are merged
+
+
+def default_C(n_rows: int, features_per_row: float) -> float:
+    """Return the default of C: 1 for long rows or few of them, less for many short ones.
+
+        C = min(1, max(0.2, 0.175 · features_per_row^(1/3)) · max(1, 10000 / n_rows)^(1/4))
+
+    Fitted to what was best on held-out rows of four data sets with 8, 43, 184 and 237 features per row, and on parts of
+    two others.
+
+    >>> round(default_C(300_000, 8), 2), default_C(300_000, 500), default_C(1000, 44)
+    (0.35, 1.0, 1.0)
+    """
+    few = max(1.0, 10_000 / max(n_rows, 1)) ** 0.25
+    return float(min(1.0, max(0.2, 0.175 * features_per_row ** (1 / 3)) * few))
+
 
 class LabelTreeClassifier(XMCEstimator):
     """Labels clustered into a tree; a row walks down to the few leaves where its labels may be.
 
+    At every level the children of the nodes in the beam are scored and the best are kept; scores add up on the path:
+
+        score of a node         link(margin) + score of the node above
+        score of a leaf slot    link(margin) + path_weight · score of its leaf
+
     Parameters
     ----------
-    branching : children per inner node.
-    max_leaf : labels per leaf, at most (about, where clusters are not balanced).
-    balanced : cut clusters into halves of equal size; otherwise let k-means find clusters of any size.
-    beam : nodes kept at every level; more finds more and takes longer. None for 10, or 7 where labels overlap.
-    C : weight of the errors against the size of the weights; None for 1, less where there are many rows with few
+    branching : int, default=128
+        Children of an inner node.
+    max_leaf : int, default=160
+        Labels of a leaf, at most (about, where clusters are not balanced).
+    balanced : bool, default=False
+        Cut clusters into halves of equal size; otherwise k-means finds clusters of any size.
+    beam : int or None, default=None
+        Nodes kept at every level; more finds more and takes longer. None for 10, or 7 where labels overlap.
+    C : float or None, default=None
+        Weight of the errors against the size of the weights; None for 1, less where there are many rows with few
         features: the shorter a row, the more each feature says, and the sooner it is learned by heart.
-    loss, positive_weight, bias, tol, max_iter : the solver, as in `OneVsAllClassifier`.
-    negatives : rows a node learns from: "tfn" those with a label below it; "man" those that the levels above send
-        there; "tfn+man" both, which is slower to train and more accurate.
-    threshold : weights smaller than this are dropped.
-    link : how margins become scores: "l3-hinge" (also l1, l2, l4) -max(0, 1 - margin)³, "sigmoid", or "noop".
-    path_weight : how much the score of the path counts beside the leaf's own; None for 1 with "tfn", else 0.3.
-    cost_sensitive : a row's positives share its weight, so that rows with many labels count less for each.
-    n_trees : trees in the ensemble; their probabilities are averaged.
-    overlap : leaves a label may stand in, for labels with several meanings; "auto": as many as pay.
-    rounds : how often the places are found and everything is trained again; 0 to train the leaves only.
-    merge : what counts of a label in several leaves: "max" its best place, "mean" the mean of those that were found.
-    split_positives : a row's label counts in one of its places, the one that suits the row best, so that each place
-        learns a meaning of its own and the beam is not spent on two ways to the same label; False for all places, as
-        published.
-    normalize : scale every row to length 1 first.
-    random_state, n_jobs : seed and threads; the same seed gives the same model for any number of threads.
+    loss : {"squared_hinge", "logistic"}, default="squared_hinge"
+        Loss of the classifiers, as in `OneVsAllClassifier`.
+    positive_weight : float, default=1.0
+        Errors on rows that have the label cost this many times more.
+    bias : float, default=1.0
+        Value of the constant feature that carries the bias; 0 for no bias.
+    tol : float, default=0.5
+        A classifier is done when the spread of its projected gradient is at most this.
+    max_iter : int, default=100
+        Passes over the rows per classifier, at most.
+    negatives : {"tfn", "man", "tfn+man"}, default="tfn+man"
+        Rows a node learns from: "tfn" those with a label below it; "man" those that the levels above send there;
+        "tfn+man" both, which is slower to train and more accurate.
+    threshold : float, default=0.1
+        Weights smaller than this are dropped.
+    link : {"l1-hinge", "l2-hinge", "l3-hinge", "l4-hinge", "sigmoid", "noop"}, default="l3-hinge"
+        How a margin becomes a score: "lp-hinge" is -max(0, 1 - margin)^p, "sigmoid" log σ(margin), "noop" the margin.
+    path_weight : float or None, default=None
+        Weight of the leaf's score beside the label's own; None for 1 with "tfn", else 0.3.
+    cost_sensitive : bool, default=False
+        The positives of a row share its weight, so that rows with many labels count less for each.
+    n_trees : int, default=1
+        Trees in the ensemble: score = log(Σ exp(score) / n_trees).
+    overlap : int or "auto", default=1
+        Leaves a label may stand in, for labels with several meanings; "auto" for as many as pay.
+    rounds : int, default=1
+        Times the slots are found and everything is trained again; 0 to train the leaves only.
+    merge : {"max", "mean"}, default="max"
+        Score of a label with several leaf slots: the best, or log(mean of exp(score)) of those that the beam reached.
+    split_positives : bool, default=True
+        A row's label counts in one of its slots, the one that suits the row best, so that each slot learns a meaning
+        of its own and the beam is not spent on two paths to the same label; False for all slots, as published.
+    normalize : bool, default=True
+        Scale every row to length 1 first.
+    random_state : int, RandomState instance or None, default=None
+        Seed; the same seed gives the same model for any number of threads.
+    n_jobs : int or None, default=None
+        Threads; None for all cores.
 
+    Attributes
+    ----------
+    trees_ : list of LabelTree
+        The trees.
+    chunks_ : list of Chunks
+        The classifiers of every tree.
+    C_ : float
+        Default of C for the training data.
+    label_counts_ : ndarray of shape (n_labels,)
+        Training rows of every label.
+    n_labels_, n_features_in_, n_rows_ : int
+        Shape of the training data.
+
+    See Also
+    --------
+    OneVsAllClassifier : The exact baseline, without a tree.
+    LabelTree : The tree itself, also for trees of your own.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> model = LabelTreeClassifier(max_leaf=2, branching=2).fit(np.eye(6), np.eye(6))
     >>> model.predict_topk(np.eye(6), k=1).ids.ravel().tolist()
@@ -174,54 +244,28 @@ class LabelTreeClassifier(XMCEstimator):
         beam = self.beam_width
         n_trees = check_integer("n_trees", self.n_trees, low=1)
         cost_sensitive = check_flag("cost_sensitive", self.cost_sensitive)
-        overlap = check_overlap(self.overlap)
-        rounds = check_integer("rounds", self.rounds, low=0)
+        settings = OverlapSettings(
+            overlap=check_overlap(self.overlap),
+            rounds=check_integer("rounds", self.rounds, low=0),
+            split_positives=check_flag("split_positives", self.split_positives),
+        )
         check_choice("merge", self.merge, MERGES)
-        check_flag("split_positives", self.split_positives)
         if cost_sensitive and self.loss != "squared_hinge":
             raise ParameterError(f"cost_sensitive=True needs loss='squared_hinge'; got {self.loss!r}.")
         X, Y = self._begin_fit(X, Y)
         X = as_sparse(X)
-        self.C_ = errors_weight(X.shape[0], X.nnz / X.shape[0])
+        self.C_ = default_C(X.shape[0], X.nnz / X.shape[0])
         solver = self._solver(self.C_)
-        rows = self._rows(X, solver.bias)
+        rows = TrainingRows.of(X, check_flag("normalize", self.normalize), solver.bias)
         binary = make_csr(Y.indptr, Y.indices, np.ones_like(Y.data), Y.shape[1])
         relevance = Y if cost_sensitive else None
         trees = self._grow(rows, binary, label_vectors, tree, n_trees, solver.seed, n_jobs)
-        nodes, places = (sum(sum(map(len, t.parents)) for t in trees), sum(t.n_places for t in trees))
-        total = nodes + places if overlap == 1 else (2 if rounds else 1) * nodes + 2 * places
-        finished = 0
-
-        def done(n: int) -> None:
-            nonlocal finished
-            finished += n
-            if progress is not None:
-                progress(min(finished, total), total)
-
-        task = Task(rows, binary, relevance, solver, negatives, beam, n_jobs)
-        found = [self._train(tree, task, overlap, rounds, done) for tree in trees]
-        self.trees_, self.chunks_ = [tree for tree, _ in found], [chunks for _, chunks in found]
+        task = TrainingTask(rows, binary, relevance, solver, negatives, beam, n_jobs)
+        done = _counted(trees, settings, progress)
+        scoring = (self.link, self.path_weight, self.negatives)
+        trained = [train_tree(tree, task, _links(tree.n_levels, *scoring), settings, done) for tree in trees]
+        self.trees_, self.chunks_ = [tree for tree, _ in trained], [chunks for _, chunks in trained]
         return self
-
-    def _train(
-        self, tree: LabelTree, task: Task, overlap: int | str, rounds: int, done: Callable[[int], None]
-    ) -> tuple[LabelTree, Chunks]:
-        """Train one tree; with overlap, find the places of the labels first and train again."""
-        links, known, assigned = self._links(tree), [], None
-        if overlap != 1:
-            rough = replace(task, solver=replace(task.solver, tol=max(task.solver.tol, ROUGH))) if rounds else task
-            for turn in range(max(rounds, 1)):
-                turn_done = done if turn == 0 else None
-                known = train_levels(tree, rough, links, leaves=False, assigned=assigned, done=turn_done)
-                nodes, scores = task.search(known, links)
-                sent = matches(nodes, tree.n_leaves)
-                places = disentangle(sent, task.Y, overlap, start=tree, least=LEAST, room=ROOM, n_jobs=task.n_jobs)
-                tree = tree.with_places(places)
-                if self.split_positives:
-                    tree = without_idle_places(tree, assign_rows(tree, task.Y, nodes, scores, task.n_jobs), LEAST)
-                    assigned = assign_rows(tree, task.Y, nodes, scores, task.n_jobs)
-        levels = train_levels(tree, task, links, known=known if rounds == 0 else (), assigned=assigned, done=done)
-        return tree, Chunks.join(levels, task.rows.n_features)
 
     def partial_fit(self, X: Any, Y: Any) -> Self:
         """Learn new rows without the old ones; labels and clusters stay. Returns self.
@@ -237,7 +281,7 @@ class LabelTreeClassifier(XMCEstimator):
         # the old weights stand for the old rows: the fewer the new ones, the less they may move them
         solver = replace(solver, C=solver.C * 0.5 * rows.n / (rows.n + self.n_rows_))
         self.chunks_ = [
-            learn_rows(tree, chunks, rows, Y, solver, self._plan(tree, 1), n_jobs)
+            learn_rows(tree, chunks, rows, Y, solver, self._beam_plan(tree, 1), n_jobs)
             for tree, chunks in zip(self.trees_, self.chunks_, strict=True)
         ]
         self.label_counts_ = self.label_counts_ + np.bincount(Y.indices, minlength=self.n_labels_)
@@ -255,8 +299,8 @@ class LabelTreeClassifier(XMCEstimator):
         rows, Y, solver, n_jobs = self._new_rows(X, Y, Y.shape[1])
         trees, grown = [], []
         for tree, chunks in zip(self.trees_, self.chunks_, strict=True):
-            plan = self._plan(tree, 1)
-            leaves = place_labels(tree, chunks, rows, Y, plan, n_jobs)
+            plan = self._beam_plan(tree, 1)
+            leaves = leaves_for_labels(tree, chunks, rows, Y, plan, n_jobs)
             new_tree, new_chunks = add_to_leaves(tree, chunks, rows, Y, leaves, solver, plan, n_jobs)
             trees.append(new_tree)
             grown.append(new_chunks)
@@ -279,13 +323,13 @@ class LabelTreeClassifier(XMCEstimator):
             raise ParameterError("labels must leave at least one label; got all of them.")
         keep = np.ones(self.n_labels_, dtype=bool)
         keep[gone] = False
-        found = [drop_labels(tree, chunks, keep) for tree, chunks in zip(self.trees_, self.chunks_, strict=True)]
-        self.trees_, self.chunks_ = [tree for tree, _ in found], [chunks for _, chunks in found]
+        smaller = [drop_labels(tree, chunks, keep) for tree, chunks in zip(self.trees_, self.chunks_, strict=True)]
+        self.trees_, self.chunks_ = [tree for tree, _ in smaller], [chunks for _, chunks in smaller]
         self.label_counts_ = self.label_counts_[keep]
         self.n_labels_ = int(keep.sum())
         return self
 
-    def _new_rows(self, X: Any, Y: Any, n_labels: int) -> tuple[Rows, sp.csr_array, Solver, int]:
+    def _new_rows(self, X: Any, Y: Any, n_labels: int) -> tuple[TrainingRows, sp.csr_array, Solver, int]:
         """Check rows that come after training."""
         solver = self._solver(self.C_)
         X, Y = as_sparse(self._check_rows(X)), as_labels(Y, "Y")
@@ -294,21 +338,11 @@ class LabelTreeClassifier(XMCEstimator):
         if Y.nnz == 0:
             raise DataError("Y must hold at least one label; every row is empty.")
         binary = make_csr(Y.indptr, Y.indices, np.ones_like(Y.data), Y.shape[1])
-        return self._rows(X, solver.bias), binary, solver, resolve_jobs(self.n_jobs)
-
-    def _rows(self, X: sp.csr_array, bias: float) -> Rows:
-        """Scale the rows and note what the solver needs of each."""
-        scale = row_scale(X, check_flag("normalize", self.normalize))
-        indptr = X.indptr.astype(np.int64, copy=False)
-        as_they_are = bool((np.abs(scale - 1) <= NEARLY_ONE).all())  # most features come at unit length: no copy then
-        data, norms = X.data if as_they_are else np.empty_like(X.data), np.empty(X.shape[0], dtype=np.float32)
-        if as_they_are:
-            row_squares(indptr, data, bias**2, norms)
-        else:
-            scale_rows(indptr, X.data, scale, bias**2, data, norms)
-        return Rows(indptr, X.indices, data, norms, X.shape[1])
+        rows = TrainingRows.of(X, check_flag("normalize", self.normalize), solver.bias)
+        return rows, binary, solver, resolve_jobs(self.n_jobs)
 
     def _solver(self, C: float) -> Solver:
+        """Return the checked settings of the solver; C where the parameter is None."""
         return Solver(
             loss=check_choice("loss", self.loss, LOSSES),
             C=C if self.C is None else check_real("C", self.C, low=0, open_low=True),
@@ -321,8 +355,16 @@ class LabelTreeClassifier(XMCEstimator):
         )
 
     def _grow(
-        self, rows: Rows, Y: sp.csr_array, vectors: Any, tree: LabelTree | None, n_trees: int, seed: int, n_jobs: int
+        self,
+        rows: TrainingRows,
+        Y: sp.csr_array,
+        vectors: Any,
+        tree: LabelTree | None,
+        n_trees: int,
+        seed: int,
+        n_jobs: int,
     ) -> list[LabelTree]:
+        """Return the given tree, or grow trees from the label vectors."""
         branching = check_integer("branching", self.branching, low=2)
         max_leaf = check_integer("max_leaf", self.max_leaf, low=1)
         balanced = check_flag("balanced", self.balanced)
@@ -352,12 +394,6 @@ class LabelTreeClassifier(XMCEstimator):
 
         return [grow(i) for i in range(n_trees)]
 
-    def _links(self, tree: LabelTree) -> list[Link]:
-        power = LINKS[check_choice("link", self.link, tuple(LINKS))]
-        weight = PATH_WEIGHT[self.negatives] if self.path_weight is None else self.path_weight
-        weight = check_real("path_weight", weight, low=0)
-        return [Link(power, SLOPE, 1.0) for _ in range(tree.n_levels)] + [Link(power, SLOPE, weight)]
-
     def predict_topk(self, X: Any, k: int = 5, *, allow: Any = None, deny: Any = None) -> TopK:
         """Return the k best labels of every row with their scores (logarithms), best first.
 
@@ -374,69 +410,77 @@ class LabelTreeClassifier(XMCEstimator):
             if row is not None:
                 return row
         X = as_sparse(self._check_rows(X))
-        scale, n_jobs, places = row_scale(X, self.normalize), resolve_jobs(self.n_jobs), self._places(k)
-        tops = []
+        scale, n_jobs, width = row_scale(X, self.normalize), resolve_jobs(self.n_jobs), self._slots_per_tree(k)
+        ranked = []
         for tree, chunks in zip(self.trees_, self.chunks_, strict=True):
-            once = tree.leaf_labels if self.merge == "max" and tree.n_places > self.n_labels_ else NO_LABELS
-            found, scores = chunks.search(X, scale, self._plan(tree, places), n_jobs, once)
-            tops.append((labels_of(tree, chunks, found), scores))
-        return self._merged(tops, k)
+            once = tree.leaf_labels if self._counts_once(tree) else NO_LABELS
+            slots, scores = search_rows(chunks, X, scale, self._beam_plan(tree, width), n_jobs, once)
+            ranked.append((labels_of(tree, chunks, slots), scores))
+        return self._merged(ranked, k)
 
-    def _places(self, k: int) -> int:
-        """Return how many places to take from every tree so that the k best labels are right after merging."""
-        copies = max(-(-tree.n_places // self.n_labels_) for tree in self.trees_) if self.merge == "mean" else 1
+    def _slots_per_tree(self, k: int) -> int:
+        """Return how many slots to take from every tree so that the k best labels are right after merging."""
+        copies = max(-(-tree.n_slots // self.n_labels_) for tree in self.trees_) if self.merge == "mean" else 1
         if len(self.trees_) == 1 and copies == 1:
             return min(k, self.n_labels_)
         return min(MOST_PLACES, copies * max(min(k, self.n_labels_), MERGED_AT_LEAST))
 
-    def _merged(self, tops: list[tuple[np.ndarray, np.ndarray]], k: int) -> TopK:
+    def _counts_once(self, tree: LabelTree) -> bool:
+        """Say whether the search keeps a label that has several slots once, at its best slot."""
+        return self.merge == "max" and tree.n_slots > self.n_labels_
+
+    def _merged(self, ranked: list[Ranked], k: int) -> TopK:
         """Bring the lists of all trees down to one of k labels."""
-        if self.merge == "mean" and any(tree.n_places > self.n_labels_ for tree in self.trees_):
-            tops = [merge(*top, 0, top[0].shape[1]) for top in tops]  # each tree's copies of a label first
-        if len(tops) > 1:
-            ids, scores = (np.concatenate(parts, axis=1) for parts in zip(*tops, strict=True))
-            return TopK(*merge(ids, scores, len(tops), k))
-        ids, scores = tops[0]
-        if ids.shape[1] == k:
-            return TopK(ids, scores)
-        out_ids = np.full((ids.shape[0], k), -1, dtype=np.int32)
-        out_scores = np.full((ids.shape[0], k), -np.inf, dtype=np.float32)
-        out_ids[:, : ids.shape[1]], out_scores[:, : ids.shape[1]] = ids[:, :k], scores[:, :k]
-        return TopK(out_ids, out_scores)
+        if self.merge == "mean" and any(tree.n_slots > self.n_labels_ for tree in self.trees_):
+            ranked = [merge_slots(lists) for lists in ranked]
+        if len(ranked) > 1:
+            return TopK(*merge_trees(ranked, k))
+        return TopK(*pad_lists(ranked[0], k))
 
     def _restricted(self, allow: Any, deny: Any) -> Self:
         """Return a view of this model in which some labels, and clusters without any other, are silent."""
         allowed = allowed_labels(self.n_labels_, allow, deny)
         view = copy(self)
-        view.chunks_ = [silenced(tree, chunks, allowed) for tree, chunks in zip(self.trees_, self.chunks_, strict=True)]
+        pairs = zip(self.trees_, self.chunks_, strict=True)
+        view.chunks_ = [with_silent_labels(tree, chunks, allowed) for tree, chunks in pairs]
         return view
 
     def _predict_row(self, X: sp.csr_array, k: int) -> TopK | None:
-        """Predict one row without the ado of a batch, the same to the last bit; None if it needs to be looked at."""
+        """Fast path for one CSR row, the same to the last bit as a batch; None for a row that must be checked."""
         ids, values = X.indices.astype(np.int32, copy=False), X.data.astype(np.float32, copy=False)
-        places = self._places(k)
-        tops = []
+        width = self._slots_per_tree(k)
+        size = k if len(self.trees_) == 1 and width <= k else width
+        ranked = []
         for tree, chunks in zip(self.trees_, self.chunks_, strict=True):
-            once = self.merge == "max" and tree.n_places > self.n_labels_
-            plan, room = self._plan(tree, places), k if len(self.trees_) == 1 and places <= k else places
-            found = chunks.search_row(ids, values, self.normalize, plan, tree.leaf_labels, once, room)
-            if found is None:
+            plan, once = self._beam_plan(tree, width), self._counts_once(tree)
+            lists = search_row(chunks, ids, values, self.normalize, plan, tree.leaf_labels, once, size)
+            if lists is None:
                 return None
-            tops.append(found)
-        return self._merged(tops, k)
+            ranked.append(lists)
+        return self._merged(ranked, k)
 
     @property
     def beam_width(self) -> int:
-        """Nodes kept at every level: `beam`, or what stands for None."""
-        if self.beam is None:
-            return BEAM if self.overlap == 1 else BEAM_OVERLAP
-        return check_integer("beam", self.beam, low=1, high=MOST_PLACES)
+        """Nodes kept at every level: `beam`, or its default where that is None."""
+        return _beam_width(self.beam, self.overlap)
 
-    def _plan(self, tree: LabelTree, places: int) -> Plan:
-        key = (tree.n_levels, places, self.beam, self.overlap, self.link, self.path_weight, self.negatives)
-        if getattr(self, "_planned", (None,))[0] != key:
-            self._planned = (key, Plan.of([self.beam_width] * tree.n_levels + [places], self._links(tree)))
-        return self._planned[1]
+    def _beam_plan(self, tree: LabelTree, n_slots: int) -> BeamPlan:
+        """Return the plan that keeps `n_slots` leaf slots."""
+        key = (
+            len(tree.parents),
+            n_slots,
+            self.beam,
+            self.overlap,
+            self.link,
+            self.path_weight,
+            self.negatives,
+            self.merge,
+            self.normalize,
+        )
+        try:
+            return _remembered_plan(*key)
+        except TypeError:  # a parameter set to something unhashable after fit: the checks refuse it
+            return _plan(*key)
 
     def chosen(self, topk: TopK) -> np.ndarray:
         """Return which predictions belong to the label set of their row; without a calibration, those above ½."""
@@ -447,21 +491,22 @@ class LabelTreeClassifier(XMCEstimator):
     def explain(self, X: Any, labels: Any) -> list[Explanation]:
         """Return for the one row X, per label, its path through the tree and the features for and against it.
 
-        In an ensemble, or where a label stands in several leaves, the place that scores highest is explained. The
+        In an ensemble, or where a label stands in several leaves, the slot that scores highest is explained. The
         score is the path's own, whether or not the beam reached it.
         """
         ids, values = self._one_row(X)
         out = []
         for label in labels:
-            ways = [
-                explain_place(tree, chunks, self._plan(tree, 1), int(place), ids, values)
+            explanations = [
+                explain_slot(tree, chunks, self._beam_plan(tree, 1), int(slot), ids, values)
                 for tree, chunks in zip(self.trees_, self.chunks_, strict=True)
-                for place in np.flatnonzero(tree.leaf_labels == label)
+                for slot in slots_of(tree, label)
             ]
-            out.append(max(ways, key=lambda way: way.score))
+            out.append(max(explanations, key=lambda explanation: explanation.score))
         return out
 
     def to_part(self) -> Part:
+        """Return what is saved: the trees and their classifiers."""
         arrays: dict[str, np.ndarray] = {"label_counts": self.label_counts_}
         for i, (tree, chunks) in enumerate(zip(self.trees_, self.chunks_, strict=True)):
             arrays |= {f"{i}.tree.{name}": a for name, a in tree.to_part().arrays.items()}
@@ -471,6 +516,7 @@ class LabelTreeClassifier(XMCEstimator):
 
     @classmethod
     def from_part(cls, part: Part) -> Self:
+        """Return the saved model, checked."""
         params = dict(part.params)
         n_rows, n_features, levels = (params.pop(name) for name in ("n_rows", "n_features", "levels"))
         weight = params.pop("C_", 1.0)  # folders written before it was kept have C=1.0 in their parameters
@@ -490,3 +536,54 @@ class LabelTreeClassifier(XMCEstimator):
         if not model.trees_:
             raise ModelError(f"the model's part '{part.kind}' has no tree.")
         return model
+
+
+def _counted(trees: list[LabelTree], settings: OverlapSettings, progress: Progress | None) -> Callable[[int], None]:
+    """Return the function that is told of finished classifiers and calls `progress(done, total)`."""
+    nodes, slots = sum(sum(map(len, tree.parents)) for tree in trees), sum(tree.n_slots for tree in trees)
+    total = nodes + slots if settings.overlap == 1 else (2 if settings.rounds else 1) * nodes + 2 * slots
+    finished = 0
+
+    def done(n: int) -> None:
+        nonlocal finished
+        finished += n
+        if progress is not None:
+            progress(min(finished, total), total)
+
+    return done
+
+
+def _beam_width(beam: int | None, overlap: int | str) -> int:
+    """Return the nodes to keep at every level."""
+    if beam is None:
+        return BEAM if check_overlap(overlap) == 1 else BEAM_OVERLAP
+    return check_integer("beam", beam, low=1, high=MOST_PLACES)
+
+
+def _links(n_levels: int, link: str, path_weight: float | None, negatives: str) -> list[LevelLink]:
+    """Return how the scores of every level are made."""
+    power = LINKS[check_choice("link", link, tuple(LINKS))]
+    default = PATH_WEIGHT[check_choice("negatives", negatives, NEGATIVES)]
+    weight = check_real("path_weight", default if path_weight is None else path_weight, low=0)
+    return [LevelLink(power, SLOPE, 1.0) for _ in range(n_levels)] + [LevelLink(power, SLOPE, weight)]
+
+
+def _plan(
+    n_levels: int,
+    n_slots: int,
+    beam: int | None,
+    overlap: int | str,
+    link: str,
+    path_weight: float | None,
+    negatives: str,
+    merge: str,
+    normalize: bool,
+) -> BeamPlan:
+    """Return the plan of a search through all levels; every parameter that prediction reads is checked here."""
+    check_choice("merge", merge, MERGES)
+    check_flag("normalize", normalize)
+    widths = [_beam_width(beam, overlap)] * n_levels + [n_slots]
+    return BeamPlan.of(widths, _links(n_levels, link, path_weight, negatives))
+
+
+_remembered_plan = lru_cache(maxsize=256, typed=True)(_plan)  # single rows ask for the same plan again and again

@@ -1,4 +1,4 @@
-"""From a hierarchy given by the user, one parent per node, to the leaf clusters of a label tree.
+"""The leaves of a label tree from a hierarchy given by the user, one parent per node.
 
 A childless node with one label is that label, and siblings of this sort form one leaf: the cluster of their parent.
 A label whose node has children stands in the leaf of its own node, beside those of its children that are labels only.
@@ -59,9 +59,9 @@ def hierarchy_leaves(parents: Any, labels: Any = None) -> tuple[np.ndarray, np.n
     source = (np.arange(n_levels) - depth[homes, None]) % n_levels
     paths = np.take_along_axis(paths, source, axis=1)
     order = np.lexsort(paths.T[::-1])
-    place = np.empty(homes.size, dtype=np.int64)
-    place[order] = np.arange(homes.size)
-    return paths[order], place[leaf_of]
+    rank = np.empty(homes.size, dtype=np.int64)
+    rank[order] = np.arange(homes.size)
+    return paths[order], rank[leaf_of]
 
 
 def _by_depth(up: np.ndarray) -> list[np.ndarray]:

@@ -1,4 +1,4 @@
-"""Who belongs to what in a label tree: rows, labels, places and nodes as sparse matrices."""
+"""Sparse row/label/node membership: which rows, labels, leaf slots and nodes belong together."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ def children_of(tree: LabelTree, level: int) -> np.ndarray:
     return np.array([0, tree.n_nodes(0)], dtype=np.int64) if level == 0 else tree.children(level - 1)
 
 
-def places_matrix(tree: LabelTree) -> sp.csr_array:
-    """Return labels × places."""
+def slot_matrix(tree: LabelTree) -> sp.csr_array:
+    """Return which slots each label has: 0/1 CSR (n_labels, n_slots)."""
     order = np.argsort(tree.leaf_labels, kind="stable").astype(np.int32)
     indptr = np.concatenate([[0], np.cumsum(np.bincount(tree.leaf_labels, minlength=tree.n_labels))])
-    return make_csr(indptr, order, np.ones(order.size, np.float32), tree.n_places)
+    return make_csr(indptr, order, np.ones(order.size, np.float32), tree.n_slots)
 
 
-def nodes_of_places(tree: LabelTree, level: int) -> sp.csr_array:
-    """Return places × nodes of a level."""
+def slot_nodes(tree: LabelTree, level: int) -> sp.csr_array:
+    """Return the node of a level above each slot: 0/1 CSR (n_slots, n_nodes)."""
     nodes = np.repeat(tree.ancestors(level), np.diff(tree.leaf_indptr))
-    return make_csr(np.arange(tree.n_places + 1), nodes, np.ones(tree.n_places, np.float32), tree.n_nodes(level))
+    return make_csr(np.arange(tree.n_slots + 1), nodes, np.ones(tree.n_slots, np.float32), tree.n_nodes(level))
 
 
 def matches(nodes: np.ndarray, n_nodes: int) -> sp.csr_array:
@@ -41,6 +41,7 @@ def matches(nodes: np.ndarray, n_nodes: int) -> sp.csr_array:
 
 
 def binary(M: sp.csr_array) -> sp.csr_array:
+    """Return a matrix with 1 for every stored entry, duplicates joined."""
     out = sp.csr_array(M)
     out.sum_duplicates()
     out.data = np.ones_like(out.data, dtype=np.float32)
@@ -48,6 +49,7 @@ def binary(M: sp.csr_array) -> sp.csr_array:
 
 
 def row_shares(M: sp.csr_array) -> sp.csr_array:
+    """Return the entries of every row divided by their sum."""
     out = sp.csr_array(M, dtype=np.float32)
     out.sum_duplicates()
     sums = np.asarray(out.sum(axis=1)).ravel()
@@ -55,11 +57,23 @@ def row_shares(M: sp.csr_array) -> sp.csr_array:
     return out
 
 
-NOWHERE = np.empty((0, 0), dtype=np.int32)
+def where_sent(truth: sp.csr_array, assigned: sp.csr_array, sent: sp.csr_array, tree: LabelTree) -> sp.csr_array:
+    """Keep the positives of a row in leaves that the row is sent to, or that one of its positives is assigned to."""
+    rows = np.repeat(np.arange(truth.shape[0], dtype=np.int64), np.diff(truth.indptr))
+    leaves = np.repeat(np.arange(tree.n_leaves), np.diff(tree.leaf_indptr))[truth.indices]
+    open_leaves = binary(sent + assigned @ slot_nodes(tree, tree.n_levels - 1))
+    there = np.repeat(np.arange(truth.shape[0], dtype=np.int64), np.diff(open_leaves.indptr))
+    keys, wanted = there * tree.n_leaves + open_leaves.indices, rows * tree.n_leaves + leaves
+    keep = np.append(keys, -1)[np.searchsorted(keys, wanted)] == wanted  # keys ascend
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[keep], minlength=truth.shape[0]))])
+    return make_csr(indptr, truth.indices[keep], truth.data[keep], truth.shape[1])
+
+
+NO_NODES = np.empty((0, 0), dtype=np.int32)  # rows are sent nowhere
 
 
 @dataclass(frozen=True)
-class Members:
+class NodeRows:
     """The rows of every node, ascending: those of node j are indices[indptr[j]:indptr[j + 1]]."""
 
     indptr: np.ndarray  # int64
@@ -73,9 +87,11 @@ class Members:
         return cls(*rows_of_nodes(sent, labelled.indptr.astype(np.int64, copy=False), labelled.indices, n_nodes))
 
 
-def column(M: sp.csc_array | Members, j: int) -> np.ndarray:
+def column(M: sp.csc_array | NodeRows, j: int) -> np.ndarray:
+    """Return the rows stored in column j, or those of node j."""
     return M.indices[M.indptr[j] : M.indptr[j + 1]]
 
 
 def values_of(M: sp.csc_array, j: int) -> np.ndarray:
+    """Return the values stored in column j."""
     return M.data[M.indptr[j] : M.indptr[j + 1]]

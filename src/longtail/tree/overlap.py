@@ -1,13 +1,16 @@
-"""Overlapping clusters: a label with several meanings gets several places (label disentanglement).
+"""Overlapping clusters: a label with several meanings gets several leaf slots (label disentanglement).
 
 A label can only be predicted for a row if the matcher finds a cluster it stands in. With M the clusters found for each
-training row (0/1) and C the places of each label, the positives that can be recalled number
+training row (0/1) and C the clusters of each label, the positives that can be recalled number
 
     Tr(Yᵀ Binary(M Cᵀ)).
 
-Counting a row once for every place that recalls it makes this linear in C, and the best C with λ places per label
-takes the λ largest entries of each row of Yᵀ M (`overlap=λ`). Counting it once only, and taking one place after the
-other while it recalls enough further rows, gives fewer copies for the same recall (`overlap="auto"`).
+Counting a row once for every slot that recalls it makes this linear in C, and the best C with λ slots per label
+takes the λ largest entries of each row of Yᵀ M (`overlap=λ`). Counting it once only, and taking one slot after the
+other while it recalls enough further rows, gives fewer slots for the same recall (`overlap="auto"`).
+
+`disentangle` chooses the slots, `recalled` counts what they recall, `assign_rows` assigns each positive to one slot
+of its label, and `drop_idle_slots` removes slots that few rows are assigned to.
 """
 
 from __future__ import annotations
@@ -20,15 +23,16 @@ import scipy.sparse as sp
 from longtail.errors import DataError, ParameterError
 from longtail.kernels import blocks, run_tasks
 from longtail.tree.label_tree import LabelTree
-from longtail.tree.overlap_kernels import choose_places, fill_places
+from longtail.tree.overlap_kernels import best_slots, choose_slots, fill_slots
 from longtail.validate import as_labels, as_sparse, check_integer, check_real, check_same_rows, make_csr, resolve_jobs
 
-MOST_PLACES_AUTO = 6  # places of one label, at most, with "auto"
-LEAST_AUTO = 2  # rows that a further place must recall with "auto"...
+MAX_SLOTS_AUTO = 6  # slots of one label, at most, with "auto"
+LEAST_AUTO = 2  # rows that a further slot must recall with "auto"...
 SHARE_AUTO = 0.02  # ... and this share of the label's rows
-LABELS_AT_ONCE = 1024
-MOST = 2**20  # places of a label, and rows for a further one
-ROWS_AT_ONCE = 65_536
+MOST = 2**20  # upper bound of slots of a label, and of rows for a further one
+LABELS_PER_TASK = 1024
+ROWS_PER_TASK = 16_384
+ROWS_AT_ONCE = 65_536  # whose recall is counted together
 
 
 def disentangle(
@@ -45,16 +49,31 @@ def disentangle(
 
     Parameters
     ----------
-    matcher : (n_rows, n_clusters), not zero where the matcher finds a cluster for a training row.
-    Y : (n_rows, n_labels), the labels of the rows.
-    overlap : places per label, at most; or "auto": as many as pay, each further one recalling at least 2 rows and 2 %
-        of the label's rows that no place before it recalls.
-    start : where the labels stand now, a `LabelTree` or (n_labels, n_clusters). A label none of whose rows finds any
-        cluster stays there. With `room` or "auto" every label keeps these places.
-    least : rows that a further place must recall.
-    room : clusters may hold so many times their mean number of labels; None for any number. The largest counts come
-        first; a label for which its best clusters are full goes to the next best.
+    matcher : {array-like, sparse matrix} of shape (n_rows, n_clusters)
+        Not zero where the matcher finds a cluster for a training row.
+    Y : {array-like, sparse matrix} of shape (n_rows, n_labels)
+        The labels of the rows.
+    overlap : int or "auto", default=2
+        Slots per label, at most; "auto" for as many as pay, each further one recalling at least 2 rows and 2 % of the
+        label's rows that no slot before it recalls.
+    start : LabelTree, {array-like, sparse matrix} of shape (n_labels, n_clusters) or None, default=None
+        Where the labels stand now. A label none of whose rows finds any cluster stays there. With `room` or "auto"
+        every label keeps these slots.
+    least : int, default=1
+        Rows that a further slot must recall.
+    room : float or None, default=None
+        Clusters may hold this many times their mean number of labels; None for any number. The largest counts come
+        first; a label whose best clusters are full goes to the next best.
+    n_jobs : int or None, default=None
+        Threads; None for all cores.
 
+    Returns
+    -------
+    csr_array of shape (n_labels, n_clusters)
+        1 where a label stands in a cluster.
+
+    Examples
+    --------
     >>> M = [[1, 0], [1, 0], [0, 1], [0, 1], [0, 1]]
     >>> Y = [[1, 0], [1, 0], [1, 0], [0, 1], [0, 1]]
     >>> disentangle(M, Y, overlap=2).toarray().astype(int).tolist()
@@ -67,22 +86,21 @@ def disentangle(
     first = _start(start, Y.shape[1], M.shape[1])
     if room is not None:
         room = check_real("room", room, low=1)
-    if overlap == "auto":
-        ids, gains = _coverage(M, Y, first, max(least, LEAST_AUTO), SHARE_AUTO, MOST_PLACES_AUTO, n_jobs)
-        kept = ids >= 0
-    else:
+    if overlap != "auto":
         return _largest(M, Y, first, int(overlap), least, room)
+    ids, gains = _coverage(M, Y, first, max(least, LEAST_AUTO), SHARE_AUTO, MAX_SLOTS_AUTO, n_jobs)
+    kept = ids >= 0
     if room is not None:
         cap = room * kept.sum() / M.shape[1]
         held = np.diff(first.indptr)[:, None] if first is not None else 0
         must = np.arange(ids.shape[1]) < held
         kept = _within(ids, gains, kept, must, cap, M.shape[1])
     labels, at = np.nonzero(kept)
-    return _places(labels, ids[labels, at], Y.shape[1], M.shape[1], first)
+    return _slot_table(labels, ids[labels, at], Y.shape[1], M.shape[1], first)
 
 
 def check_overlap(overlap: Any) -> int | str:
-    """Return `overlap` if it is a number of places or "auto"."""
+    """Return `overlap` if it is a number of slots or "auto"."""
     if isinstance(overlap, str) and overlap == "auto":
         return overlap
     whole = isinstance(overlap, int | np.integer) and not isinstance(overlap, bool)
@@ -91,46 +109,47 @@ def check_overlap(overlap: Any) -> int | str:
     return int(overlap)
 
 
-def recalled(matcher: Any, Y: Any, places: Any) -> int:
+def recalled(matcher: Any, Y: Any, slots: Any) -> int:
     """Return how many labels of rows stand in a cluster that the matcher finds for the row: Tr(Yᵀ Binary(M Cᵀ)).
 
     >>> recalled([[1, 0], [0, 1]], [[1], [1]], [[1, 0]])
     1
     """
-    C = places.places() if isinstance(places, LabelTree) else as_sparse(places, "places")
+    C = slots.slots() if isinstance(slots, LabelTree) else as_sparse(slots, "slots")
     M, Y = as_sparse(matcher, "matcher"), as_labels(Y, "Y")
     check_same_rows(M, Y, "matcher", "Y")
     wanted = (Y.shape[1], M.shape[1])
     if C.shape != wanted:
-        raise DataError(f"places must have the shape (n_labels, n_clusters) = {wanted}; got {C.shape}.")
+        raise DataError(f"slots must have the shape (n_labels, n_clusters) = {wanted}; got {C.shape}.")
     total = 0
     for at in blocks(Y.shape[0], ROWS_AT_ONCE):
         labels = Y.indices[Y.indptr[at.start] : Y.indptr[at.stop]]
         rows = np.repeat(np.arange(at.start, at.stop, dtype=np.int64), np.diff(Y.indptr[at.start : at.stop + 1]))
-        several = C[labels]  # the places of every label of every row
-        which = np.repeat(np.arange(labels.size), np.diff(several.indptr))
-        found = np.repeat(np.arange(at.start, at.stop, dtype=np.int64), np.diff(M.indptr[at.start : at.stop + 1]))
-        found = found * M.shape[1] + M.indices[M.indptr[at.start] : M.indptr[at.stop]]
-        total += np.unique(which[np.isin(rows[which] * M.shape[1] + several.indices, found)]).size
+        clusters = C[labels]  # of every label of every row
+        which = np.repeat(np.arange(labels.size), np.diff(clusters.indptr))
+        matched = np.repeat(np.arange(at.start, at.stop, dtype=np.int64), np.diff(M.indptr[at.start : at.stop + 1]))
+        matched = matched * M.shape[1] + M.indices[M.indptr[at.start] : M.indptr[at.stop]]
+        total += np.unique(which[np.isin(rows[which] * M.shape[1] + clusters.indices, matched)]).size
     return total
 
 
 def _start(start: Any, n_labels: int, n_clusters: int) -> sp.csr_array | None:
+    """Return the slots to start from, checked."""
     if start is None:
         return None
-    places = start.places() if isinstance(start, LabelTree) else as_sparse(start, "start")
+    slots = start.slots() if isinstance(start, LabelTree) else as_sparse(start, "start")
     wanted = (n_labels, n_clusters)
-    if places.shape != wanted:
-        raise DataError(f"start must have the shape (n_labels, n_clusters) = {wanted}; got {places.shape}.")
-    return places
+    if slots.shape != wanted:
+        raise DataError(f"start must have the shape (n_labels, n_clusters) = {wanted}; got {slots.shape}.")
+    return slots
 
 
 def _largest(
     M: sp.csr_array, Y: sp.csr_array, first: sp.csr_array | None, overlap: int, least: int, room: float | None
 ) -> sp.csr_array:
-    """Take the largest counts of every label, within the room that clusters have."""
-    found = make_csr(M.indptr, M.indices, np.ones(M.nnz, np.float32), M.shape[1])
-    votes = sp.csr_array(make_csr(Y.indptr, Y.indices, np.ones(Y.nnz, np.float32), Y.shape[1]).T @ found)
+    """Take the largest counts Yᵀ M of every label, while its clusters have room."""
+    matched = make_csr(M.indptr, M.indices, np.ones(M.nnz, np.float32), M.shape[1])
+    votes = sp.csr_array(make_csr(Y.indptr, Y.indices, np.ones(Y.nnz, np.float32), Y.shape[1]).T @ matched)
     votes.sort_indices()
     labels = np.repeat(np.arange(Y.shape[1]), np.diff(votes.indptr))
     counts = votes.data.astype(np.int64)
@@ -141,7 +160,7 @@ def _largest(
         at = np.searchsorted(keys, mine)  # both ascend
         known = np.append(keys, -1)[at] == mine
         held[at[known]] = True
-        missing = mine[~known]  # places of which no row finds the cluster: kept all the same
+        missing = mine[~known]  # slots in clusters that no row finds: kept all the same
         labels = np.concatenate([labels, missing // M.shape[1]])
         ids = np.concatenate([votes.indices, missing % M.shape[1]])
         counts, held = np.append(counts, np.zeros(missing.size, np.int64)), np.append(held, np.ones(missing.size, bool))
@@ -149,7 +168,7 @@ def _largest(
         ids = votes.indices
     order = np.lexsort((ids, labels, -counts, ~held))
     cap = np.inf if room is None else room * overlap * Y.shape[1] / M.shape[1]
-    chosen = fill_places(
+    chosen = fill_slots(
         labels[order].astype(np.int32),
         ids[order].astype(np.int32),
         counts[order],
@@ -160,16 +179,16 @@ def _largest(
         np.zeros(Y.shape[1], np.int64),
         np.zeros(M.shape[1], np.int64),
     )
-    return _places(labels[order][chosen], ids[order][chosen], Y.shape[1], M.shape[1], first)
+    return _slot_table(labels[order][chosen], ids[order][chosen], Y.shape[1], M.shape[1], first)
 
 
 def _coverage(
     M: sp.csr_array, Y: sp.csr_array, first: sp.csr_array | None, least: int, share: float, most: int, n_jobs: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Take one place after the other, each the one that recalls most further rows."""
+    """Take one slot after the other, each the one that recalls most further rows."""
     by_label = sp.csc_array(Y)
     rows = (by_label.indptr.astype(np.int64), by_label.indices.astype(np.int32))
-    found = (M.indptr.astype(np.int64), M.indices.astype(np.int32))
+    matched = (M.indptr.astype(np.int64), M.indices.astype(np.int32))
     held = np.zeros(Y.shape[1] + 1, np.int64) if first is None else first.indptr.astype(np.int64)
     mine = np.empty(0, np.int32) if first is None else first.indices.astype(np.int32)
     most = max(most, int(np.diff(held).max(initial=0)))
@@ -179,10 +198,10 @@ def _coverage(
         n = at.stop - at.start
         ids, gains = np.empty((n, most), np.int32), np.empty((n, most), np.int64)
         spare = (np.zeros(M.shape[1], np.int64), np.zeros(M.shape[1], np.bool_), np.zeros(longest, np.bool_))
-        choose_places(*rows, *found, held, mine, at.start, at.stop, least, share, *spare, ids, gains)
+        choose_slots(*rows, *matched, held, mine, at.start, at.stop, least, share, *spare, ids, gains)
         return ids, gains
 
-    parts = run_tasks(some, blocks(Y.shape[1], LABELS_AT_ONCE), n_jobs)
+    parts = run_tasks(some, blocks(Y.shape[1], LABELS_PER_TASK), n_jobs)
     ids, gains = (np.concatenate(part) for part in zip(*parts, strict=True))
     return ids, gains
 
@@ -195,7 +214,7 @@ def _within(
     held = must[labels, at] if isinstance(must, np.ndarray) else np.zeros(labels.size, bool)
     order = np.lexsort((labels, -gains[labels, at], ~held))
     labels, at, held = labels[order], at[order], held[order]
-    chosen = fill_places(
+    chosen = fill_slots(
         labels.astype(np.int32),
         ids[labels, at],
         gains[labels, at],
@@ -211,10 +230,10 @@ def _within(
     return out
 
 
-def _places(
+def _slot_table(
     labels: np.ndarray, ids: np.ndarray, n_labels: int, n_clusters: int, first: sp.csr_array | None
 ) -> sp.csr_array:
-    """Return choices as a matrix; labels without any keep the places they had."""
+    """Return choices as a matrix; labels without any keep the slots they had."""
     if first is not None:
         homeless = np.flatnonzero(np.bincount(labels, minlength=n_labels) == 0)
         old = first[homeless]
@@ -223,3 +242,47 @@ def _places(
     order = np.lexsort((ids, labels))
     indptr = np.concatenate([[0], np.cumsum(np.bincount(labels, minlength=n_labels))])
     return make_csr(indptr, ids[order], np.ones(ids.size, np.float32), n_clusters)
+
+
+def assign_rows(
+    tree: LabelTree, Y: sp.csr_array, nodes: np.ndarray, scores: np.ndarray, n_jobs: int = 1
+) -> sp.csr_array:
+    """Assign each positive to one slot of its label: 0/1 CSR (n_rows, n_slots).
+
+    It is the slot whose leaf scores best for the row, of the leaves (`nodes`, `scores`) that the row is sent to; a
+    label that stands in none of these is assigned to the slot that most of its other rows have.
+    """
+    by_label = np.argsort(tree.leaf_labels, kind="stable").astype(np.int32)
+    slot_indptr = np.concatenate([[0], np.cumsum(np.bincount(tree.leaf_labels, minlength=tree.n_labels))])
+    leaf_of = np.repeat(np.arange(tree.n_leaves, dtype=np.int32), np.diff(tree.leaf_indptr))
+    known = (Y.indptr.astype(np.int64), Y.indices, slot_indptr, by_label, leaf_of, nodes, scores)
+    usual = np.zeros(tree.n_slots, dtype=np.int64)
+    reached, chosen = np.empty(Y.nnz, dtype=np.bool_), np.empty(Y.nnz, dtype=np.int32)
+    for _ in range(2):  # the second time it is known which slot the rows of a label usually have
+
+        def some(at: slice) -> None:
+            best_slots(*known, at.start, at.stop, usual, reached, chosen)  # noqa: B023
+
+        run_tasks(some, blocks(Y.shape[0], ROWS_PER_TASK), n_jobs)
+        usual = np.bincount(chosen[reached], minlength=tree.n_slots)
+    out = make_csr(Y.indptr, chosen, np.ones(Y.nnz, np.float32), tree.n_slots)
+    out.has_sorted_indices = False
+    out.sort_indices()
+    return out
+
+
+def drop_idle_slots(tree: LabelTree, assigned: sp.csr_array, least: int) -> LabelTree:
+    """Return the tree without slots of fewer than `least` assigned rows; a label keeps the one with most."""
+    counts = np.bincount(assigned.indices, minlength=tree.n_slots)
+    order = np.lexsort((np.arange(tree.n_slots), -counts, tree.leaf_labels))
+    keep = counts >= least
+    keep[_first_of_each(tree.leaf_labels, order)] = True
+    leaves = np.repeat(np.arange(tree.n_leaves), np.diff(tree.leaf_indptr))[keep]
+    where, shape = (tree.leaf_labels[keep], leaves), (tree.n_labels, tree.n_leaves)
+    return tree.with_slots(sp.csr_array((np.ones(leaves.size, np.float32), where), shape=shape))
+
+
+def _first_of_each(keys: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Return the first entry of each key, in an order that is sorted by key."""
+    line = keys[order]
+    return order[np.concatenate([[True], line[1:] != line[:-1]])] if order.size else order

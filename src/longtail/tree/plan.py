@@ -19,9 +19,8 @@ from longtail.model import clone
 from longtail.planning import Estimate, Shape
 from longtail.tree.chunks import LARGEST_SPREAD, Chunks
 from longtail.tree.estimator import LabelTreeClassifier
-from longtail.tree.grow.build import SAMPLE
-from longtail.tree.grow.kmeans import ROOM
-from longtail.tree.settings import ENTRIES_OF_A_VECTOR
+from longtail.tree.grow.build import ENTRIES_OF_A_VECTOR, SAMPLE
+from longtail.tree.grow.kmeans import MAX_TO_MEAN
 from longtail.validate import resolve_jobs
 
 PROBE_SECONDS = 0.8  # of the second, larger probe
@@ -60,7 +59,7 @@ def tree_shape(n_labels: int, model: LabelTreeClassifier) -> list[int]:
     if model.balanced:
         leaves = 2 ** int(np.ceil(np.log2(n_labels / max_leaf)))
     else:
-        leaves = max(2, round(n_labels * ROOM / max_leaf))
+        leaves = max(2, round(n_labels * MAX_TO_MEAN / max_leaf))
     depth = max(1, int(np.ceil(np.log(leaves) / np.log(branching) - 1e-9)))
     return [max(1, round(leaves ** ((level + 1) / depth))) for level in range(depth)]
 

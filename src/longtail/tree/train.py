@@ -1,33 +1,44 @@
-"""Training the classifiers of a label tree, level by level, from the root down."""
+"""Train the classifiers of a label tree, level by level, from the root down.
+
+`train_tree` finds the slots of overlapping labels and trains everything; `train_levels` trains the chunks of one tree;
+`solve_lanes` trains sixteen children of one chunk.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.kernels import LANES, hinge_lanes, logistic_lanes, run_tasks
-from longtail.tree.assign_positives import where_sent
-from longtail.tree.chunk_kernels import gather_rows, pack_chunk
-from longtail.tree.chunks import Chunks, Link, Packed, Plan
+from longtail.kernels import EVERY_ROW, LANES, hinge_lanes, logistic_lanes, row_squares, run_tasks, scale_rows
+from longtail.model import row_scale
+from longtail.tree.chunk_kernels import gather_rows
+from longtail.tree.chunks import Chunks, PackedChunk
 from longtail.tree.label_tree import LabelTree
 from longtail.tree.membership import (
-    NOWHERE,
-    Members,
+    NO_NODES,
+    NodeRows,
     binary,
     children_of,
     column,
     matches,
-    nodes_of_places,
-    places_matrix,
     row_shares,
+    slot_matrix,
+    slot_nodes,
     values_of,
+    where_sent,
 )
+from longtail.tree.overlap import assign_rows, disentangle, drop_idle_slots
+from longtail.tree.search import BeamPlan, LevelLink, Ranked, search_level
 from longtail.validate import make_csr
 
-EVERY_ROW = np.empty(0, dtype=np.uint16)
+ROWS_OF_A_SLOT = 3  # rows that a further slot of a label must recall
+LEAF_ROOM = 2.0  # times the mean number of labels that a leaf may hold once labels overlap
+MATCHER_TOL = 1.0  # tolerance, at least, of classifiers that only find slots and are trained again
+NEARLY_ONE = 1e-6  # rows this near to unit length are taken as they are
 Counter = Callable[[int], None]  # (labels or nodes finished since the last call)
 
 
@@ -46,8 +57,8 @@ class Solver:
 
 
 @dataclass(frozen=True)
-class Rows:
-    """The training rows, scaled, with what the solver needs of each."""
+class TrainingRows:
+    """The training rows, scaled, with the norms that the solver needs."""
 
     indptr: np.ndarray
     indices: np.ndarray
@@ -55,8 +66,22 @@ class Rows:
     norms: np.ndarray  # ‖x‖² + bias²
     n_features: int
 
+    @classmethod
+    def of(cls, X: sp.csr_array, normalize: bool, bias: float) -> Self:
+        """Scale the rows to unit length, if wanted, and compute their norms."""
+        scale = row_scale(X, normalize)
+        indptr = X.indptr.astype(np.int64, copy=False)
+        as_they_are = bool((np.abs(scale - 1) <= NEARLY_ONE).all())  # most features come at unit length: no copy then
+        data, norms = X.data if as_they_are else np.empty_like(X.data), np.empty(X.shape[0], dtype=np.float32)
+        if as_they_are:
+            row_squares(indptr, data, bias**2, norms)
+        else:
+            scale_rows(indptr, X.data, scale, bias**2, data, norms)
+        return cls(indptr, X.indices, data, norms, X.shape[1])
+
     @property
     def n(self) -> int:
+        """Number of rows."""
         return self.indptr.size - 1
 
     @property
@@ -64,12 +89,25 @@ class Rows:
         """The same rows as a matrix; nothing is copied but the row pointers."""
         return make_csr(self.indptr, self.indices, self.data, self.n_features)
 
+    def search(self, chunks: Chunks, plan: BeamPlan, n_jobs: int, level: int) -> Ranked:
+        """Return the nodes of a level that every row is sent to, -1 where none, and their scores."""
+        return search_level(chunks, self.matrix, np.ones(self.n, dtype=np.float32), plan, n_jobs, level)
+
 
 @dataclass(frozen=True)
-class Task:
-    """What a tree is trained on and how; see `LabelTreeClassifier`."""
+class OverlapSettings:
+    """How labels come to stand in several leaves; see `LabelTreeClassifier`."""
 
-    rows: Rows
+    overlap: int | str
+    rounds: int
+    split_positives: bool
+
+
+@dataclass(frozen=True)
+class TrainingTask:
+    """The data a tree is trained on, and how; see `LabelTreeClassifier`."""
+
+    rows: TrainingRows
     Y: sp.csr_array  # binary
     relevance: sp.csr_array | None  # weighs positives: (n_rows, n_labels)
     solver: Solver
@@ -77,105 +115,127 @@ class Task:
     beam: int
     n_jobs: int
 
-    def search(self, levels: Sequence[Sequence[Packed]], links: Sequence[Link]) -> tuple[np.ndarray, np.ndarray]:
+    def search(self, levels: Sequence[Sequence[PackedChunk]], links: Sequence[LevelLink]) -> Ranked:
         """Return the nodes of the last trained level that every row is sent to, -1 where none, and their scores."""
-        plan = Plan.of([self.beam] * len(levels), links[: len(levels)])
-        ones = np.ones(self.rows.n, dtype=np.float32)
-        nodes, scores = Chunks.join(levels, self.rows.n_features).search(self.rows.matrix, ones, plan, self.n_jobs)
-        before = sum(len(found) for found in levels) - 1  # children are numbered after those of the levels above
-        nodes[nodes >= 0] -= before
-        return nodes, scores
+        plan = BeamPlan.of([self.beam] * len(levels), links[: len(levels)])
+        return self.rows.search(Chunks.join(levels, self.rows.n_features), plan, self.n_jobs, len(levels) - 1)
+
+
+def train_tree(
+    tree: LabelTree, task: TrainingTask, links: Sequence[LevelLink], settings: OverlapSettings, done: Counter
+) -> tuple[LabelTree, Chunks]:
+    """Train one tree; with overlap, find the slots of the labels first and train again."""
+    rounds, known, assigned = settings.rounds, [], None
+    if settings.overlap != 1:
+        tol = max(task.solver.tol, MATCHER_TOL)
+        matcher = replace(task, solver=replace(task.solver, tol=tol)) if rounds else task
+        for turn in range(max(rounds, 1)):
+            turn_done = done if turn == 0 else None
+            known = train_levels(tree, matcher, links, leaves=False, assigned=assigned, done=turn_done)
+            nodes, scores = task.search(known, links)
+            tree = tree.with_slots(
+                disentangle(
+                    matches(nodes, tree.n_leaves),
+                    task.Y,
+                    settings.overlap,
+                    start=tree,
+                    least=ROWS_OF_A_SLOT,
+                    room=LEAF_ROOM,
+                    n_jobs=task.n_jobs,
+                )
+            )
+            if settings.split_positives:
+                assigned = assign_rows(tree, task.Y, nodes, scores, task.n_jobs)
+                tree = drop_idle_slots(tree, assigned, ROWS_OF_A_SLOT)
+                assigned = assign_rows(tree, task.Y, nodes, scores, task.n_jobs)
+    levels = train_levels(tree, task, links, known=known if rounds == 0 else (), assigned=assigned, done=done)
+    return tree, Chunks.join(levels, task.rows.n_features)
 
 
 def train_levels(
     tree: LabelTree,
-    task: Task,
-    links: Sequence[Link],
+    task: TrainingTask,
+    links: Sequence[LevelLink],
     *,
-    known: Sequence[list[Packed]] = (),
+    known: Sequence[list[PackedChunk]] = (),
     leaves: bool = True,
     assigned: sp.csr_array | None = None,
     done: Counter | None = None,
-) -> list[list[Packed]]:
+) -> list[list[PackedChunk]]:
     """Train the chunks of the tree, level by level; those of `known` levels are taken as they are.
 
     The rows of a chunk are those with a label below it ("tfn"), those that the levels above send there ("man", plus
-    the positives of each child), or both. Without `leaves`, the last level is left out. `assigned` (n_rows, n_places)
-    says in which of its places a row's label counts: the other places learn from the row only if it is sent there.
+    the positives of each child), or both. Without `leaves`, the last level is left out. `assigned` (n_rows, n_slots)
+    holds the slot that each positive is assigned to: the other slots learn from the row only if it is sent there.
     """
     above: sp.csr_array | None = None  # which nodes each row has a label under, at the level above
     levels = list(known)
     for level in range(tree.n_levels + leaves):
         last = level == tree.n_levels
-        places = places_matrix(tree) if last else tree.membership(level)
-        truth = binary(task.Y @ places if assigned is None or last else assigned @ nodes_of_places(tree, level))
+        membership = slot_matrix(tree) if last else tree.membership(level)
+        truth = binary(task.Y @ membership if assigned is None or last else assigned @ slot_nodes(tree, level))
         if level >= len(levels):
             n_nodes = children_of(tree, level).size - 1
-            sent = NOWHERE
+            sent = NO_NODES
             if level > 0 and (task.negatives != "tfn" or (last and assigned is not None)):
                 sent, _ = task.search(levels, links)
                 if last and assigned is not None:
                     truth = where_sent(truth, assigned, matches(sent, n_nodes), tree)
-                    above = binary(truth @ nodes_of_places(tree, level - 1))
-            near = NOWHERE if task.negatives == "tfn" else sent
-            members = None if above is None else Members.of(near, above, n_nodes)
-            only = Members.of(sent, None, n_nodes) if task.negatives == "man" and level > 0 else None
-            above, sent, near = None, NOWHERE, NOWHERE  # large, and of no more use
+                    above = binary(truth @ slot_nodes(tree, level - 1))
+            near = NO_NODES if task.negatives == "tfn" else sent
+            members = None if above is None else NodeRows.of(near, above, n_nodes)
+            only = NodeRows.of(sent, None, n_nodes) if task.negatives == "man" and level > 0 else None
+            above, sent, near = None, NO_NODES, NO_NODES  # large, and of no more use
             weights: sp.csc_array | None = None
             if task.relevance is not None:
-                weights = sp.csc_array(row_shares(sp.csr_array(task.relevance @ places).multiply(truth)))
-            levels.append(
-                _train_level(
-                    task.rows,
-                    sp.csc_array(truth),
-                    weights,
-                    children_of(tree, level),
-                    members,
-                    only,
-                    task.solver,
-                    level,
-                    task.n_jobs,
-                    done,
-                )
-            )
+                weights = sp.csc_array(row_shares(sp.csr_array(task.relevance @ membership).multiply(truth)))
+            classes = LevelClasses(children_of(tree, level), sp.csc_array(truth), weights, members, only, level)
+            levels.append(_train_level(task.rows, classes, task.solver, task.n_jobs, done))
+            del classes  # large
         above = truth
     return levels
 
 
+@dataclass(frozen=True)
+class LevelClasses:
+    """The targets of the children of one level's chunks, one column per child."""
+
+    children: np.ndarray  # pointers from the chunks to their children
+    truth: sp.csc_array  # (n_rows, n_children)
+    weights: sp.csc_array | None  # of the positives
+    members: NodeRows | None  # rows of every chunk; None: all rows, at the root
+    sent: NodeRows | None  # rows of every chunk that count for all children; None: all members do
+    level: int
+
+
 def _train_level(
-    rows: Rows,
-    truth: sp.csc_array,
-    weights: sp.csc_array | None,
-    children: np.ndarray,
-    of_chunk: Members | None,
-    sent: Members | None,
-    solver: Solver,
-    level: int,
-    n_jobs: int,
-    done: Counter | None,
-) -> list[Packed]:
-    widths = np.diff(children)
-    empty = np.diff(truth.indptr) == 0  # children without a row: never predicted
+    rows: TrainingRows, classes: LevelClasses, solver: Solver, n_jobs: int, done: Counter | None
+) -> list[PackedChunk]:
+    """Train the chunks of one level on threads."""
+    children, widths = classes.children, np.diff(classes.children)
+    empty = np.diff(classes.truth.indptr) == 0  # children without a row: never predicted
 
     def solve(chunk: int, starts: range) -> tuple[np.ndarray, np.ndarray]:
         """Train some children of a chunk, sixteen at a time; return its features and the weights."""
         low, high = int(children[chunk]), int(children[chunk + 1])
-        members = None if of_chunk is None else column(of_chunk, chunk)
-        allowed_rows = None if sent is None else column(sent, chunk)
+        members = None if classes.members is None else column(classes.members, chunk)
+        allowed_rows = None if classes.sent is None else column(classes.sent, chunk)
         local = local_rows(rows, members)
         W = np.zeros((len(starts), local.features.size + 1, LANES), dtype=np.float32)
         for batch, start in enumerate(starts):
             labels = range(low + start, min(low + start + LANES, high))
-            solve_lanes(local, members, allowed_rows, truth, weights, labels, solver, level, W[batch])
+            solve_lanes(
+                local, members, allowed_rows, classes.truth, classes.weights, labels, solver, classes.level, W[batch]
+            )
         return local.features, W
 
-    def whole(chunk: int) -> Packed:
+    def whole(chunk: int) -> PackedChunk:
         return pack(chunk, *solve(chunk, range(0, int(widths[chunk]), LANES)))
 
-    def pack(chunk: int, features: np.ndarray, W: np.ndarray) -> Packed:
-        lines, counts, kids, quanta, scales, bias = pack_chunk(W, int(widths[chunk]), solver.threshold)
-        bias = np.where(empty[children[chunk] : children[chunk + 1]], np.float32(-np.inf), bias)
-        return Packed(features[lines], counts, kids, quanta, scales, bias)
+    def pack(chunk: int, features: np.ndarray, W: np.ndarray) -> PackedChunk:
+        packed = PackedChunk.from_lanes(features, W, int(widths[chunk]), solver.threshold)
+        silent = empty[children[chunk] : children[chunk + 1]]
+        return replace(packed, bias=np.where(silent, np.float32(-np.inf), packed.bias))
 
     def told(sizes: Sequence[int]) -> Callable[[int, int], None] | None:
         return None if done is None else lambda finished, total: done(sizes[finished - 1])
@@ -185,10 +245,10 @@ def _train_level(
     # few chunks: their batches of children are the tasks, so that no thread waits long
     tasks = [(chunk, start) for chunk in range(widths.size) for start in range(0, int(widths[chunk]), LANES)]
     sizes = [min(LANES, int(widths[chunk]) - start) for chunk, start in tasks]
-    found = run_tasks(lambda task: solve(task[0], range(task[1], task[1] + 1, LANES)), tasks, n_jobs, told(sizes))
+    batches = run_tasks(lambda task: solve(task[0], range(task[1], task[1] + 1, LANES)), tasks, n_jobs, told(sizes))
     out = []
     for chunk in range(widths.size):
-        parts = [part for task, part in zip(tasks, found, strict=True) if task[0] == chunk]
+        parts = [part for task, part in zip(tasks, batches, strict=True) if task[0] == chunk]
         features = parts[0][0] if parts else np.empty(0, np.int32)
         W = np.concatenate([part[1] for part in parts]) if parts else np.zeros((0, 1, LANES), np.float32)
         out.append(pack(chunk, features, W))
@@ -196,7 +256,9 @@ def _train_level(
 
 
 @dataclass(frozen=True)
-class Local:
+class ChunkRows:
+    """The rows of one chunk, CSR over their own features."""
+
     indptr: np.ndarray
     indices: np.ndarray
     data: np.ndarray
@@ -204,18 +266,18 @@ class Local:
     features: np.ndarray
 
 
-def local_rows(rows: Rows, members: np.ndarray | None) -> Local:
+def local_rows(rows: TrainingRows, members: np.ndarray | None) -> ChunkRows:
     """Return the rows of a chunk over their own features; all rows as they are for the root."""
     if members is None:
         features = np.arange(rows.n_features, dtype=np.int32)
-        return Local(rows.indptr, rows.indices, rows.data, rows.norms, features)
+        return ChunkRows(rows.indptr, rows.indices, rows.data, rows.norms, features)
     position = np.full(rows.n_features, -1, dtype=np.int32)
     indptr, indices, data, features = gather_rows(rows.indptr, rows.indices, rows.data, members, position)
-    return Local(indptr, indices, data, rows.norms[members], features)
+    return ChunkRows(indptr, indices, data, rows.norms[members], features)
 
 
 def solve_lanes(
-    local: Local,
+    local: ChunkRows,
     members: np.ndarray | None,
     allowed_rows: np.ndarray | None,
     truth: sp.csc_array,

@@ -1,8 +1,9 @@
-"""CSV and TSV with a header line naming the columns `text`, `labels`, `id` and `group` (others are ignored).
+"""Read and write CSV and TSV with a header line that names the columns `text`, `labels`, `id` and `group`.
 
-A cell of labels or groups holds names separated by `;` (or another separator), with spaces around them dropped and
-empty ones skipped. Cells are quoted with `"` as spreadsheets do, so texts may hold separators and line breaks, and may
-be of any length. Empty lines are skipped; a line with more or fewer cells than the header is refused.
+Other columns are ignored. A cell of labels or groups holds names separated by `;` (or another separator), with spaces
+around them dropped and empty ones skipped. Cells are quoted with `"` as spreadsheets do, so texts may hold separators
+and line breaks, and may be of any length. Empty lines are skipped; a line with more or fewer cells than the header is
+refused.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import io
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from longtail.data.dataset import Dataset
 from longtail.data.formats.files import replacing, text_blocks
@@ -23,13 +24,21 @@ ROWS = 1024
 FIELD_LIMIT = 2**31 - 1  # Python's own limit is 131,072 characters a cell
 
 
+class TableReader(Protocol):
+    """The rows of a table, as `csv.reader` yields them."""
+
+    line_num: int
+
+    def __iter__(self) -> Iterator[list[str]]: ...
+
+
 def table_batches(path: Path, columns: Columns, delimiter: str) -> Iterator[Batch]:
     """Yield the rows of a CSV (delimiter ",") or TSV (delimiter "\\t") file."""
-    reader = csv.reader(_lines(path), delimiter=delimiter, strict=True)
-    header = _header(path, reader, columns)
+    reader = csv.reader(_iter_lines(path), delimiter=delimiter, strict=True)
+    header = _read_header(path, reader, columns)
     wanted = {name: header.index(name) for name in columns.all() if name in header}
     while True:
-        numbers, rows = _rows(path, reader, len(header))
+        numbers, rows = _read_rows(path, reader, len(header))
         if not rows:
             return
         values: dict[str, list[Any]] = {name: [row[at] for row in rows] for name, at in wanted.items()}
@@ -61,19 +70,19 @@ def write_table(dataset: Dataset, path: str | Path, columns: Columns, delimiter:
                 cells.append(columns.separator.join(names_in_row(dataset.groups, row, group_names)))
             (quoting if any("\r" in cell for cell in cells) else writer).writerow(cells)  # Python leaves \r unquoted
             if text.tell() > 1 << 20:
-                _flush(text, file, row)
-        _flush(text, file, dataset.n_rows - 1)
+                _write_out(text, file, row)
+        _write_out(text, file, dataset.n_rows - 1)
 
 
-def _lines(path: Path) -> Iterator[str]:
+def _iter_lines(path: Path) -> Iterator[str]:
     for _, text in text_blocks(path):
         yield from io.StringIO(text, newline="\n")  # only \n ends a line here; csv sees to \r\n
 
 
-def _header(path: Path, reader: Any, columns: Columns) -> list[str]:
+def _read_header(path: Path, reader: TableReader, columns: Columns) -> list[str]:
     header: list[str] = []
     while not header:
-        found = _next(path, reader, 1)
+        found = _next_rows(path, reader, 1)
         if not found:
             raise DataError(f"{path} is empty.")
         header = [cell.strip() for cell in found[0][1]]
@@ -86,11 +95,11 @@ def _header(path: Path, reader: Any, columns: Columns) -> list[str]:
     return header
 
 
-def _rows(path: Path, reader: Any, width: int) -> tuple[list[int], list[list[str]]]:
+def _read_rows(path: Path, reader: TableReader, width: int) -> tuple[list[int], list[list[str]]]:
     numbers: list[int] = []
     rows: list[list[str]] = []
     while not rows:
-        found = _next(path, reader, ROWS)
+        found = _next_rows(path, reader, ROWS)
         if not found:
             break
         for line, row in found:
@@ -103,7 +112,7 @@ def _rows(path: Path, reader: Any, width: int) -> tuple[list[int], list[list[str
     return numbers, rows
 
 
-def _next(path: Path, reader: Any, count: int) -> list[tuple[int, list[str]]]:
+def _next_rows(path: Path, reader: TableReader, count: int) -> list[tuple[int, list[str]]]:
     """Return the next rows with the number of the line they start in; the limit on cells is lifted for the while."""
     before = csv.field_size_limit(FIELD_LIMIT)
     out: list[tuple[int, list[str]]] = []
@@ -129,7 +138,7 @@ def _check_names(kind: str, names: Sequence[str], separator: str) -> None:
             raise DataError(f"the {kind} {name!r} is empty or has spaces around it, which a table does not keep.")
 
 
-def _flush(text: io.StringIO, file: IO[bytes], row: int) -> None:
+def _write_out(text: io.StringIO, file: IO[bytes], row: int) -> None:
     try:
         file.write(text.getvalue().encode())
     except UnicodeEncodeError as error:

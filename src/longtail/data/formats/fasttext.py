@@ -1,4 +1,4 @@
-"""fastText files, `__label__x __label__y the text`, and plain files with one text per line.
+"""Read and write fastText files, `__label__x __label__y the text`; read plain files with one text per line.
 
 In a fastText file every word that starts with `__label__` is a label, wherever it stands, and empty lines are skipped.
 In a plain file every line is a text, the empty ones too, so that predictions stand in the same lines.
@@ -26,7 +26,7 @@ def fasttext_batches(path: Path) -> Iterator[Batch]:
         for number, line in enumerate(split_lines(text), first):
             if not line or line.isspace():
                 continue
-            names, words = _split(line)
+            names, words = _split_labels(line)
             if "" in names:
                 raise DataError(f"{path} line {number} has a '{PREFIX}' without a name.")
             numbers.append(number)
@@ -67,7 +67,7 @@ def write_fasttext(dataset: Dataset, path: str | Path) -> None:
                 ) from error
 
 
-def _split(line: str) -> tuple[list[str], str]:
+def _split_labels(line: str) -> tuple[list[str], str]:
     names: list[str] = []
     rest = line.strip()
     while rest.startswith(PREFIX):

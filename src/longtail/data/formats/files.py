@@ -1,4 +1,4 @@
-"""Opening files: compressed ones are seen through, and every way a file can fail has one sentence.
+"""Open files, compressed or not, and write them all or nothing; every failure is one sentence.
 
 Text is read in blocks of whole lines, so memory does not grow with the file; the number of the first line travels
 with each block, so that a complaint can name the line.

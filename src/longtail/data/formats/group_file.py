@@ -1,4 +1,4 @@
-"""Groups files: one record per group with its name and its labels; a label that stands twice counts twice.
+"""Read groups files: one record per group with its name and its labels; a label that stands twice counts twice.
 
 | format        | a record                                                                                          |
 |---------------|---------------------------------------------------------------------------------------------------|
@@ -20,13 +20,12 @@ from typing import NamedTuple
 import scipy.sparse as sp
 
 from longtail.data.formats.guess_format import guess_format
-from longtail.data.formats.npz import read_npz_counts
 from longtail.data.formats.records import Batch, Columns, NameMatrix
-from longtail.data.formats.registry import REGISTRY, Options
+from longtail.data.formats.registry import REGISTRY, Format, GroupCounts, Options
 from longtail.errors import DataError
 from longtail.validate import check_choice
 
-GROUP_FORMATS = ("jsonl", "csv", "tsv", "parquet", "npz")
+GROUP_FORMATS = tuple(name for name, found in REGISTRY.items() if found.has_columns or found.read_group_counts)
 OTHER_KEYS = ("id", "name")
 
 
@@ -47,7 +46,27 @@ def read_groups(
     labels_column: str = "labels",
     label_separator: str = ";",
 ) -> GroupLabels:
-    """Read a groups file; with `label_names`, a label that is not among them is refused by its line.
+    """Read a groups file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The groups file.
+    format : str or None, default=None
+        A name in `GROUP_FORMATS`; None guesses it.
+    label_names : sequence of str or None, default=None
+        The names of the labels in the order of their numbers; a label that is not among them is refused by its line.
+    group_column, labels_column : str, default="group", "labels"
+        The columns of the names of the groups and of their labels.
+    label_separator : str, default=";"
+        What separates the names in a string of labels.
+
+    Returns
+    -------
+    groups : GroupLabels
+
+    Examples
+    --------
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "pages.csv"
@@ -62,11 +81,12 @@ def read_groups(
     chosen = guess_format(path)[0] if format is None else check_choice("format", format, list(GROUP_FORMATS))
     if chosen not in GROUP_FORMATS:
         raise DataError(f"{path} has the format '{chosen}'; labels of groups come as {', '.join(GROUP_FORMATS)}.")
-    if chosen == "npz":
-        found = _from_npz(path, label_names)
+    format_ = REGISTRY[chosen]
+    if format_.read_group_counts is not None:
+        found = _from_counts(path, format_.read_group_counts(path), label_names)
     else:
         columns = Columns((), labels_column, group_column, "", label_separator)
-        found = _from_records(path, chosen, columns, label_names)
+        found = _from_records(path, format_, columns, label_names)
     if found.Y.shape[0] == 0:
         raise DataError(f"{path} has no groups.")
     if found.Y.nnz == 0:
@@ -74,8 +94,9 @@ def read_groups(
     return found
 
 
-def _from_npz(path: Path, label_names: Sequence[str] | None) -> GroupLabels:
-    Y, names, own = read_npz_counts(path)
+def _from_counts(path: Path, counts: GroupCounts, label_names: Sequence[str] | None) -> GroupLabels:
+    """Return the groups of a matrix of counts; a list of labels must fit it."""
+    Y, names, own = counts
     if label_names is not None:
         if own is not None and tuple(own) != tuple(label_names):
             raise DataError(f"{path} has label names that differ from the list of labels.")
@@ -87,14 +108,14 @@ def _from_npz(path: Path, label_names: Sequence[str] | None) -> GroupLabels:
     return GroupLabels(names or tuple(str(i) for i in range(Y.shape[0])), Y, own)
 
 
-def _from_records(path: Path, chosen: str, columns: Columns, label_names: Sequence[str] | None) -> GroupLabels:
-    unit = REGISTRY[chosen].unit
+def _from_records(path: Path, format: Format, columns: Columns, label_names: Sequence[str] | None) -> GroupLabels:
+    unit = format.unit
     labels = NameMatrix(lambda line: f"{path} {unit} {line}", label_names)
     names: list[str] = []
     seen: dict[str, int] = {}
-    for batch in _batches(path, chosen, columns):
+    for batch in _group_batches(path, format, columns):
         for line, name in zip(batch.lines, batch.ids or (), strict=True):
-            name = name if chosen == "jsonl" else name.strip()  # as names of groups are read in rows
+            name = name.strip() if format.splits_strings else name  # as names of groups are read in rows
             if not name:
                 raise DataError(f"{path} {unit} {line}: the name of the group is empty.")
             if name in seen:
@@ -111,27 +132,22 @@ def _from_records(path: Path, chosen: str, columns: Columns, label_names: Sequen
     return GroupLabels(tuple(names), Y, found)
 
 
-def _batches(path: Path, chosen: str, columns: Columns) -> Iterator[Batch]:
+def _group_batches(path: Path, format: Format, columns: Columns) -> Iterator[Batch]:
     """Yield the records, with the names of the groups as ids, from the first key that the file has."""
     keys = tuple(dict.fromkeys((columns.id, *OTHER_KEYS)))
-    unit = REGISTRY[chosen].unit
     for key in keys:
-        found = False
-        for batch in _read(path, chosen, Columns((), columns.labels, key, "", columns.separator)):
+        named = False
+        options = Options(Columns((), columns.labels, key, "", columns.separator))
+        for batch in format.batches(path, options) if format.batches is not None else ():
             if not batch.texts:
                 continue
-            if batch.ids is None and not found:
+            if batch.ids is None and not named:
                 break
             if batch.ids is None:
-                raise DataError(f"{path} {unit} {batch.lines[0]} has no '{key}', though other groups have one.")
-            found = True
+                raise DataError(f"{path} {format.unit} {batch.lines[0]} has no '{key}', though other groups have one.")
+            named = True
             yield batch
-        if found:
+        if named:
             return
     listed = "' or '".join(keys)
     raise DataError(f"{path} has no names of groups: no record has '{listed}'.")
-
-
-def _read(path: Path, chosen: str, columns: Columns) -> Iterator[Batch]:
-    batches = REGISTRY[chosen].batches
-    return batches(path, Options(columns)) if batches is not None else iter(())

@@ -1,19 +1,15 @@
-"""Telling a file's format from its name or, where the name does not say, from its first line."""
+"""Guess a file's format from its name or, where the name leaves it open, from its first line."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from longtail.data.formats.files import line_blocks, plain_name
-from longtail.data.formats.raw_folder import is_raw_folder
-from longtail.data.formats.registry import FORMATS, REGISTRY
-from longtail.data.formats.split_folder import is_split_folder
+from longtail.data.formats.registry import REGISTRY
 from longtail.errors import DataError
 
-HEADER = re.compile(rb"\s*[0-9]+[ \t]+[0-9]+[ \t]+[0-9]+\s*\Z")
-SPARSE = re.compile(rb"(?:[0-9]+(?:,[0-9]+)*)?[ \t]+[0-9]+:[0-9.+-]|[0-9]+:[0-9.+-]")
 PEEK = 1 << 16
+TEXT_SUFFIXES = (".txt", ".text")  # of files that may hold one text per line
 
 
 def guess_format(path: Path) -> tuple[str, str]:
@@ -23,56 +19,51 @@ def guess_format(path: Path) -> tuple[str, str]:
     ('jsonl', 'name')
     """
     if path.is_dir():
-        return _of_folder(path), "files"
+        return _guess_folder(path), "files"
     suffix = Path(plain_name(path)).suffix.lower()
-    for name, found in REGISTRY.items():
-        if suffix in found.suffixes and suffix != ".json":
+    for name, format in REGISTRY.items():
+        if suffix in format.suffixes:
             return name, "name"
-    guessed = _of_first_line(path)
-    if guessed == "lines" and suffix not in (".txt", ".text"):
+    guessed = _guess_first_line(path)
+    if guessed == "lines" and suffix not in TEXT_SUFFIXES:
         raise DataError(
-            f"{path}: neither its name nor its first line tells the format; pass format=, one of {list(FORMATS)}."
+            f"{path}: neither its name nor its first line tells the format; pass format=, one of {list(REGISTRY)}."
         )
     return guessed, "first line"
 
 
 def guess_target(path: Path) -> str:
-    """Return the format to write, from the file's name alone."""
+    """Return the format to write, from the file's name alone.
+
+    >>> guess_target(Path("rows.csv.gz")), guess_target(Path("rows.txt"))
+    ('csv', 'xmc')
+    """
     suffix = Path(plain_name(path)).suffix.lower()
-    for name, found in REGISTRY.items():
-        if suffix in found.suffixes and found.write:
+    writable = {name: format for name, format in REGISTRY.items() if format.write}
+    for name, format in writable.items():
+        if suffix in (*format.suffixes, *format.write_suffixes):
             return name
-    if suffix == ".txt":
-        return "xmc"
-    writable = [name for name, found in REGISTRY.items() if found.write]
-    raise DataError(f"{path}: its name does not tell the format to write; pass format=, one of {writable}.")
+    raise DataError(f"{path}: its name does not tell the format to write; pass format=, one of {list(writable)}.")
 
 
-def _of_folder(path: Path) -> str:
-    if is_raw_folder(path):
-        return "xmc-raw"
-    if is_split_folder(path):
-        return "xmc-splits"
-    if (path / "X.npz").is_file():
-        return "npz"
-    raise DataError(
-        f"{path} is a folder in none of the known layouts: it has no trn.json, no *_trn_split.txt and no X.npz."
-    )
+def _guess_folder(path: Path) -> str:
+    """Return the format of a folder; the last in the registry is tried first, since its layout is the most special."""
+    layouts = [(name, format.folder) for name, format in reversed(REGISTRY.items()) if format.folder is not None]
+    for name, layout in layouts:
+        if layout.matches(path):
+            return name
+    *some, last = (f"no {layout.sign}" for _, layout in layouts)
+    raise DataError(f"{path} is a folder in none of the known layouts: it has {', '.join(some)} and {last}.")
 
 
-def _of_first_line(path: Path) -> str:
+def _guess_first_line(path: Path) -> str:
     if not path.is_file():  # a pipe can be read once only
         raise DataError(f"{path} is not a regular file, so its format cannot be guessed; say which it is (--format).")
     for _, block in line_blocks(path, PEEK):
         line = block.lstrip(b"\r\n").partition(b"\n")[0]
-        if HEADER.match(line):
-            return "xmc"
-        if line.startswith(b"__label__"):
-            return "fasttext"
-        if line.lstrip().startswith(b"{"):
-            return "jsonl"
-        if SPARSE.match(line):
-            return "libsvm"
+        for name, format in REGISTRY.items():
+            if format.first_line is not None and format.first_line.match(line):
+                return name
         if line.lstrip().startswith(b"[") and Path(plain_name(path)).suffix.lower() == ".json":
             raise DataError(f"{path} is a JSON array; write one object per line (JSONL) instead.")
         break

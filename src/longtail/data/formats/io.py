@@ -1,11 +1,10 @@
-"""The front door: read any known file into a Dataset, write one, or walk through texts in constant memory."""
+"""Read any known file into a Dataset, write one, or walk through a file in constant memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,12 +14,11 @@ from longtail.data.formats.files import plain_name
 from longtail.data.formats.guess_format import guess_format, guess_target
 from longtail.data.formats.label_list import read_labels, write_labels
 from longtail.data.formats.records import Batch, Columns, collect, rebatch
-from longtail.data.formats.registry import FORMATS, REGISTRY, Format, Options
+from longtail.data.formats.registry import ALL_FIELDS, REGISTRY, Format, Options
 from longtail.errors import DataError, ParameterError
-from longtail.validate import check_choice, check_integer
+from longtail.validate import Json, check_choice, check_integer
 
 PARTS = ("train", "test")
-WEIGHED = ("jsonl", "csv", "tsv", "parquet")  # formats with room for a column of label weights
 
 
 def read(
@@ -43,13 +41,46 @@ def read(
     split: int = 0,
     name: str | None = None,
 ) -> Dataset:
-    """Read a file (also .gz, .xz, .bz2) or a folder into a Dataset; the format is guessed unless given.
+    """Read a file or a folder into a Dataset.
 
-    `labels_file` or `label_names` fix which labels there are and their numbers; without them the labels of text
-    formats are numbered in the sorted order of their names. `group_names` does the same for groups. With
-    `labels_required=False` a file without labels is read too. Several text columns are joined by a space. `part` and
-    `split` choose the rows of a folder.
+    Parameters
+    ----------
+    path : str or Path
+        A file, also compressed (.gz, .xz, .bz2), or a folder.
+    format : str or None, default=None
+        A name in `FORMATS`; None guesses it from the file's name, else from its first line.
+    labels_file : str, Path or None, default=None
+        A list of labels (see `read_labels`) that fixes which labels there are, their numbers and their texts.
+    label_names : sequence of str or None, default=None
+        The names of the labels in the order of their numbers. Without this and `labels_file`, the labels of text
+        formats are numbered in the sorted order of their names.
+    labels_required : bool, default=True
+        Refuse a file that has no labels at all.
+    text_column : str or sequence of str, default="text"
+        The column of the texts; several columns are joined by a space.
+    labels_column, id_column, group_column : str, default="labels", "id", "group"
+        The columns of labels, ids and groups.
+    label_separator : str, default=";"
+        What separates the names in a string of labels or groups; in JSONL a string is one name.
+    group_names : sequence of str or None, default=None
+        The names of the groups in the order of their numbers; None numbers them in sorted order.
+    zero_based : bool or "auto", default="auto"
+        Whether the feature ids of libsvm text start at 0; "auto" means that they do if the id 0 occurs.
+    n_features, n_labels : int or None, default=None
+        The number of features and of labels of libsvm text; None takes the largest id.
+    part : {"train", "test"}, default="train"
+        The rows of a folder to read.
+    split : int, default=0
+        The column of the split files of a folder.
+    name : str or None, default=None
+        The name of the data; None takes the file's name.
 
+    Returns
+    -------
+    data : Dataset
+
+    Examples
+    --------
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "rows.csv"
     >>> _ = file.write_text("text,labels\\na red apple,fruit;red\\na blue car,car\\n")
@@ -87,12 +118,32 @@ def write(
     labels_file: str | Path | None = None,
     label_separator: str = ";",
     weights_column: str | None = None,
-) -> dict[str, Any]:
-    """Write a Dataset, all or nothing, and return the facts: format, rows, labels, bytes and what was left out.
+) -> Json:
+    """Write a Dataset to a file, all or nothing.
 
-    `weights_column` names a column for the weights of the labels (JSONL, CSV, TSV, Parquet); without it labels with
-    weights other than 1 can be written to npz only.
+    Parameters
+    ----------
+    dataset : Dataset
+        The data to write.
+    path : str or Path
+        The file to write; a suffix .gz, .xz or .bz2 compresses it.
+    format : str or None, default=None
+        A name in `FORMATS`; None goes by the file's name.
+    labels_file : str, Path or None, default=None
+        Where to write the list of labels, as JSONL.
+    label_separator : str, default=";"
+        What to put between the names of labels and groups in CSV and TSV.
+    weights_column : str or None, default=None
+        A column for the weights of the labels (JSONL, CSV, TSV, Parquet); without it labels with weights other than 1
+        can be written to npz only.
 
+    Returns
+    -------
+    facts : dict
+        `file`, `format`, `rows`, `labels`, `bytes`, and `left_out`: the fields that the format cannot hold.
+
+    Examples
+    --------
     >>> import tempfile
     >>> data = Dataset.from_lists(["a red apple"], [["fruit", "red"]])
     >>> facts = write(data, Path(tempfile.mkdtemp()) / "rows.jsonl")
@@ -103,8 +154,8 @@ def write(
     writable = [name for name, found in REGISTRY.items() if found.write]
     chosen = guess_target(path) if format is None else check_choice("format", format, writable)
     target = REGISTRY[chosen]
-    weighed = weights_column is not None and chosen in WEIGHED
-    if chosen != "npz" and not weighed and dataset.Y.nnz and not np.all(dataset.Y.data == 1):
+    weighed = weights_column is not None and target.has_columns
+    if not target.keeps_weights and not weighed and dataset.Y.nnz and not np.all(dataset.Y.data == 1):
         raise DataError(f"Y holds label weights other than 1, which the format '{chosen}' cannot keep; use 'npz'.")
     if target.write is None:
         raise ParameterError(f"format must be one of {writable}; got {chosen!r}.")
@@ -113,8 +164,7 @@ def write(
     keeps = {*target.keeps, *(("label_names", "label_texts") if labels_file is not None else ())}
     if labels_file is not None:
         write_labels(dataset, labels_file)
-    fields = ("X", "texts", "ids", "label_names", "label_texts", "groups", "group_names")
-    left_out = [field for field in fields if getattr(dataset, field) is not None and field not in keeps]
+    left_out = [field for field in ALL_FIELDS if getattr(dataset, field) is not None and field not in keeps]
     size = path.stat().st_size
     facts = {"format": chosen, "rows": dataset.n_rows, "labels": dataset.n_labels, "bytes": size}
     return {"file": str(path), **facts, "left_out": left_out}
@@ -130,12 +180,26 @@ def iter_texts(
     zero_based: bool | str = "auto",
     n_features: int | None = None,
 ) -> Iterator[Dataset]:
-    """Walk through a file as small Datasets of at most `batch_rows` rows, in constant memory, to predict them.
+    """Yield a file as small Datasets, in constant memory.
 
     Rows of text come with their ids and without labels (`n_labels` is 0); rows of XMC text and libsvm come with X
-    and Y. Other formats are refused (see `is_streamed`). A libsvm file is read twice unless `zero_based` and
-    `n_features` are given.
+    and Y. Other formats are refused (see `is_streamed`).
 
+    Parameters
+    ----------
+    path : str or Path
+        The file; a libsvm file is read twice unless `zero_based` and `n_features` are given.
+    batch_rows : int, default=1000
+        The most rows of one Dataset.
+    format, text_column, id_column, zero_based, n_features
+        As in `read`.
+
+    Yields
+    ------
+    data : Dataset
+
+    Examples
+    --------
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "new.txt"
     >>> _ = file.write_text("first text\\nsecond text\\nthird text\\n")
@@ -154,7 +218,7 @@ def iter_texts(
 
 
 def is_streamed(path: str | Path, format: str | None = None) -> bool:
-    """Say whether `iter_texts` can walk through a file; npz and folders can only be read as a whole.
+    """Return whether `iter_texts` can read a file row by row; npz and folders can only be read as a whole.
 
     >>> import tempfile
     >>> is_streamed(tempfile.mkdtemp(), "npz")
@@ -231,7 +295,7 @@ def _choose(path: Path, format: str | None) -> tuple[Format, str, str]:
     if not path.exists():
         raise DataError(f"{path} does not exist.")
     if format is not None:
-        return REGISTRY[check_choice("format", format, list(FORMATS))], "", format
+        return REGISTRY[check_choice("format", format, list(REGISTRY))], "", format
     guessed, how = guess_format(path)
     return REGISTRY[guessed], how, guessed
 

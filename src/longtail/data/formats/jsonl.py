@@ -28,13 +28,13 @@ def iter_objects(path: Path, size: int = JSON_BLOCK) -> Iterator[tuple[Sequence[
     for first, text in text_blocks(path, size):
         lines = split_lines(text)
         numbers: Sequence[int] = range(first, first + len(lines))
-        objects = _parse(lines)
+        objects = _parse_together(lines)
         if objects is None:  # empty lines, or a bad one
             filled = [(number, line) for number, line in zip(numbers, lines, strict=True) if line.strip()]
             numbers, lines = [number for number, _ in filled], [line for _, line in filled]
-            objects = _parse(lines)
+            objects = _parse_together(lines)
         if objects is None:
-            objects = [_parse_one(path, number, line) for number, line in zip(numbers, lines, strict=True)]
+            objects = [_parse_line(path, number, line) for number, line in zip(numbers, lines, strict=True)]
         yield numbers, objects
 
 
@@ -42,7 +42,7 @@ def jsonl_batches(path: Path, columns: Columns) -> Iterator[Batch]:
     """Yield the rows of a file; a line without a text is refused by its number."""
     wanted = columns.texts()
     for numbers, objects in iter_objects(path):
-        values = {name: _column(objects, name) for name in columns.all()}
+        values = {name: _values_of_key(objects, name) for name in columns.all()}
         if wanted and not all(values[wanted[0]]):  # look closer: an empty text is fine, no text is not
             for number, found in zip(numbers, objects, strict=True):
                 if all(found.get(name) is None for name in wanted):
@@ -72,24 +72,24 @@ def write_jsonl(dataset: Dataset, path: str | Path, columns: Columns) -> None:
             if dataset.groups is not None:
                 groups = names_in_row(dataset.groups, row, group_names)
                 record[columns.group] = groups[0] if len(groups) == 1 else groups
-            file.write(_encode(record))
+            file.write(_record_bytes(record))
 
 
-def _column(objects: list[dict[str, Any]], name: str) -> list[Any]:
+def _values_of_key(objects: list[dict[str, Any]], name: str) -> list[Any]:
     try:
         return list(map(itemgetter(name), objects))  # twice as fast as a loop of get
     except KeyError:
         return [found.get(name) for found in objects]
 
 
-def _encode(record: dict[str, Any]) -> bytes:
+def _record_bytes(record: dict[str, Any]) -> bytes:
     try:
         return (json.dumps(record, ensure_ascii=False) + "\n").encode()
     except UnicodeEncodeError:  # half of a surrogate pair: only an escape can hold it
         return (json.dumps(record) + "\n").encode()
 
 
-def _parse(lines: list[str]) -> list[dict[str, Any]] | None:
+def _parse_together(lines: list[str]) -> list[dict[str, Any]] | None:
     try:
         objects = json.loads("[" + ",".join(lines) + "]")
     except (ValueError, RecursionError):
@@ -98,7 +98,7 @@ def _parse(lines: list[str]) -> list[dict[str, Any]] | None:
     return objects if one_each else None
 
 
-def _parse_one(path: Path, number: int, line: str) -> dict[str, Any]:
+def _parse_line(path: Path, number: int, line: str) -> dict[str, Any]:
     try:
         found = json.loads(line)
     except (ValueError, RecursionError) as error:

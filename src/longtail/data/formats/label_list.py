@@ -1,4 +1,4 @@
-"""Lists of labels: JSONL with one label per line, or a plain file with one name per line.
+"""Read and write lists of labels: JSONL with one label per line, or a plain file with one name per line.
 
 A JSONL record has a name (`id`, `uid` or `name`) and may have a text (`text` or `title`); other keys, such as
 `parents`, are ignored. The label of line 1 gets number 0. In a plain file the empty lines at the end are ignored.
@@ -21,7 +21,7 @@ TEXT_KEYS = ("text", "title")
 
 
 class LabelList(NamedTuple):
-    """Names in the order of their numbers, and their texts: None where no label has a place for one, "" for holes."""
+    """The names of labels in the order of their numbers, and their texts; "" where one is missing, None if all are."""
 
     names: tuple[str, ...]
     texts: tuple[str, ...] | None
@@ -73,7 +73,7 @@ def _from_jsonl(path: Path) -> tuple[list[int], list[str], list[str | None]]:
     for lines, records in iter_objects(path):
         for number, record in zip(lines, records, strict=True):
             numbers.append(number)
-            names.append(_name(path, number, record))
+            names.append(_label_name(path, number, record))
             given = [record[key] for key in TEXT_KEYS if key in record]
             text = next((value for value in given if value is not None), "" if given else None)
             if not isinstance(text, str | None):
@@ -82,7 +82,7 @@ def _from_jsonl(path: Path) -> tuple[list[int], list[str], list[str | None]]:
     return numbers, names, texts
 
 
-def _name(path: Path, number: int, record: dict[str, Any]) -> str:
+def _label_name(path: Path, number: int, record: dict[str, Any]) -> str:
     for key in NAME_KEYS:
         value = record.get(key)
         if isinstance(value, str | int) and not isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""libsvm (svmlight) text with several labels per row: XMC text without the header.
+"""Read and write libsvm (svmlight) text with several labels per row: XMC text without the header.
 
 Labels are whole numbers from 0. Feature ids may start at 0 or at 1: with `zero_based="auto"` they start at 0 if the id
 0 occurs. Where `n_features` is given (by a model) and the ids of a file fit both ways, a guess could shift all of them
@@ -17,8 +17,8 @@ import scipy.sparse as sp
 
 from longtail.data.dataset import Dataset
 from longtail.data.formats.files import line_blocks, replacing
-from longtail.data.formats.xmc import INT32_MAX, WRITE_ROWS, RowStack, explain, rows_to_text
-from longtail.data.formats.xmc_parser import Rows, parse_rows
+from longtail.data.formats.xmc import INT32_MAX, WRITE_ROWS, RowStack, describe_problem, rows_to_text
+from longtail.data.formats.xmc_parser import ParsedRows, parse_rows
 from longtail.errors import DataError, ParameterError
 
 COMMENT = re.compile(rb"#[^\n]*")
@@ -43,7 +43,7 @@ def read_libsvm(
     path = Path(path)
     _check_zero_based(zero_based)
     stack, lowest, highest, tallest = RowStack(), INT32_MAX, -1, -1
-    for rows in _blocks(path, n_labels):
+    for rows in _parsed_blocks(path, n_labels):
         stack.add(_without_blank(rows))
         lowest = min(lowest, int(rows.x_indices.min(initial=INT32_MAX)))
         highest = max(highest, int(rows.x_indices.max(initial=-1)))
@@ -69,7 +69,7 @@ def libsvm_matrices(
         lowest, highest = _id_range(path, whole=n_features is None)
         first = _first_id(path, zero_based, lowest, highest, n_features)
         n_features = highest + 1 - first if n_features is None else n_features
-    for rows in _blocks(path, None):
+    for rows in _parsed_blocks(path, None):
         ids, stack = rows.x_indices, RowStack()
         _first_id(path, first == 0, int(ids.min(initial=INT32_MAX)), int(ids.max(initial=-1)), n_features)
         stack.add(_without_blank(rows))
@@ -112,7 +112,7 @@ def _id_range(path: Path, whole: bool) -> tuple[int, int]:
     if not path.is_file():
         raise DataError(f"{path} can be read once only; say where its feature ids start with zero_based=.")
     lowest, highest = INT32_MAX, -1
-    for rows in _blocks(path, None):
+    for rows in _parsed_blocks(path, None):
         lowest = min(lowest, int(rows.x_indices.min(initial=INT32_MAX)))
         highest = max(highest, int(rows.x_indices.max(initial=-1)))
         if lowest == 0 and not whole:
@@ -120,17 +120,17 @@ def _id_range(path: Path, whole: bool) -> tuple[int, int]:
     return lowest, highest
 
 
-def _blocks(path: Path, n_labels: int | None) -> Iterator[Rows]:
+def _parsed_blocks(path: Path, n_labels: int | None) -> Iterator[ParsedRows]:
     most = INT32_MAX if n_labels is None else n_labels
     for line, block in line_blocks(path):
         text = COMMENT.sub(b"", block) if b"#" in block else block
         rows, problem = parse_rows(text, INT32_MAX, most)
         if problem:
-            raise DataError(explain(path, line, text, problem, INT32_MAX, most))
+            raise DataError(describe_problem(path, line, text, problem, INT32_MAX, most))
         yield rows
 
 
-def _without_blank(rows: Rows) -> Rows:
+def _without_blank(rows: ParsedRows) -> ParsedRows:
     filled = np.flatnonzero(np.diff(rows.x_indptr) + np.diff(rows.y_indptr))
     if filled.size == rows.x_indptr.size - 1:
         return rows

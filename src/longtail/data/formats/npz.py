@@ -9,7 +9,6 @@ from __future__ import annotations
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,7 +17,7 @@ from longtail.data.dataset import Dataset
 from longtail.data.formats.files import open_bytes, replacing
 from longtail.errors import DataError
 from longtail.storage import Part, pack_csr, pack_strings, unpack_strings
-from longtail.validate import as_labels
+from longtail.validate import Rows, as_labels
 
 STRINGS = ("texts", "ids", "label_names", "label_texts", "group_names")
 
@@ -31,36 +30,39 @@ def read_npz(path: str | Path, name: str = "", labels_required: bool = True) -> 
     path = Path(path)
     if path.is_dir():
         path = path / "X.npz"
-    arrays = _load(path)
+    arrays = _load_arrays(path)
     if "Y" in arrays or "Y.data" in arrays:
-        fields: dict[str, Any] = {key: _strings(path, arrays, key) for key in STRINGS if f"{key}.bytes" in arrays}
-        matrices = {key: _matrix(path, arrays, key) for key in ("X", "Y", "groups")}
-        return Dataset(**matrices, **fields, name=name)
+        X, Y, groups = (_unpack_matrix(path, arrays, key) for key in ("X", "Y", "groups"))
+        strings = {key: tuple(_unpack_names(path, arrays, key)) for key in STRINGS if f"{key}.bytes" in arrays}
+        return Dataset(Y=Y, X=X, groups=groups, name=name, **strings)
     if not labels_required and {"groups", "groups.data"} & set(arrays):
-        groups = as_labels(_matrix(path, arrays, "groups"), "groups")
+        groups = as_labels(_unpack_matrix(path, arrays, "groups"), "groups")
         empty = sp.csr_array((groups.shape[0], 0), dtype=np.float32)
-        return Dataset(X=_matrix(path, arrays, "X"), Y=empty, groups=groups, name=name)
+        return Dataset(X=_unpack_matrix(path, arrays, "X"), Y=empty, groups=groups, name=name)
     if "format" not in arrays and "X" not in arrays:
         raise DataError(f"{path} has no arrays 'X' and 'Y'; it has: {', '.join(sorted(arrays)) or 'nothing'}.")
     partner = path.with_name("Y" + path.name[1:])
     if not path.name.startswith("X") or not partner.is_file():
         if not labels_required:
-            X = _scipy(path, arrays)
+            X = _scipy_matrix(path, arrays)
             return Dataset(X=X, Y=sp.csr_array((X.shape[0] if X.ndim else 0, 0), dtype=np.float32), name=name)
         raise DataError(f"{path} has no labels: it has no array 'Y', and there is no {partner.name} beside it.")
-    return Dataset(X=_scipy(path, arrays), Y=_scipy(partner, _load(partner)), name=name)
+    return Dataset(X=_scipy_matrix(path, arrays), Y=_scipy_matrix(partner, _load_arrays(partner)), name=name)
 
 
 def read_npz_counts(path: Path) -> tuple[sp.csr_array, tuple[str, ...] | None, tuple[str, ...] | None]:
-    """Read how often groups have labels: `Y` with perhaps `group_names` and `label_names`, or scipy's matrix."""
-    arrays = _load(path)
+    """Read how often groups have labels: the counts, and the names of groups and of labels where the file has them.
+
+    The file has `Y` with perhaps `group_names` and `label_names`, or is a matrix saved by scipy.
+    """
+    arrays = _load_arrays(path)
     if "Y" not in arrays and "Y.data" not in arrays:
-        return as_labels(_scipy(path, arrays), "Y_groups"), None, None
+        return as_labels(_scipy_matrix(path, arrays), "Y_groups"), None, None
     group_names, label_names = (
-        tuple(_strings(path, arrays, key)) if f"{key}.bytes" in arrays else None
+        tuple(_unpack_names(path, arrays, key)) if f"{key}.bytes" in arrays else None
         for key in ("group_names", "label_names")
     )
-    return as_labels(_matrix(path, arrays, "Y"), "Y_groups"), group_names, label_names
+    return as_labels(_unpack_matrix(path, arrays, "Y"), "Y_groups"), group_names, label_names
 
 
 def write_npz(dataset: Dataset, path: str | Path) -> None:
@@ -79,7 +81,7 @@ def write_npz(dataset: Dataset, path: str | Path) -> None:
         np.savez_compressed(file, allow_pickle=False, **arrays)
 
 
-def _load(path: Path) -> dict[str, np.ndarray]:
+def _load_arrays(path: Path) -> dict[str, np.ndarray]:
     with open_bytes(path) as file:
         if not file.read(1):
             raise DataError(f"{path} is empty.")
@@ -99,19 +101,20 @@ def _load(path: Path) -> dict[str, np.ndarray]:
             raise DataError(f"{path} is truncated or damaged.") from error
 
 
-def _matrix(path: Path, arrays: dict[str, np.ndarray], key: str) -> Any:
+def _unpack_matrix(path: Path, arrays: dict[str, np.ndarray], key: str) -> Rows | None:
+    """Return the dense or sparse matrix saved under a name, or None."""
     if key in arrays:
         return arrays[key]
     if f"{key}.data" not in arrays:
         return None
     try:
         data, indices, indptr = (arrays[f"{key}.{part}"] for part in ("data", "indices", "indptr"))
-        return _checked(sp.csr_array((data, indices, indptr), shape=tuple(arrays[f"{key}.shape"].tolist())))
+        return _check_csr(sp.csr_array((data, indices, indptr), shape=tuple(arrays[f"{key}.shape"].tolist())))
     except (KeyError, ValueError, TypeError) as error:
         raise DataError(f"{path}: the sparse matrix '{key}' is damaged.") from error
 
 
-def _scipy(path: Path, arrays: dict[str, np.ndarray]) -> Any:
+def _scipy_matrix(path: Path, arrays: dict[str, np.ndarray]) -> Rows:
     """Return the matrix of a file written by scipy.sparse.save_npz, or a single dense array."""
     if "format" not in arrays:
         if len(arrays) == 1:
@@ -119,17 +122,17 @@ def _scipy(path: Path, arrays: dict[str, np.ndarray]) -> Any:
         raise DataError(f"{path} was not written by scipy.sparse.save_npz.")
     try:
         with open_bytes(path) as file:
-            return _checked(sp.csr_array(sp.load_npz(file)))
+            return _check_csr(sp.csr_array(sp.load_npz(file)))
     except (KeyError, ValueError, TypeError, NotImplementedError) as error:
         raise DataError(f"{path} is not a sparse matrix that scipy can read.") from error
 
 
-def _checked(M: sp.csr_array) -> sp.csr_array:
+def _check_csr(M: sp.csr_array) -> sp.csr_array:
     M.check_format(full_check=True)  # an id out of bounds would make scipy read foreign memory
     return M
 
 
-def _strings(path: Path, arrays: dict[str, np.ndarray], key: str) -> list[str]:
+def _unpack_names(path: Path, arrays: dict[str, np.ndarray], key: str) -> list[str]:
     part = Part("npz", arrays=arrays)
     try:
         return unpack_strings(key, part)

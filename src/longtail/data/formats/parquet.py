@@ -1,4 +1,4 @@
-"""Parquet with the columns `text`, `labels`, `id` and `group`; needs pyarrow (the extra `io`).
+"""Read and write Parquet with the columns `text`, `labels`, `id` and `group`; needs pyarrow (the extra `io`).
 
 `labels` and `group` may be lists of names, whole numbers, or strings of names separated by `;`.
 """

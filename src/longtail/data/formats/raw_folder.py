@@ -1,4 +1,4 @@
-"""The raw text layout of the XMC repository: a folder with `trn.json`, `tst.json` and `lbl.json`.
+"""Read the raw text layout of the XMC repository: a folder with `trn.json`, `tst.json` and `lbl.json`.
 
 The files (also as .json.gz) have one JSON record per line with `uid`, `title` and `content`; rows also have
 `target_ind` (label numbers) and may have `target_rel` (their weights). The text of a row is its title and content,
@@ -27,8 +27,8 @@ TEXT_FIELDS = ("title", "content")
 
 
 def is_raw_folder(folder: Path) -> bool:
-    """Tell whether a folder holds a part of the raw text layout."""
-    return any(_find(folder, stem) for stem in (*RAW_PARTS.values(), "lbl.json"))
+    """Return whether a folder holds a part of the raw text layout."""
+    return any(_find_file(folder, stem) for stem in (*RAW_PARTS.values(), "lbl.json"))
 
 
 def read_raw_folder(folder: str | Path, part: str = "train", text_fields: Sequence[str] = TEXT_FIELDS) -> Dataset:
@@ -36,17 +36,19 @@ def read_raw_folder(folder: str | Path, part: str = "train", text_fields: Sequen
     folder = Path(folder)
     if not folder.is_dir():
         raise DataError(f"{folder} does not exist." if not folder.exists() else f"{folder} is not a folder.")
-    file, label_file = (_part(folder, s) for s in (RAW_PARTS[check_choice("part", part, list(RAW_PARTS))], "lbl.json"))
+    file, label_file = (
+        _required_file(folder, s) for s in (RAW_PARTS[check_choice("part", part, list(RAW_PARTS))], "lbl.json")
+    )
     names, label_texts = [], []
     for lines, records in iter_objects(label_file):
         for line, record in zip(lines, records, strict=True):
             names.append(_uid(label_file, line, record))
-            label_texts.append(_joined(label_file, line, record, ("title",)))
+            label_texts.append(_joined_text(label_file, line, record, ("title",)))
     texts, ids, counts, indices, weights = [], [], [0], [], []
     for lines, records in iter_objects(file):
         for line, record in zip(lines, records, strict=True):
             ids.append(_uid(file, line, record))
-            texts.append(_joined(file, line, record, text_fields))
+            texts.append(_joined_text(file, line, record, text_fields))
             found, rel = _targets(file, line, record, len(names))
             indices += found
             weights += rel
@@ -100,7 +102,7 @@ def _uid(path: Path, line: int, record: dict[str, Any]) -> str:
     return str(uid)
 
 
-def _joined(path: Path, line: int, record: dict[str, Any], fields: Sequence[str]) -> str:
+def _joined_text(path: Path, line: int, record: dict[str, Any], fields: Sequence[str]) -> str:
     parts = [record[field] for field in fields if record.get(field)]
     if not all(isinstance(part, str) for part in parts):
         names = "', '".join(fields)
@@ -108,12 +110,12 @@ def _joined(path: Path, line: int, record: dict[str, Any], fields: Sequence[str]
     return " ".join(parts)
 
 
-def _part(folder: Path, stem: str) -> Path:
-    found = _find(folder, stem)
+def _required_file(folder: Path, stem: str) -> Path:
+    found = _find_file(folder, stem)
     if found is None:
         raise DataError(f"{folder} has no {stem} or {stem}.gz.")
     return found
 
 
-def _find(folder: Path, stem: str) -> Path | None:
+def _find_file(folder: Path, stem: str) -> Path | None:
     return next((folder / (stem + s) for s in ("", *COMPRESSED) if (folder / (stem + s)).is_file()), None)

@@ -1,6 +1,6 @@
-"""Rows with a text, labels, an id and groups, as the text formats hold them; and the Dataset they make.
+"""Check rows of text as the text formats hold them (text, labels, id, groups), and gather them into a Dataset.
 
-What holds for JSONL, CSV, TSV and Parquet alike is decided here:
+The rules that JSONL, CSV, TSV and Parquet share:
 
 - A row must have a text. An empty text is kept; a missing one is refused by its line.
 - A label named twice in a row counts once. Whole numbers are taken as names (7 is the label "7").
@@ -24,7 +24,7 @@ from longtail.errors import DataError
 
 @dataclass(frozen=True)
 class Columns:
-    """Where the fields of a row stand; several text columns are joined by a space.
+    """The names of the columns, or keys, of a row; several text columns are joined by a space.
 
     Records without texts are read with `text=()`. `weights` names the column that the weights of labels are written to.
     """
@@ -58,10 +58,13 @@ class Batch:
     def take(self, low: int, high: int) -> Batch:
         """Return some of the rows."""
 
-        def cut(values: Any) -> Any:
-            return None if values is None else values[low:high]
-
-        return Batch(self.lines[low:high], self.texts[low:high], cut(self.labels), cut(self.ids), cut(self.groups))
+        return Batch(
+            self.lines[low:high],
+            self.texts[low:high],
+            None if self.labels is None else self.labels[low:high],
+            None if self.ids is None else self.ids[low:high],
+            None if self.groups is None else self.groups[low:high],
+        )
 
 
 def make_batch(
@@ -79,9 +82,9 @@ def make_batch(
 
     return Batch(
         lines,
-        _texts(where, lines, [values[name] for name in columns.texts()], columns.texts()),
+        _check_texts(where, lines, [values[name] for name in columns.texts()], columns.texts()),
         names(columns.labels),
-        _ids(where, lines, values.get(columns.id), columns.id),
+        _check_ids(where, lines, values.get(columns.id), columns.id),
         names(columns.group),
     )
 
@@ -99,19 +102,19 @@ def as_names(
             continue
         parts = [] if value is None else value if isinstance(value, list) else [value]
         if not all(isinstance(part, str | int) and not isinstance(part, bool) for part in parts):
-            raise DataError(f"{where(line)}: '{column}' must be a name or a list of names; got {_short(value)}.")
+            raise DataError(f"{where(line)}: '{column}' must be a name or a list of names; got {short_repr(value)}.")
         out.append([str(part) for part in parts])
     return out
 
 
-def _texts(
+def _check_texts(
     where: Callable[[int], str], lines: Sequence[int], found: list[list[Any]], columns: tuple[str, ...]
 ) -> list[str]:
     if not columns:
         return [""] * len(lines)
     texts = found[0]
     if len(found) > 1:  # several columns: a missing one is fine as long as one is there
-        texts = [_join(parts) for parts in zip(*found, strict=True)]
+        texts = [_join_texts(parts) for parts in zip(*found, strict=True)]
     if set(map(type, texts)) <= {str}:
         return texts
     name = "' or '".join(columns)
@@ -119,18 +122,20 @@ def _texts(
         if text is None:
             raise DataError(f"{where(line)} has no '{name}'.")
         if not isinstance(text, str):
-            raise DataError(f"{where(line)}: '{name}' must be a string; got {_short(text)}.")
+            raise DataError(f"{where(line)}: '{name}' must be a string; got {short_repr(text)}.")
     return texts
 
 
-def _join(parts: Sequence[Any]) -> Any:
+def _join_texts(parts: Sequence[Any]) -> Any:
     """Return the strings joined, None if all are missing, or the first thing that is not a string."""
     given = [part for part in parts if part is not None]
     odd = [part for part in given if not isinstance(part, str)]
     return odd[0] if odd else " ".join(filter(None, given)) if given else None
 
 
-def _ids(where: Callable[[int], str], lines: Sequence[int], values: list[Any] | None, column: str) -> list[str] | None:
+def _check_ids(
+    where: Callable[[int], str], lines: Sequence[int], values: list[Any] | None, column: str
+) -> list[str] | None:
     if values is None or set(map(type, values)) <= {str}:
         return values or None
     if all(value is None for value in values):
@@ -139,7 +144,7 @@ def _ids(where: Callable[[int], str], lines: Sequence[int], values: list[Any] | 
         if value is None:
             raise DataError(f"{where(line)} has no '{column}', though other rows have one.")
         if not isinstance(value, str | int) or isinstance(value, bool):
-            raise DataError(f"{where(line)}: '{column}' must be a string or a whole number; got {_short(value)}.")
+            raise DataError(f"{where(line)}: '{column}' must be a string or a whole number; got {short_repr(value)}.")
     return [str(value) for value in values]
 
 
@@ -155,7 +160,8 @@ def collect(
     batches: Iterable[Batch],
     label_names: Sequence[str] | None = None,
     group_names: Sequence[str] | None = None,
-    **fields: Any,
+    label_texts: Sequence[str] | None = None,
+    name: str = "",
 ) -> Dataset:
     """Return the Dataset of all batches; a label or group that is not among the names given is refused by its line."""
     texts: list[str] = []
@@ -179,7 +185,8 @@ def collect(
         label_names=names,
         groups=group_matrix,
         group_names=own_groups,
-        **fields,
+        label_texts=None if label_texts is None else tuple(label_texts),
+        name=name,
     )
 
 
@@ -190,7 +197,7 @@ class NameMatrix:
         self.where = where
         self.kind = kind
         self.names = None if names is None else tuple(names)
-        self.numbers: dict[str, int] = _Growing() if names is None else {name: i for i, name in enumerate(names)}
+        self.numbers: dict[str, int] = _NumbersOfNames() if names is None else {name: i for i, name in enumerate(names)}
         self.counts: list[np.ndarray] = []
         self.codes: list[np.ndarray] = []
         self.used = False
@@ -222,9 +229,9 @@ class NameMatrix:
         names = self.names
         if names is None:
             names = tuple(sorted(self.numbers))
-            place = np.empty(len(names), dtype=np.int32)
-            place[[self.numbers[name] for name in names]] = np.arange(len(names), dtype=np.int32)
-            codes = place[codes]
+            sorted_number = np.empty(len(names), dtype=np.int32)
+            sorted_number[[self.numbers[name] for name in names]] = np.arange(len(names), dtype=np.int32)
+            codes = sorted_number[codes]
         ones = np.ones(codes.size, dtype=np.float32)
         M = sp.csr_array((ones, codes, np.cumsum(counts)), shape=(counts.size - 1, len(names)))
         M.sum_duplicates()
@@ -233,7 +240,9 @@ class NameMatrix:
         return M, names
 
 
-class _Growing(dict[str, int]):
+class _NumbersOfNames(dict[str, int]):
+    """A number for every name, given in the order they are asked for."""
+
     def __missing__(self, name: str) -> int:
         self[name] = number = len(self)
         return number
@@ -256,6 +265,7 @@ def weights_in_row(M: sp.csr_array, row: int) -> list[float]:
     return [round(value, 4) for value in M.data[M.indptr[row] : M.indptr[row + 1]].tolist()]
 
 
-def _short(value: Any) -> str:
-    text = repr(value)
+def short_repr(value: object) -> str:
+    """Return a value as an error shows it: on one line, and not all of a long one."""
+    text = " ".join(repr(value).splitlines())
     return text if len(text) <= 60 else text[:60] + "…"

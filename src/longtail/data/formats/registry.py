@@ -1,25 +1,28 @@
-"""The formats by name: what they are called, how they are told apart, and which functions read and write them."""
+"""The file formats by name: how each is recognised, and which functions read and write it.
+
+To add a format, write `formats/<name>.py` and add one entry to `REGISTRY`. Reading, writing, guessing the format of a
+file, groups files, `longtail convert` and the list of formats all work from the entry.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple, TypeAlias
 
 import scipy.sparse as sp
 
 from longtail.data.dataset import Dataset
-from longtail.data.formats import csv_table as table
-from longtail.data.formats import fasttext, jsonl, libsvm, npz, parquet, xmc
-from longtail.data.formats import raw_folder as rawfolder
-from longtail.data.formats import split_folder as splitfolder
+from longtail.data.formats import csv_table, fasttext, jsonl, libsvm, npz, parquet, raw_folder, split_folder, xmc
 from longtail.data.formats.records import Batch, Columns
 
 
 @dataclass(frozen=True)
 class Options:
-    """How a file is to be read; each format takes what concerns it."""
+    """The options of `read`; each format takes what concerns it."""
 
     columns: Columns = field(default_factory=Columns)
     label_names: Sequence[str] | None = None
@@ -34,58 +37,89 @@ class Options:
     labels_required: bool = True
 
 
+GroupCounts: TypeAlias = tuple[sp.csr_array, tuple[str, ...] | None, tuple[str, ...] | None]
+"""Counts (n_groups, n_labels), and the names of groups and of labels or None."""
+
+
+class FolderLayout(NamedTuple):
+    """How a folder is recognised: the file it must hold, as named in an error, and the test for it."""
+
+    sign: str
+    matches: Callable[[Path], bool]
+
+
 @dataclass(frozen=True)
 class Format:
-    """One file format; `batches` for rows of text, `read` for matrices and folders, `matrices` for X and Y by parts."""
+    """One file format: what it is, how it is recognised, and its functions.
+
+    A format of rows of text gives `batches`; one of features gives `read` and, if it can be read block by block,
+    `matrices`. A format that cannot be written has no `write`.
+    """
 
     description: str
-    suffixes: tuple[str, ...] = ()
-    batches: Callable[[Path, Options], Iterator[Batch]] | None = None
-    read: Callable[[Path, Options], Dataset] | None = None
-    matrices: Callable[[Path, Options], Iterator[tuple[sp.csr_array, sp.csr_array]]] | None = None
+    suffixes: tuple[str, ...] = ()  # names of files in this format
+    write_suffixes: tuple[str, ...] = ()  # further names to write it under; a file to read may be something else
+    first_line: re.Pattern[bytes] | None = None  # what the first line begins with
+    folder: FolderLayout | None = None  # the folder it may be instead of a file
+    batches: Callable[[Path, Options], Iterator[Batch]] | None = None  # rows of text, block by block
+    read: Callable[[Path, Options], Dataset] | None = None  # the whole file or folder
+    matrices: Callable[[Path, Options], Iterator[tuple[sp.csr_array, sp.csr_array]]] | None = None  # X, Y by blocks
     write: Callable[[Dataset, Path, Columns], None] | None = None
+    read_group_counts: Callable[[Path], GroupCounts] | None = None  # a groups file as a matrix of counts
     keeps: tuple[str, ...] = ()  # the fields of a Dataset that survive writing
-    unit: str = "line"
+    keeps_weights: bool = False  # label weights survive writing without a column of their own
+    has_columns: bool = False  # records with named fields: room for label weights, and for labels of groups
+    splits_strings: bool = False  # a string is split into names at the separator, spaces around them dropped
+    unit: str = "line"  # what errors count
 
 
 TEXT_FIELDS = ("texts", "ids", "label_names", "groups", "group_names")
 ALL_FIELDS = ("X", "texts", "ids", "label_names", "label_texts", "groups", "group_names")
 
 
-def _table(delimiter: str) -> dict[str, Any]:
-    return {
-        "batches": lambda path, o: table.table_batches(path, o.columns, delimiter),
-        "write": lambda data, path, columns: table.write_table(data, path, columns, delimiter),
-        "keeps": TEXT_FIELDS,
-    }
-
-
-def _split_part(path: Path, options: Options) -> Dataset:
-    train, test = splitfolder.read_split_folder(path, options.split)
-    return test if options.part == "test" else train
-
-
 REGISTRY: dict[str, Format] = {
     "jsonl": Format(
         "one JSON object per line: text, labels (a list), id, group",
-        (".jsonl", ".ndjson", ".json"),
+        (".jsonl", ".ndjson"),
+        write_suffixes=(".json",),
+        first_line=re.compile(rb"\s*\{"),
         batches=lambda path, o: jsonl.jsonl_batches(path, o.columns),
         write=jsonl.write_jsonl,
         keeps=TEXT_FIELDS,
+        has_columns=True,
     ),
-    "csv": Format("comma-separated columns with a header: text, labels (a;b), id, group", (".csv",), **_table(",")),
-    "tsv": Format("the same, separated by tabs", (".tsv", ".tab"), **_table("\t")),
+    "csv": Format(
+        "comma-separated columns with a header: text, labels (a;b), id, group",
+        (".csv",),
+        batches=lambda path, o: csv_table.table_batches(path, o.columns, ","),
+        write=partial(csv_table.write_table, delimiter=","),
+        keeps=TEXT_FIELDS,
+        has_columns=True,
+        splits_strings=True,
+    ),
+    "tsv": Format(
+        "the same, separated by tabs",
+        (".tsv", ".tab"),
+        batches=lambda path, o: csv_table.table_batches(path, o.columns, "\t"),
+        write=partial(csv_table.write_table, delimiter="\t"),
+        keeps=TEXT_FIELDS,
+        has_columns=True,
+        splits_strings=True,
+    ),
     "parquet": Format(
         "Parquet columns: text, labels (lists or a;b), id, group; needs pyarrow",
         (".parquet", ".pq"),
         batches=lambda path, o: parquet.parquet_batches(path, o.columns),
         write=parquet.write_parquet,
         keeps=TEXT_FIELDS,
+        has_columns=True,
+        splits_strings=True,
         unit="row",
     ),
     "fasttext": Format(
         "__label__x __label__y text",
         (".ft", ".fasttext"),
+        first_line=re.compile(rb"__label__"),
         batches=lambda path, o: fasttext.fasttext_batches(path),
         write=lambda data, path, columns: fasttext.write_fasttext(data, path),
         keeps=("texts", "label_names"),
@@ -96,6 +130,8 @@ REGISTRY: dict[str, Format] = {
     "xmc": Format(
         "XMC repository text: a header 'rows features labels', then label,label feature:value …",
         (".xmc",),
+        write_suffixes=(".txt",),
+        first_line=re.compile(rb"\s*[0-9]+[ \t]+[0-9]+[ \t]+[0-9]+\s*\Z"),
         read=lambda path, o: xmc.read_xmc(path, o.name),
         matrices=lambda path, o: xmc.xmc_matrices(path),
         write=lambda data, path, columns: xmc.write_xmc(data, path),
@@ -104,6 +140,7 @@ REGISTRY: dict[str, Format] = {
     "libsvm": Format(
         "libsvm text with several labels per row, without a header",
         (".svm", ".libsvm", ".svmlight"),
+        first_line=re.compile(rb"(?:[0-9]+(?:,[0-9]+)*)?[ \t]+[0-9]+:[0-9.+-]|[0-9]+:[0-9.+-]"),
         read=lambda path, o: libsvm.read_libsvm(path, o.zero_based, o.n_features, o.n_labels, o.name),
         matrices=lambda path, o: libsvm.libsvm_matrices(path, o.zero_based, o.n_features),
         write=lambda data, path, columns: libsvm.write_libsvm(data, path),
@@ -112,17 +149,24 @@ REGISTRY: dict[str, Format] = {
     "npz": Format(
         "numpy archive with X and Y (all else too), or X.npz beside Y.npz",
         (".npz",),
+        folder=FolderLayout("X.npz", lambda folder: (folder / "X.npz").is_file()),
         read=lambda path, o: npz.read_npz(path, o.name, o.labels_required),
         write=lambda data, path, columns: npz.write_npz(data, path),
+        read_group_counts=npz.read_npz_counts,
         keeps=ALL_FIELDS,
+        keeps_weights=True,
     ),
     "xmc-splits": Format(
-        "folder with an XMC text file and *_trn_split.txt, *_tst_split.txt (part=, split=)", read=_split_part
+        "folder with an XMC text file and *_trn_split.txt, *_tst_split.txt (part=, split=)",
+        folder=FolderLayout("*_trn_split.txt", split_folder.is_split_folder),
+        read=lambda path, o: split_folder.read_split_folder(path, o.split)[o.part == "test"],
     ),
     "xmc-raw": Format(
         "folder with trn.json, tst.json and lbl.json, as .json or .json.gz (part=)",
-        read=lambda path, o: rawfolder.read_raw_folder(path, o.part),
+        folder=FolderLayout("trn.json", raw_folder.is_raw_folder),
+        read=lambda path, o: raw_folder.read_raw_folder(path, o.part),
     ),
 }
 
 FORMATS: dict[str, str] = {name: found.description for name, found in REGISTRY.items()}
+WEIGHED = tuple(name for name, found in REGISTRY.items() if found.has_columns)  # can hold a column of label weights

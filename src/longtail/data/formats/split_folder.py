@@ -1,4 +1,4 @@
-"""The split layout of the XMC repository: one data file and two files of row numbers.
+"""Read the split layout of the XMC repository: one data file and two files of row numbers.
 
 A folder holds one file of XMC text beside `*_trn_split.txt` and `*_tst_split.txt` (older sets: `*_trSplit.txt` and
 `*_tstSplit.txt`). The split files have one column per split; rows are counted from 1.
@@ -27,19 +27,20 @@ def read_split_folder(folder: str | Path, split: int = 0) -> tuple[Dataset, Data
     split = check_integer("split", split, low=0)
     train_file, test_file = (_one_file(folder, kind, p) for kind, p in (("trn", TRAIN_SPLIT), ("tst", TEST_SPLIT)))
     others = [
-        p for p in _files(folder) if _is_text(p) and not TRAIN_SPLIT.match(p.name) and not TEST_SPLIT.match(p.name)
+        p for p in _files_in(folder) if _is_text(p) and not TRAIN_SPLIT.match(p.name) and not TEST_SPLIT.match(p.name)
     ]
     named = [p for p in others if "data" in p.name.lower()] or others
     if len(named) != 1:
         found = ", ".join(p.name for p in named) or "none"
         raise DataError(f"{folder} must hold one data file beside its split files; found: {found}.")
     data = read_xmc(named[0], name=folder.name)
-    return tuple(data.take(_split_rows(file, split, data.n_rows)) for file in (train_file, test_file))  # type: ignore[return-value]
+    train, test = (data.take(_split_rows(file, split, data.n_rows)) for file in (train_file, test_file))
+    return train, test
 
 
 def is_split_folder(folder: Path) -> bool:
-    """Tell whether a folder holds split files."""
-    return any(TRAIN_SPLIT.match(p.name) or TEST_SPLIT.match(p.name) for p in _files(folder))
+    """Return whether a folder holds split files."""
+    return any(TRAIN_SPLIT.match(p.name) or TEST_SPLIT.match(p.name) for p in _files_in(folder))
 
 
 def read_integers(path: Path, width: int | None = None, *, may_be_empty: bool = False) -> np.ndarray:
@@ -82,14 +83,14 @@ def _split_rows(path: Path, split: int, n_rows: int) -> np.ndarray:
 
 
 def _one_file(folder: Path, kind: str, pattern: re.Pattern[str]) -> Path:
-    found = [p for p in _files(folder) if pattern.match(p.name)]
+    found = [p for p in _files_in(folder) if pattern.match(p.name)]
     if len(found) != 1:
         names = ", ".join(p.name for p in found) or "none"
         raise DataError(f"{folder} must hold one file *_{kind}_split.txt; found: {names}.")
     return found[0]
 
 
-def _files(folder: Path) -> list[Path]:
+def _files_in(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise DataError(f"{folder} does not exist." if not folder.exists() else f"{folder} is not a folder.")
     return sorted(p for p in folder.iterdir() if p.is_file())

@@ -1,4 +1,4 @@
-"""XMC text: the format of the extreme classification repository.
+"""Read and write XMC text, the format of the extreme classification repository.
 
 The first line is `rows features labels`; every further line is a row, `label,label feature:value feature:value`, with
 ids from 0. A row without labels starts with a space (or with its first feature) and is kept, an empty line is a row
@@ -24,8 +24,8 @@ from longtail.data.formats.xmc_parser import (
     BAD_VALUE,
     FEATURE_RANGE,
     LABEL_RANGE,
-    Problem,
-    Rows,
+    ParsedRows,
+    ParseProblem,
     parse_rows,
 )
 from longtail.errors import DataError
@@ -34,7 +34,7 @@ INT32_MAX = np.iinfo(np.int32).max
 WRITE_ROWS = 4096
 
 
-class Header(NamedTuple):
+class XmcHeader(NamedTuple):
     """The three numbers of the first line."""
 
     rows: int
@@ -53,7 +53,7 @@ def read_xmc(path: str | Path, name: str = "") -> Dataset:
     ([[1.0, 1.0], [0.0, 0.0]], [[1.5, 0.0, 1.0], [0.0, 2.0, 0.0]])
     """
     path = Path(path)
-    header, stack = Header(0, 0, 0), RowStack()
+    header, stack = XmcHeader(0, 0, 0), RowStack()
     for found, rows in iter_xmc(path):
         header = found
         stack.add(rows)
@@ -61,18 +61,18 @@ def read_xmc(path: str | Path, name: str = "") -> Dataset:
     return Dataset(Y=Y, X=X, name=name)
 
 
-def iter_xmc(path: Path, size: int = BLOCK) -> Iterator[tuple[Header, Rows]]:
+def iter_xmc(path: Path, size: int = BLOCK) -> Iterator[tuple[XmcHeader, ParsedRows]]:
     """Yield the rows of a file, about a megabyte of text at a time; at least one (possibly empty) block comes."""
-    header: Header | None = None
+    header: XmcHeader | None = None
     done, extra = 0, 0
     for line, block in line_blocks(path, size):
         if header is None:
             cut = block.index(b"\n") + 1
-            header = _header(path, block[:cut])
+            header = _parse_header(path, block[:cut])
             line, block = line + 1, block[cut:]
         rows, problem = parse_rows(block, header.features, header.labels)
         if problem:
-            raise DataError(explain(path, line, block, problem, header.features, header.labels))
+            raise DataError(describe_problem(path, line, block, problem, header.features, header.labels))
         n_rows = rows.x_indptr.size - 1
         keep = min(n_rows, header.rows - done)
         blank = np.diff(rows.x_indptr[keep:]) + np.diff(rows.y_indptr[keep:]) == 0
@@ -93,16 +93,16 @@ def xmc_matrices(path: Path) -> Iterator[tuple[sp.csr_array, sp.csr_array]]:
 
 
 class RowStack:
-    """Blocks of rows put below each other in arrays that grow in place, so that the rows are held only once.
+    """Blocks of parsed rows joined in arrays that grow in place, so that the rows are held only once.
 
     Gathering the blocks in a list and joining them at the end took three times the memory of the result.
     """
 
     def __init__(self) -> None:
         dtypes = (np.int64, np.int32, np.float32, np.int64, np.int32)
-        self.parts = [_Growing(dtype) for dtype in dtypes]
+        self.parts = [GrowingArray(dtype) for dtype in dtypes]
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: ParsedRows) -> None:
         """Add a block of rows."""
         counts = (np.diff(rows.x_indptr), rows.x_indices, rows.x_data, np.diff(rows.y_indptr), rows.y_indices)
         for part, values in zip(self.parts, counts, strict=True):
@@ -122,7 +122,7 @@ class RowStack:
         return X, Y
 
 
-class _Growing:
+class GrowingArray:
     """An array that grows by a quarter when full; large ones are moved by the memory manager, not copied."""
 
     def __init__(self, dtype: type) -> None:
@@ -141,10 +141,10 @@ class _Growing:
         return self.values
 
 
-def head_rows(rows: Rows, n_rows: int) -> Rows:
+def head_rows(rows: ParsedRows, n_rows: int) -> ParsedRows:
     """Return the first rows of a block."""
     x_end, y_end = int(rows.x_indptr[n_rows]), int(rows.y_indptr[n_rows])
-    return Rows(
+    return ParsedRows(
         rows.x_indptr[: n_rows + 1],
         rows.x_indices[:x_end],
         rows.x_data[:x_end],
@@ -153,24 +153,26 @@ def head_rows(rows: Rows, n_rows: int) -> Rows:
     )
 
 
-def explain(path: Path, first_line: int, block: bytes, problem: Problem, n_features: int, n_labels: int) -> str:
-    """Return the sentence for the first thing in a block that cannot be read."""
+def describe_problem(
+    path: Path, first_line: int, block: bytes, problem: ParseProblem, n_features: int, n_labels: int
+) -> str:
+    """Return the error sentence for the first thing in a block that cannot be parsed."""
     found = re.compile(rb"[^ \t\r\n]*").match(block, problem.byte)
     token = (found.group() if found else b"").decode("utf-8", "backslashreplace")
-    place = f"{path} line {first_line + problem.row}"
+    where = f"{path} line {first_line + problem.row}"
     if problem.code == BAD_LABEL:
         label = token.partition(",")[0]
-        return f"{place}: expected label numbers separated by commas; got {_short(label)}."
+        return f"{where}: expected label numbers separated by commas; got {_quoted(label)}."
     if problem.code == LABEL_RANGE:
-        return f"{place}: the label id {token.partition(',')[0]} is out of range; {_allowed(n_labels)}."
+        return f"{where}: the label id {token.partition(',')[0]} is out of range; {_allowed(n_labels)}."
     feature, _, value = token.partition(":")
     if problem.code == FEATURE_RANGE:
-        return f"{place}: the feature id {feature} is out of range; {_allowed(n_features)}."
+        return f"{where}: the feature id {feature} is out of range; {_allowed(n_features)}."
     if problem.code == BAD_FEATURE:
-        return f"{place}: expected feature:value; got {_short(token)}."
+        return f"{where}: expected feature:value; got {_quoted(token)}."
     if problem.code == BAD_VALUE:
-        return f"{place}: the value of feature {feature} must be a number; got {_short(value)}."
-    return f"{place}: the value of feature {feature} must be a finite float32; got {_short(value)}."
+        return f"{where}: the value of feature {feature} must be a number; got {_quoted(value)}."
+    return f"{where}: the value of feature {feature} must be a finite float32; got {_quoted(value)}."
 
 
 def write_xmc(dataset: Dataset, path: str | Path) -> None:
@@ -198,12 +200,12 @@ def rows_to_text(X: sp.csr_array, Y: sp.csr_array, first_id: int) -> bytes:
     return ("\n".join(lines) + "\n").encode() if lines else b""
 
 
-def _header(path: Path, line: bytes) -> Header:
+def _parse_header(path: Path, line: bytes) -> XmcHeader:
     parts = line.split()
     if len(parts) != 3 or not all(re.fullmatch(rb"[0-9]{1,18}", part) for part in parts):
         got = line.strip().decode("utf-8", "backslashreplace")
-        raise DataError(f"{path} line 1 must be the header 'rows features labels'; got {_short(got)}.")
-    header = Header(*(int(part) for part in parts))
+        raise DataError(f"{path} line 1 must be the header 'rows features labels'; got {_quoted(got)}.")
+    header = XmcHeader(*(int(part) for part in parts))
     for kind in ("features", "labels"):
         if getattr(header, kind) > INT32_MAX:
             raise DataError(f"{path} line 1: at most {INT32_MAX} {kind} are allowed; got {getattr(header, kind)}.")
@@ -222,6 +224,7 @@ def _allowed(count: int) -> str:
     return f"allowed are 0 to {count - 1}" if count else "the header allows none"
 
 
-def _short(text: str) -> str:
+def _quoted(text: str) -> str:
+    """Return the beginning of a text in quotes, as an error shows it."""
     text = text if len(text) <= 40 else text[:40] + "…"
     return f"'{text}'" if text.isprintable() else repr(text)

@@ -1,4 +1,4 @@
-"""Parsing the text format of the XMC repository: bytes in, CSR arrays out.
+"""Parse the text format of the XMC repository: bytes in, CSR arrays out.
 
 A line is `label,label feature:value feature:value ...`; without labels it starts with a space or with the first
 feature. Spaces, tabs and carriage returns separate. Ids are decimal numbers; values are decimal or exponent notation.
@@ -7,14 +7,14 @@ A value must come out as Python's `float(token)` rounded to float32. The mantiss
 decimal exponent e are gathered as integers. Where m <= 2**53 and |e| <= 22, both m and 10**|e| are exact doubles and
 one division or product is correctly rounded. Elsewhere the product is off by less than 2**-51 of itself; if moving it
 by 2**-50 either way gives the same float32, that is the answer. What remains (one token in a million, numbers near
-the limits of float32) is left to Python's `float`. The plain twin stands in `xmctext_plain.py`.
+the limits of float32) is left to Python's `float`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -29,7 +29,7 @@ WOBBLE = 2.0**-50
 LOW, HIGH = 1.2e-38, 3.4e38  # inside the normal numbers of float32
 
 
-class Rows(NamedTuple):
+class ParsedRows(NamedTuple):
     """Parsed lines as the arrays of two CSR matrices; ids stand in the order of the text."""
 
     x_indptr: np.ndarray  # int64 (n_rows + 1,)
@@ -39,7 +39,7 @@ class Rows(NamedTuple):
     y_indices: np.ndarray  # int32
 
 
-class Problem(NamedTuple):
+class ParseProblem(NamedTuple):
     """The first thing in the text that cannot be parsed."""
 
     code: int  # BAD_LABEL ... NOT_FINITE
@@ -49,20 +49,21 @@ class Problem(NamedTuple):
 
 def parse_rows(
     text: bytes, n_features: int, n_labels: int, kernel: Callable[..., tuple[int, int, int, int]] | None = None
-) -> tuple[Rows, Problem | None]:
-    """Parse whole lines, the last of which must end in a newline; ids must be below `n_features` and `n_labels`.
+) -> tuple[ParsedRows, ParseProblem | None]:
+    """Parse whole lines, each ending in a newline; ids must be below `n_features` and `n_labels`.
 
-    With a problem, the rows before it are returned with it.
+    Returns the rows and the first problem, or None; with a problem, the rows before it. `kernel` takes the place of
+    `parse_lines`, to test it against a slow twin.
 
     >>> rows, problem = parse_rows(b"3,5 0:1.5 7:2\\n 1:.5e1\\n", n_features=8, n_labels=6)
     >>> rows.y_indices.tolist(), rows.x_indptr.tolist(), rows.x_data.tolist()
     ([3, 5], [0, 2, 3], [1.5, 2.0, 5.0])
     >>> parse_rows(b"3 0:1\\n3 9:1\\n", n_features=8, n_labels=6)[1]
-    Problem(code=4, row=1, byte=8)
+    ParseProblem(code=4, row=1, byte=8)
     """
     buffer = np.frombuffer(text, dtype=np.uint8)
     n_rows, n_values, n_ids = count_tokens(buffer)
-    rows = Rows(
+    rows = ParsedRows(
         np.zeros(n_rows + 1, dtype=np.int64),
         np.empty(n_values, dtype=np.int32),
         np.empty(n_values, dtype=np.float32),
@@ -71,19 +72,19 @@ def parse_rows(
     )
     odd = np.empty((n_values, 2), dtype=np.int64)  # pages are only touched when used
     code, row, byte, n_odd = (kernel or parse_lines)(buffer, n_features, n_labels, *rows, odd)
-    problem = Problem(code, row, byte) if code != OK else None
+    problem = ParseProblem(code, row, byte) if code != OK else None
     for at, start in odd[:n_odd].tolist():
         token = _token(text, start)
         with np.errstate(over="ignore"):
             value = np.float32(float(token.rpartition(b":")[2]))
         if not np.isfinite(value):
             row = int(np.searchsorted(rows.x_indptr[: row + 1], at, side="right")) - 1
-            problem = Problem(NOT_FINITE, row, start)
+            problem = ParseProblem(NOT_FINITE, row, start)
             break
         rows.x_data[at] = value
     n_rows = problem.row if problem else n_rows
     n_values, n_ids = int(rows.x_indptr[n_rows]), int(rows.y_indptr[n_rows])
-    return Rows(
+    return ParsedRows(
         rows.x_indptr[: n_rows + 1],
         rows.x_indices[:n_values],
         rows.x_data[:n_values],
@@ -108,7 +109,7 @@ def count_tokens(text: np.ndarray) -> tuple[int, int, int]:  # pragma: no cover 
 
 
 @njit(nogil=True, cache=True)
-def _digit(byte: Any) -> Any:  # pragma: no cover - compiled
+def _digit(byte: np.uint8) -> np.int64:  # pragma: no cover - compiled
     return np.int64(byte) - 48  # signed: numba makes a float of an unsigned and a signed number
 
 
@@ -167,7 +168,7 @@ def _parse_value(text: np.ndarray, at: int) -> tuple[int, float, int]:  # pragma
 
 @njit(nogil=True, cache=True)
 def _is_word(text: np.ndarray, at: int) -> bool:  # pragma: no cover - compiled
-    """Tell whether nan, inf or infinity stands here, in any case of letters."""
+    """Return whether nan, inf or infinity stands here, in any case of letters."""
     for word in ("nan", "inf"):  # the text ends in a newline, so reading stops in time
         same = 0
         while same < 3 and (text[at + same] | 32) == ord(word[same]):
@@ -187,7 +188,7 @@ def parse_lines(
     x_data: np.ndarray,  # OUT  float32                             (number of colons,)
     y_indptr: np.ndarray,  # OUT  int64                             (n_rows + 1,)
     y_indices: np.ndarray,  # OUT  int32                            (number of commas and lines,)
-    odd: np.ndarray,  # OUT  values left to Python: place in x_data, byte of the token    (number of colons, 2)
+    odd: np.ndarray,  # OUT  values left to Python: position in x_data, byte of the token (number of colons, 2)
 ) -> tuple[int, int, int, int]:  # pragma: no cover - compiled
     """Fill the arrays; return the code of the first problem (0: none), its row and byte, and how many are odd."""
     at, row, n_x, n_y, n_odd, n_bytes = 0, 0, 0, 0, 0, text.size

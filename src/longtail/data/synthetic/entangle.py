@@ -1,4 +1,4 @@
-"""Labels with several meanings, made on purpose: sets of labels joined into one, from easy to hard to tell apart.
+"""Make labels with several meanings: sets of labels are joined into one, from easy to hard to tell apart.
 
 How hard it is depends on what is joined. Labels that stand side by side in a cluster are joined in the easy mode: one
 cluster can still hold the joined label. In the hard mode any labels are joined, and no single cluster suits them all.
@@ -7,36 +7,58 @@ cluster can still hold the joined label. In the hard mode any labels are joined,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from longtail.errors import DataError, ParameterError
-from longtail.validate import as_labels, check_choice, check_integer, make_csr, resolve_seed
+from longtail.validate import (
+    LabelNumbers,
+    MatrixLike,
+    RandomState,
+    as_labels,
+    check_choice,
+    check_integer,
+    make_csr,
+    resolve_seed,
+)
 
 MODES = ("easy", "medium", "hard")
 SETS_IN_A_CLUSTER = 32  # in the medium mode a set is drawn from a cluster of so many
 
 
 def entangle_labels(
-    Y: Any, k: int = 2, mode: str = "hard", *, order: Any = None, random_state: Any = 0
+    Y: MatrixLike, k: int = 2, mode: str = "hard", *, order: LabelNumbers | None = None, random_state: RandomState = 0
 ) -> tuple[sp.csr_array, np.ndarray]:
-    """Join the labels of Y, k at a time, and return the new Y (0/1) and the new number of each old label (int32).
+    """Join the labels of Y, k at a time.
 
     A row has a joined label if it has one of its components. With L labels there are ⌈L / k⌉ sets; at most one has
     fewer than k labels. Sets are numbered by the smallest of their labels, so the first one holds label 0.
 
     Parameters
     ----------
-    Y : (n_rows, n_labels).
-    k : labels to join into one.
-    mode : "easy": neighbours in `order`; "medium": random ones of 32 k neighbours; "hard": random ones of all labels.
-    order : all label numbers, similar ones near each other; needed for "easy" and "medium". The leaves of a balanced
-        label tree read from left to right are such an order: with `tree = build_tree(pifa(X, Y), branching=2,
-        max_leaf=k, balanced=True)`, it is `tree.leaf_labels`, and runs of it are balanced clusters of that size.
-    random_state : seed of the random modes.
+    Y : matrix of shape (n_rows, n_labels)
+        The labels.
+    k : int, default=2
+        Labels to join into one.
+    mode : {"easy", "medium", "hard"}, default="hard"
+        "easy": neighbours in `order`; "medium": random ones of 32 k neighbours; "hard": random ones of all labels.
+    order : array of shape (n_labels,) or None, default=None
+        All label numbers, similar ones near each other; needed for "easy" and "medium". The leaves of a balanced label
+        tree read from left to right are such an order: with `tree = build_tree(pifa(X, Y), branching=2, max_leaf=k,
+        balanced=True)`, it is `tree.leaf_labels`, and runs of it are balanced clusters of that size.
+    random_state : int, numpy generator or None, default=0
+        The seed; None means 0.
 
+    Returns
+    -------
+    Y : csr_array of shape (n_rows, n_sets)
+        The joined labels, 0/1.
+    new : ndarray of shape (n_labels,), int32
+        The new number of each old label.
+
+    Examples
+    --------
     >>> Y = np.eye(6)
     >>> fused, new = entangle_labels(Y, k=2, mode="easy", order=[0, 5, 1, 4, 2, 3])
     >>> new.tolist(), fused.toarray().astype(int).sum(axis=0).tolist()
@@ -50,7 +72,7 @@ def entangle_labels(
     if mode == "hard":
         line = rng.permutation(n_labels)
     else:
-        line = _order(order, n_labels, mode)
+        line = _check_order(order, n_labels, mode)
         if mode == "medium":
             # shuffled within every run of 32 k labels, and in place across none
             line = line[np.lexsort((rng.random(n_labels), np.arange(n_labels) // (SETS_IN_A_CLUSTER * k)))]
@@ -63,11 +85,22 @@ def entangle_labels(
     return fused_labels(Y, new), new
 
 
-def fused_labels(Y: Any, new: Any) -> sp.csr_array:
-    """Return Y with its labels joined: a row has label j if it has a label i with new[i] = j; 0/1 CSR.
+def fused_labels(Y: MatrixLike, new: LabelNumbers) -> sp.csr_array:
+    """Return Y with its labels joined: a row has label j if it has a label i with `new[i] = j`.
 
-    The map of the training labels makes the labels of test rows with it.
+    Parameters
+    ----------
+    Y : matrix of shape (n_rows, n_labels)
+        The labels, such as those of test rows.
+    new : array of shape (n_labels,)
+        The new number of each label, as `entangle_labels` returns it for the training rows.
 
+    Returns
+    -------
+    Y : csr_array of shape (n_rows, n_new), 0/1
+
+    Examples
+    --------
     >>> fused_labels([[1, 1, 0], [0, 0, 1]], [0, 0, 1]).toarray().tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
@@ -82,7 +115,7 @@ def fused_labels(Y: Any, new: Any) -> sp.csr_array:
     return make_csr(indptr, pairs % max(n_new, 1), np.ones(pairs.size, np.float32), n_new)
 
 
-def fused_names(names: Sequence[str], new: Any) -> tuple[str, ...]:
+def fused_names(names: Sequence[str], new: LabelNumbers) -> tuple[str, ...]:
     """Return a name for every joined label: the names of its components.
 
     >>> fused_names(["belt", "chess", "karate"], [0, 1, 0])
@@ -97,7 +130,7 @@ def fused_names(names: Sequence[str], new: Any) -> tuple[str, ...]:
     return tuple(" + ".join(found) for found in parts)
 
 
-def component_map(new: Any) -> np.ndarray:
+def component_map(new: LabelNumbers) -> np.ndarray:
     """Return the new number of each old label as int32; it must be whole numbers >= 0."""
     out = np.asarray(new)
     if out.ndim != 1 or (out.size and (out.dtype.kind not in "iu" or int(out.min()) < 0)):
@@ -107,7 +140,7 @@ def component_map(new: Any) -> np.ndarray:
     return out.astype(np.int32)
 
 
-def _order(order: Any, n_labels: int, mode: str) -> np.ndarray:
+def _check_order(order: LabelNumbers | None, n_labels: int, mode: str) -> np.ndarray:
     """Check that an order holds every label once."""
     if order is None:
         raise ParameterError(

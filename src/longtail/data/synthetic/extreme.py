@@ -1,8 +1,6 @@
-"""Generated data with the shape of the largest public benchmarks: very many labels, most of them with a few rows."""
+"""Make data in the shape of the largest public benchmarks: very many labels, most of them with a few rows."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,7 +8,7 @@ import scipy.sparse as sp
 from longtail.data.dataset import Dataset
 from longtail.errors import ParameterError
 from longtail.kernels import blocks
-from longtail.validate import check_integer, check_real, make_csr, resolve_seed
+from longtail.validate import RandomState, check_integer, check_real, make_csr, resolve_seed
 
 BLOCK_ROWS = 32_768
 LABELS_PER_CLUSTER = 64
@@ -31,7 +29,7 @@ def make_extreme(
     *,
     labels_per_row: float = 5.45,
     features_per_row: float = 76,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
 ) -> Dataset:
     """Make TF-IDF-like rows of unit length with a long tail of labels, in the shape of Amazon-670K by default.
 
@@ -43,6 +41,25 @@ def make_extreme(
     Amazon-670K has 490,449 rows, 670,091 labels and 135,909 features: `make_extreme(490_449, 670_091)`. Memory is about
     twice the result; nothing takes rows × labels.
 
+    Parameters
+    ----------
+    n_rows, n_labels : int
+        The sizes.
+    n_features : int, default=135909
+        The number of features.
+    labels_per_row : float, default=5.45
+        Labels of a row on average.
+    features_per_row : float, default=76
+        Features of a row on average.
+    random_state : int, numpy generator or None, default=0
+        The seed; None means 0.
+
+    Returns
+    -------
+    data : Dataset
+
+    Examples
+    --------
     >>> data = make_extreme(200, 50, 1000)
     >>> data.X.shape, data.Y.shape, data.X.nnz // 200 in range(70, 83)
     ((200, 1000), (200, 50), True)
@@ -55,7 +72,7 @@ def make_extreme(
     check_real("features_per_row", features_per_row, low=4 * labels_per_row, high=n_features / 4)
     rng = np.random.default_rng(resolve_seed(random_state))
     cluster_of = (rng.permutation(n_labels) % -(-n_labels // LABELS_PER_CLUSTER)).astype(np.int32)
-    Y = _labels(rng, n_rows, cluster_of, round(n_rows * labels_per_row))
+    Y = _draw_label_matrix(rng, n_rows, cluster_of, round(n_rows * labels_per_row))
     n_common = max(1, round(COMMON * n_features))
     words = rng.permutation(n_features).astype(np.int32)  # so that common words do not stand first
     own = words[rng.integers(n_common, n_features, size=(n_labels, OWN_FEATURES))]
@@ -76,17 +93,17 @@ def make_extreme(
         rows = np.repeat(np.arange(at.stop - at.start), np.diff(indptr))
         clusters = cluster_of[labels]
         sources = own[labels], of_cluster[clusters], of_section[clusters // CLUSTERS_PER_SECTION]
-        mine = [_pick(rng, rows, source, n) for source, n in zip(sources, tokens, strict=True)]
+        mine = [_pick_features(rng, rows, source, n) for source, n in zip(sources, tokens, strict=True)]
         if common is None:  # how many common words fill a row up, judged by the first block
             found = np.unique(np.concatenate([r * n_features + f for r, f in mine])).size / (at.stop - at.start)
             common = _draws_for(chance, max(features_per_row - found, 1.0))
         drawn = rng.choice(n_features, size=rng.poisson(common * (at.stop - at.start)), p=chance)
         theirs = rng.integers(at.stop - at.start, size=drawn.size), words[drawn]
-        parts.append(_counted([*mine, theirs], at.stop - at.start, n_features))
-    return Dataset(X=_weighed(parts, n_rows, n_features), Y=Y, name="extreme")
+        parts.append(_count_features([*mine, theirs], at.stop - at.start, n_features))
+    return Dataset(X=_weigh_features(parts, n_rows, n_features), Y=Y, name="extreme")
 
 
-def _labels(rng: np.random.Generator, n_rows: int, cluster_of: np.ndarray, total: int) -> sp.csr_array:
+def _draw_label_matrix(rng: np.random.Generator, n_rows: int, cluster_of: np.ndarray, total: int) -> sp.csr_array:
     """Return Y: occurrences of labels are lined up cluster by cluster, and every row takes the next few of them."""
     n_labels = cluster_of.size
     share = 1.0 / np.arange(1, n_labels + 1) ** EXPONENT
@@ -111,7 +128,9 @@ def _labels(rng: np.random.Generator, n_rows: int, cluster_of: np.ndarray, total
     return make_csr(indptr, pairs % n_labels, np.ones(pairs.size, dtype=np.float32), n_labels)
 
 
-def _pick(rng: np.random.Generator, rows: np.ndarray, among: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+def _pick_features(
+    rng: np.random.Generator, rows: np.ndarray, among: np.ndarray, n: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return n features out of each line of `among`, drawn with replacement, and their rows."""
     which = rng.integers(among.shape[1], size=(rows.size, n))
     return np.repeat(rows, n), np.take_along_axis(among, which, axis=1).ravel()
@@ -126,7 +145,7 @@ def _draws_for(chance: np.ndarray, wanted: float) -> float:
     return low
 
 
-def _counted(
+def _count_features(
     tokens: list[tuple[np.ndarray, np.ndarray]], n_rows: int, n_features: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return how many features each row has, which, and 1 + ln(count) of each."""
@@ -136,7 +155,9 @@ def _counted(
     return sizes, (keys % n_features).astype(np.int32), 1 + np.log(counts).astype(np.float32)
 
 
-def _weighed(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], n_rows: int, n_features: int) -> sp.csr_array:
+def _weigh_features(
+    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], n_rows: int, n_features: int
+) -> sp.csr_array:
     """Put the blocks together, weigh every feature by its idf and scale the rows to unit length."""
     documents = sum(np.bincount(features, minlength=n_features) for _, features, _ in parts)
     idf = (np.log((1.0 + n_rows) / (1.0 + documents)) + 1.0).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Data with a known right answer, for tests and examples; nothing here takes rows × labels memory.
+"""Make data with a known right answer, for tests and examples; nothing takes rows × labels memory.
 
 Label 0 is the most frequent: label i is drawn in proportion to 1 / (i + 1) ** exponent. Where there are at least as
 many rows as labels, every label has a row.
@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from longtail.data.dataset import Dataset
 from longtail.data.synthetic.extreme import make_extreme as make_extreme
 from longtail.errors import ParameterError
-from longtail.validate import check_integer, check_real, resolve_seed
+from longtail.validate import RandomState, check_integer, check_real, resolve_seed
 
 BLOCK_ROWS = 4096
 SYLLABLES = [c + v for c in "bdfgklmnprstvz" for v in "aeiou"]
@@ -23,7 +23,7 @@ SYLLABLES = [c + v for c in "bdfgklmnprstvz" for v in "aeiou"]
 
 @dataclass(frozen=True)
 class LinearTruth:
-    """The model behind `make_linear`: a row has exactly the labels with X @ W.T + bias > 0."""
+    """The model behind `make_linear`: a row has exactly the labels with `X @ W.T + bias > 0`."""
 
     W: sp.csr_array  # (n_labels, n_features)
     bias: np.ndarray  # (n_labels,)
@@ -31,7 +31,7 @@ class LinearTruth:
 
 @dataclass(frozen=True)
 class GroupTruth:
-    """What `make_groups` hides and shows: the labels of groups, and the model behind the rows."""
+    """The right answer of `make_groups`: the labels of the groups, and the model behind the rows."""
 
     Y_groups: sp.csr_array  # (n_groups, n_labels)
     linear: LinearTruth
@@ -46,23 +46,46 @@ def make_linear(
     features_per_label: int = 3,
     noise_features: int = 5,
     exponent: float = 1.0,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
 ) -> tuple[Dataset, LinearTruth]:
     """Make sparse 0/1 rows whose labels a known linear model gives without a mistake.
 
     Every label stands for a few features; a row has a label exactly if it has all of them, so the right labels score
     0.5 and all others -0.5 or less.
 
+    Parameters
+    ----------
+    n_rows, n_features, n_labels : int, default=1000, 2000, 200
+        The sizes.
+    labels_per_row : float, default=3.0
+        Labels drawn for a row on average; by chance it may have further ones.
+    features_per_label : int, default=3
+        Features that make a label.
+    noise_features : int, default=5
+        Further features of every row, drawn at random.
+    exponent : float, default=1.0
+        Label i is drawn in proportion to `1 / (i + 1) ** exponent`.
+    random_state : int, numpy generator or None, default=0
+        The seed; None means 0.
+
+    Returns
+    -------
+    data : Dataset
+    truth : LinearTruth
+        `W` and `bias` with `X @ W.T + bias > 0` exactly where Y is 1.
+
+    Examples
+    --------
     >>> data, truth = make_linear(100, 300, 20)
     >>> scores = (data.X @ truth.W.T).toarray() + truth.bias
     >>> bool(((scores > 0) == (data.Y.toarray() > 0)).all())
     True
     """
-    n_rows, n_features, n_labels = _sizes(n_rows=n_rows, n_features=n_features, n_labels=n_labels)
+    n_rows, n_features, n_labels = _check_sizes(n_rows=n_rows, n_features=n_features, n_labels=n_labels)
     check_integer("features_per_label", features_per_label, low=1, high=n_features)
     check_integer("noise_features", noise_features, low=0)
     rng = np.random.default_rng(resolve_seed(random_state))
-    features = np.stack([_distinct(rng, n_features, features_per_label) for _ in range(n_labels)])
+    features = np.stack([_distinct_numbers(rng, n_features, features_per_label) for _ in range(n_labels)])
     W = sp.csr_array(
         (
             np.ones(features.size, dtype=np.float32),
@@ -90,26 +113,51 @@ def make_topics(
     words_per_row: int = 12,
     common_words: int = 50,
     exponent: float = 1.0,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
 ) -> tuple[Dataset, dict[str, tuple[str, ...]]]:
-    """Make texts of invented words whose labels are their topics, and return them with the words of every topic.
+    """Make texts of invented words whose labels are their topics.
 
     No two topics share a word, and common words belong to none: a text has a label exactly if one of the topic's words
     stands in it. The words of a topic are its label text.
 
+    Parameters
+    ----------
+    n_rows, n_topics : int, default=500, 20
+        The number of texts and of labels.
+    topics_per_row : float, default=2.0
+        Topics of a text on average.
+    words_per_topic : int, default=8
+        Words that belong to a topic.
+    words_per_row : int, default=12
+        Words of a text.
+    common_words : int, default=50
+        Words that belong to no topic.
+    exponent : float, default=1.0
+        Topic i is drawn in proportion to `1 / (i + 1) ** exponent`.
+    random_state : int, numpy generator or None, default=0
+        The seed; None means 0.
+
+    Returns
+    -------
+    data : Dataset
+    words : dict of str to tuple of str
+        The words of every topic.
+
+    Examples
+    --------
     >>> data, words = make_topics(50, 4)
     >>> data.label_names
     ('topic0', 'topic1', 'topic2', 'topic3')
     >>> all(set(data.texts[0].split()) & set(words[name]) for name in data.labels_of(0))
     True
     """
-    n_rows, n_topics = _sizes(n_rows=n_rows, n_topics=n_topics)
+    n_rows, n_topics = _check_sizes(n_rows=n_rows, n_topics=n_topics)
     for name, value in (("words_per_topic", words_per_topic), ("words_per_row", words_per_row)):
         check_integer(name, value, low=1)
     check_integer("common_words", common_words, low=0)
     rng = np.random.default_rng(resolve_seed(random_state))
     n_words = n_topics * words_per_topic + common_words
-    words = [_word(int(number)) for number in rng.permutation(n_words)]
+    words = [_invent_word(int(number)) for number in rng.permutation(n_words)]
     names = [f"topic{i:0{len(str(n_topics - 1))}d}" for i in range(n_topics)]
     of_topic = [words[i * words_per_topic : (i + 1) * words_per_topic] for i in range(n_topics)]
     common = words[n_topics * words_per_topic :]
@@ -125,21 +173,37 @@ def make_topics(
             chosen.append(source[rng.integers(len(source))])
         texts.append(" ".join(chosen[at] for at in rng.permutation(len(chosen))))
         labels.append([names[topic] for topic in topics[starts[row] : starts[row + 1]]])
-    label_texts = tuple(" ".join(found) for found in of_topic)
+    label_texts = tuple(" ".join(own) for own in of_topic)
     data = Dataset.from_lists(texts, labels, label_names=names, label_texts=label_texts, name="topics")
-    return data, {name: tuple(found) for name, found in zip(names, of_topic, strict=True)}
+    return data, {name: tuple(own) for name, own in zip(names, of_topic, strict=True)}
 
 
 def make_groups(n_groups: int = 200, rows_per_group: int = 4, **linear: Any) -> tuple[Dataset, GroupTruth]:
-    """Make rows in groups, with the labels of the groups (what one is given) and of the rows (the right answer).
+    """Make rows in groups, with the labels of the groups (what a model is given) and of the rows (the right answer).
 
-    A group has every label that one of its rows has. Further arguments go to `make_linear`.
+    A group has every label that one of its rows has.
 
+    Parameters
+    ----------
+    n_groups, rows_per_group : int, default=200, 4
+        The sizes.
+    **linear
+        Further parameters of `make_linear`.
+
+    Returns
+    -------
+    data : Dataset
+        The rows with their groups and labels.
+    truth : GroupTruth
+        `Y_groups`, the labels of the groups, and `linear`, the model behind the rows.
+
+    Examples
+    --------
     >>> data, truth = make_groups(10, 3, n_labels=5)
     >>> data.groups.shape, truth.Y_groups.shape
     ((30, 10), (10, 5))
     """
-    n_groups, rows_per_group = _sizes(n_groups=n_groups, rows_per_group=rows_per_group)
+    n_groups, rows_per_group = _check_sizes(n_groups=n_groups, rows_per_group=rows_per_group)
     data, truth = make_linear(n_groups * rows_per_group, **linear)
     of_row = np.repeat(np.arange(n_groups, dtype=np.int32), rows_per_group)
     groups = sp.csr_array(
@@ -150,9 +214,27 @@ def make_groups(n_groups: int = 200, rows_per_group: int = 4, **linear: Any) -> 
     return replace(data, groups=groups, name="groups"), GroupTruth(Y_groups, truth)
 
 
-def fuse_labels(data: Dataset, n_pairs: int, random_state: Any = 0) -> tuple[Dataset, np.ndarray]:
-    """Make labels with two meanings: join random pairs of labels into one, and return the new number of each old label.
+def fuse_labels(data: Dataset, n_pairs: int, random_state: RandomState = 0) -> tuple[Dataset, np.ndarray]:
+    """Make labels with two meanings by joining random pairs of labels into one.
 
+    Parameters
+    ----------
+    data : Dataset
+        The data whose labels are joined.
+    n_pairs : int
+        How many pairs are joined.
+    random_state : int, numpy generator or None, default=0
+        The seed; None means 0.
+
+    Returns
+    -------
+    data : Dataset
+        The same rows with `n_pairs` fewer labels.
+    new : ndarray of shape (n_labels,), int32
+        The new number of each old label.
+
+    Examples
+    --------
     >>> data, _ = make_linear(100, 300, 20)
     >>> fused, new = fuse_labels(data, 5)
     >>> fused.n_labels, np.bincount(new).max()
@@ -199,13 +281,13 @@ def _linear_labels(X: sp.csr_array, W: sp.csr_array, needed: int) -> sp.csr_arra
     return sp.csr_array(sp.vstack(parts, format="csr"))
 
 
-def _distinct(rng: np.random.Generator, high: int, count: int) -> np.ndarray:
+def _distinct_numbers(rng: np.random.Generator, high: int, count: int) -> np.ndarray:
     """Return `count` different numbers below `high`, without listing all of them."""
     found = np.unique(rng.integers(high, size=2 * count))
     return rng.permutation(found)[:count] if found.size >= count else rng.permutation(high)[:count]
 
 
-def _word(number: int) -> str:
+def _invent_word(number: int) -> str:
     """Return an invented word; different numbers give different words."""
     base, out = len(SYLLABLES), ""
     while number or len(out) < 4:
@@ -214,5 +296,5 @@ def _word(number: int) -> str:
     return out
 
 
-def _sizes(**values: int) -> tuple[int, ...]:
+def _check_sizes(**values: int) -> tuple[int, ...]:
     return tuple(check_integer(name, value, low=1) for name, value in values.items())

@@ -1,8 +1,8 @@
-"""Hiding the labels of rows behind groups: data whose groups have labels, with the right answer known."""
+"""Put rows with known labels into groups and count the labels of the groups."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,6 +10,8 @@ import scipy.sparse as sp
 from longtail.errors import ParameterError
 from longtail.kernels import compact_rows, split_rows, unit_scales
 from longtail.validate import (
+    MatrixLike,
+    RandomState,
     as_labels,
     as_rows,
     as_sparse,
@@ -25,15 +27,31 @@ NOISE_FEATURES = 16
 
 
 class Grouped(NamedTuple):
-    """Which rows are in which groups, and how often each group has each label."""
+    """The groups of the rows, and how often each group has each label."""
 
     groups: sp.csr_array  # (n_rows, n_groups), ones
     Y_groups: sp.csr_array  # (n_groups, n_labels), counts
 
 
-def group_randomly(Y: Any, size: int, random_state: Any = None) -> Grouped:
-    """Put rows into random groups of `size`; the last group has the rest.
+def group_randomly(Y: MatrixLike, size: int, random_state: RandomState = None) -> Grouped:
+    """Put rows into random groups of one size; the last group has the rest.
 
+    Parameters
+    ----------
+    Y : matrix of shape (n_rows, n_labels)
+        The labels of the rows.
+    size : int
+        Rows of a group.
+    random_state : int, numpy generator or None, default=None
+        The seed; None means 0.
+
+    Returns
+    -------
+    grouped : Grouped
+        `groups` (n_rows, n_groups) and `Y_groups` (n_groups, n_labels), counts.
+
+    Examples
+    --------
     >>> grouped = group_randomly([[1, 0], [1, 0], [0, 1]], size=2)
     >>> grouped.groups.shape, float(grouped.Y_groups.sum())
     ((3, 2), 3.0)
@@ -44,15 +62,35 @@ def group_randomly(Y: Any, size: int, random_state: Any = None) -> Grouped:
     size = check_integer("size", size, low=1, high=n_rows)
     of = np.empty(n_rows, dtype=np.int32)
     of[np.random.default_rng(resolve_seed(random_state)).permutation(n_rows)] = np.arange(n_rows) // size
-    return _grouped(of, -(-n_rows // size), Y)
+    return _make_grouped(of, -(-n_rows // size), Y)
 
 
-def group_by_clusters(X: Any, Y: Any, depth: int, noise: float = 0.0, random_state: Any = None) -> Grouped:
-    """Put rows into 2**depth groups of like rows: halves of equal size, divided by 2-means `depth` times.
+def group_by_clusters(
+    X: MatrixLike, Y: MatrixLike, depth: int, noise: float = 0.0, random_state: RandomState = None
+) -> Grouped:
+    """Put rows into `2**depth` groups of similar rows, by 2-means with halves of equal size.
 
-    `noise` from 0 to 1 mixes random numbers into the rows while they are clustered, so that groups pass from clusters
-    (0) to random (1).
+    Parameters
+    ----------
+    X : matrix of shape (n_rows, n_features)
+        The rows.
+    Y : matrix of shape (n_rows, n_labels)
+        Their labels.
+    depth : int
+        How often the rows are divided.
+    noise : float, default=0.0
+        The share of random numbers mixed into the rows while they are clustered: groups pass from clusters (0) to
+        random (1).
+    random_state : int, numpy generator or None, default=None
+        The seed; None means 0.
 
+    Returns
+    -------
+    grouped : Grouped
+        `groups` (n_rows, n_groups) and `Y_groups` (n_groups, n_labels), counts.
+
+    Examples
+    --------
     >>> X, Y = [[1, 0], [0, 1], [1, 0.1], [0.1, 1]], [[1], [0], [1], [0]]
     >>> group_by_clusters(X, Y, depth=1).Y_groups.toarray().max()
     np.float32(2.0)
@@ -65,7 +103,7 @@ def group_by_clusters(X: Any, Y: Any, depth: int, noise: float = 0.0, random_sta
     noise = check_real("noise", noise, low=0, high=1)
     rng = np.random.default_rng(resolve_seed(random_state))
     if noise:
-        X = _noisy(X, noise, rng)
+        X = _with_noise(X, noise, rng)
     scale = np.empty(X.shape[0], dtype=np.float64)
     indptr = X.indptr.astype(np.int64, copy=False)
     unit_scales(indptr, X.data, scale)
@@ -74,18 +112,31 @@ def group_by_clusters(X: Any, Y: Any, depth: int, noise: float = 0.0, random_sta
     for _ in range(depth):
         halves = []
         for node in nodes:
-            right = _halve(indptr, X.indices, X.data, scale, node, local, rng)
+            right = _split_in_halves(indptr, X.indices, X.data, scale, node, local, rng)
             halves += [node[right == 0], node[right == 1]]
         nodes = halves
     of = np.empty(X.shape[0], dtype=np.int32)
     for number, node in enumerate(nodes):
         of[node] = number
-    return _grouped(of, len(nodes), Y)
+    return _make_grouped(of, len(nodes), Y)
 
 
-def count_labels(groups: Any, Y: Any) -> sp.csr_array:
-    """Return how many rows of each group have each label, CSR (n_groups, n_labels).
+def count_labels(groups: MatrixLike, Y: MatrixLike) -> sp.csr_array:
+    """Return how many rows of each group have each label.
 
+    Parameters
+    ----------
+    groups : matrix of shape (n_rows, n_groups)
+        Not zero where a row is in a group.
+    Y : matrix of shape (n_rows, n_labels)
+        Not zero where a row has a label.
+
+    Returns
+    -------
+    Y_groups : csr_array of shape (n_groups, n_labels)
+
+    Examples
+    --------
     >>> count_labels([[1, 0], [1, 0], [0, 1]], [[1, 1], [1, 0], [0, 1]]).toarray().tolist()
     [[2.0, 1.0], [0.0, 1.0]]
     """
@@ -95,12 +146,12 @@ def count_labels(groups: Any, Y: Any) -> sp.csr_array:
     return as_sparse(sp.csr_array(member.T) @ has)
 
 
-def _grouped(of: np.ndarray, n_groups: int, Y: sp.csr_array) -> Grouped:
+def _make_grouped(of: np.ndarray, n_groups: int, Y: sp.csr_array) -> Grouped:
     groups = make_csr(np.arange(of.size + 1), of, np.ones(of.size, dtype=np.float32), n_groups)
     return Grouped(groups, count_labels(groups, Y))
 
 
-def _halve(
+def _split_in_halves(
     indptr: np.ndarray,
     indices: np.ndarray,
     data: np.ndarray,
@@ -121,7 +172,7 @@ def _halve(
     return right
 
 
-def _noisy(X: sp.csr_array, noise: float, rng: np.random.Generator) -> sp.csr_array:
+def _with_noise(X: sp.csr_array, noise: float, rng: np.random.Generator) -> sp.csr_array:
     """Return unit rows beside random unit vectors, in the shares 1 - noise and noise of the squared length."""
     random = rng.standard_normal((X.shape[0], NOISE_FEATURES)).astype(np.float32)
     random *= np.sqrt(noise) / np.linalg.norm(random, axis=1, keepdims=True)

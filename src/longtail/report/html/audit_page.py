@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from longtail.facts import IMPOSSIBLE, UNDECIDED, AuditFacts, LabelSetFacts, SetsFacts
+from longtail.audit import IMPOSSIBLE, UNDECIDED
+from longtail.facts import AuditFacts, LabelSetFacts, SetsFacts
 from longtail.report.audit_sentences import (
     audit_headline,
     beyond_sentence,

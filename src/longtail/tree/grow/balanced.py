@@ -1,4 +1,4 @@
-"""Balanced clustering: nodes are divided into halves of like labels, again and again."""
+"""Balanced clustering: divide nodes into halves of like labels, again and again."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from longtail.kernels import (
     run_tasks,
     set_direction,
     split_rows,
-    split_rows_plain,
+    split_rows_stepwise,
 )
 from longtail.tree.grow.compact_vectors import Vectors
-from longtail.tree.grow.seeding import BLOCK, WORTH_SHARING, Place, in_blocks, run_nodes, some_of
+from longtail.tree.grow.seeding import BLOCK, WORTH_SHARING, NodeSeed, in_blocks, run_nodes, some_of
 
 
 def balanced_leaves(
@@ -28,7 +28,7 @@ def balanced_leaves(
     *,
     max_iter: int,
     sample: int | None,
-    place: Place,
+    seed: NodeSeed,
     n_jobs: int,
     progress: Progress | None = None,
 ) -> list[np.ndarray]:
@@ -36,13 +36,13 @@ def balanced_leaves(
 
     Every node has its own random numbers, drawn before anything is divided.
     """
-    draws = place.generator().random((2**depth - 1, 2))
+    draws = seed.generator().random((2**depth - 1, 2))
     nodes = [members]
     for level in range(depth):
         first = 2**level - 1
 
         def divide(i: int, jobs: int, nodes: list[np.ndarray] = nodes, first: int = first) -> np.ndarray:
-            return halve(vectors, nodes[i], draws[first + i], place.below(first + i), max_iter, sample, jobs)
+            return halve(vectors, nodes[i], draws[first + i], seed.below(first + i), max_iter, sample, jobs)
 
         def report(done: int, total: int, level: int = level) -> None:
             if progress is not None:
@@ -59,7 +59,7 @@ def halve(
     vectors: Vectors,
     members: np.ndarray,
     draw: np.ndarray,
-    place: Place,
+    seed: NodeSeed,
     max_iter: int,
     sample: int | None,
     n_jobs: int,
@@ -68,7 +68,7 @@ def halve(
     right = np.zeros(members.size, dtype=np.uint8)
     if members.size < 2:
         return right
-    chosen = some_of(members, sample, place)
+    chosen = some_of(members, sample, seed)
     rows = vectors.take(chosen)
     first = int(draw[0] * chosen.size)
     second = int(draw[1] * (chosen.size - 1))
@@ -76,8 +76,8 @@ def halve(
     direction = np.empty(rows.features.size, dtype=np.float32)
     half = np.empty(chosen.size, dtype=np.uint8)
     if n_jobs > 1 and rows.values.size >= WORTH_SHARING:
-        steps = in_blocks(project_rows, n_jobs), mark_upper, _adding(n_jobs), set_direction
-        split_rows_plain(*rows.rows, first, second, max_iter, direction, half, steps)
+        steps = in_blocks(project_rows, n_jobs), mark_upper, _threaded_add(n_jobs), set_direction
+        split_rows_stepwise(*rows.rows, first, second, max_iter, direction, half, steps)
     else:
         split_rows(*rows.rows, first, second, max_iter, direction, half)
     if chosen.size == members.size:
@@ -94,7 +94,7 @@ def halve(
     return right
 
 
-def _adding(n_jobs: int) -> Callable[..., int]:
+def _threaded_add(n_jobs: int) -> Callable[..., int]:
     """Return `add_rows` on threads: sums are exact, so the order in which parts are added up makes no difference."""
 
     def add(

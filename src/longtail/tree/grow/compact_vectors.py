@@ -1,4 +1,4 @@
-"""Label vectors as the clustering reads them: some rows at a time, of unit length, in their own few features."""
+"""Label vectors for clustering: some rows at a time, of unit length, in their own few features."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unbalanced clustering: every node is divided by k-means into clusters of any size."""
+"""Unbalanced clustering: divide every node by k-means into clusters of any size."""
 
 from __future__ import annotations
 
@@ -9,15 +9,21 @@ import numpy as np
 from longtail.kernels import LANES, Progress, blocks, run_tasks
 from longtail.tree.grow.balanced import balanced_leaves
 from longtail.tree.grow.compact_vectors import Vectors
-from longtail.tree.grow.kmeans_kernels import cluster_rows, cluster_rows_plain, move_rows, nearest_centres, set_centres
-from longtail.tree.grow.seeding import BLOCK, WORTH_SHARING, Place, in_blocks, run_nodes, some_of
+from longtail.tree.grow.kmeans_kernels import (
+    cluster_rows,
+    cluster_rows_stepwise,
+    move_rows,
+    nearest_centres,
+    set_centres,
+)
+from longtail.tree.grow.seeding import BLOCK, WORTH_SHARING, NodeSeed, in_blocks, run_nodes, some_of
 
-ROOM = 4  # how much larger than the mean cluster the largest may be
+MAX_TO_MEAN = 4  # the largest cluster may have this many times the labels of the mean one
 
-Leaf = tuple[tuple[int, ...], np.ndarray]  # the way from the root, and the labels
+Cluster = tuple[tuple[int, ...], np.ndarray]  # the path from the root, and the labels
 
 
-def wide_leaves(
+def kmeans_leaves(
     vectors: Vectors,
     members: np.ndarray,
     *,
@@ -25,10 +31,10 @@ def wide_leaves(
     max_leaf: int,
     max_iter: int,
     sample: int | None,
-    place: Place,
+    seed: NodeSeed,
     n_jobs: int,
     progress: Progress | None = None,
-) -> list[Leaf]:
+) -> list[Cluster]:
     """Return leaves of at most `max_leaf` labels, on average a quarter of that, all equally far from the root.
 
     k-means finds clusters of very different sizes; aiming at a quarter leaves room for the large ones, and few have to
@@ -37,21 +43,20 @@ def wide_leaves(
     larger than its siblings is halved too: divided at the next level, it alone would need almost as many centres as
     there are leaves, and the time for that grows with the square of the labels.
     """
-    target = max(1.0, max_leaf / ROOM)
+    target = max(1.0, max_leaf / MAX_TO_MEAN)
     depth = max(1, math.ceil(math.log(max(members.size / target, 1)) / math.log(branching) - 1e-9))
-    nodes: list[Leaf] = [((), members)]
+    nodes: list[Cluster] = [((), members)]
     for level in range(depth):
         left = depth - level
 
-        def divide(i: int, jobs: int, nodes: list[Leaf] = nodes, left: int = left) -> list[Leaf]:
-            way, labels = nodes[i]
-            here = Place(place.seed, (*place.way, *way))
+        def divide(i: int, jobs: int, nodes: list[Cluster] = nodes, left: int = left) -> list[Cluster]:
+            path, labels = nodes[i]
+            here = NodeSeed(seed.number, (*seed.path, *path))
             k = round((labels.size / target) ** (1 / left))
             parts = divide_node(vectors, labels, k, max_iter, sample, here, jobs) if k > 1 else [labels]
-            most = max_leaf if left == 1 else max(max_leaf, ROOM * labels.size // max(k, 1))
-            found = [halved(vectors, part, most, max_iter, sample, here, jobs) for part in parts]
-            parts = [small for several in found for small in several]
-            return [((*way, c), part) for c, part in enumerate(parts)]
+            most = max_leaf if left == 1 else max(max_leaf, MAX_TO_MEAN * labels.size // max(k, 1))
+            parts = [half for part in parts for half in halved(vectors, part, most, max_iter, sample, here, jobs)]
+            return [((*path, c), part) for c, part in enumerate(parts)]
 
         divided = run_nodes(divide, [labels.size for _, labels in nodes], n_jobs)
         nodes = [child for children in divided for child in children]
@@ -61,32 +66,38 @@ def wide_leaves(
 
 
 def halved(
-    vectors: Vectors, labels: np.ndarray, most: int, max_iter: int, sample: int | None, place: Place, n_jobs: int
+    vectors: Vectors, labels: np.ndarray, most: int, max_iter: int, sample: int | None, seed: NodeSeed, n_jobs: int
 ) -> list[np.ndarray]:
     """Return a cluster whole, or halved until its parts have at most `most` labels."""
     if labels.size <= most:
         return [labels]
     depth = math.ceil(math.log2(labels.size / most))
-    here = Place(place.seed, (*place.way, int(labels[0])))
-    parts = balanced_leaves(vectors, labels, depth, max_iter=max_iter, sample=sample, place=here, n_jobs=n_jobs)
+    here = seed.below(int(labels[0]))
+    parts = balanced_leaves(vectors, labels, depth, max_iter=max_iter, sample=sample, seed=here, n_jobs=n_jobs)
     return [part for part in parts if part.size]
 
 
 def divide_node(
-    vectors: Vectors, members: np.ndarray, branching: int, max_iter: int, sample: int | None, place: Place, n_jobs: int
+    vectors: Vectors,
+    members: np.ndarray,
+    branching: int,
+    max_iter: int,
+    sample: int | None,
+    seed: NodeSeed,
+    n_jobs: int,
 ) -> list[np.ndarray]:
     """Return at least two clusters, none of them empty; labels that cannot be told apart are divided by number."""
     k = min(branching, members.size)
-    chosen = some_of(members, None if sample is None else max(sample, k), place.below(0))
+    chosen = some_of(members, None if sample is None else max(sample, k), seed.below(0))
     rows = vectors.take(chosen)
-    seeds = place.generator().choice(chosen.size, size=k, replace=False).astype(np.int32)
+    seeds = seed.generator().choice(chosen.size, size=k, replace=False).astype(np.int32)
     W = np.empty((-(-k // LANES), rows.features.size + 1, LANES), dtype=np.float32)
-    found = np.empty(chosen.size, dtype=np.int32)
+    cluster = np.empty(chosen.size, dtype=np.int32)
     if n_jobs > 1 and rows.values.size >= WORTH_SHARING:
         steps = in_blocks(nearest_centres, n_jobs), move_rows, set_centres
-        cluster_rows_plain(*rows.rows, seeds, max_iter, W, found, steps)
+        cluster_rows_stepwise(*rows.rows, seeds, max_iter, W, cluster, steps)
     else:
-        cluster_rows(*rows.rows, seeds, max_iter, W, found)
+        cluster_rows(*rows.rows, seeds, max_iter, W, cluster)
     if chosen.size < members.size:
 
         def assign(at: slice) -> np.ndarray:
@@ -95,6 +106,6 @@ def divide_node(
             nearest_centres(*block.rows, W, k, 0, block.n_rows, out)
             return out
 
-        found = np.concatenate(run_tasks(assign, blocks(members.size, BLOCK), n_jobs))
-    clusters = [members[found == c] for c in np.unique(found)]
+        cluster = np.concatenate(run_tasks(assign, blocks(members.size, BLOCK), n_jobs))
+    clusters = [members[cluster == c] for c in np.unique(cluster)]
     return clusters if len(clusters) > 1 else np.array_split(members, k)

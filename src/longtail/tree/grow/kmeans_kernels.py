@@ -1,8 +1,8 @@
-"""Spherical k-means: every row goes to the centre it has the largest dot product with.
+"""Compiled spherical k-means: a row x goes to the centre c with the largest x · c.
 
 The centre of a cluster is the sum of its rows at unit length. Sixteen centres lie side by side as the lanes of one
 vector, `W[group, feature, lane]`, so a row's features are read once for sixteen centres. Sums are exact (see
-`rowset`), so only rows that changed their cluster are added and subtracted.
+`row_subsets`), so only rows that changed their cluster are added and subtracted.
 """
 
 from __future__ import annotations
@@ -37,24 +37,6 @@ def nearest_centres(
         cluster[row] = best
 
 
-def nearest_centres_plain(
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    values: np.ndarray,
-    W: np.ndarray,
-    n_centres: int,
-    start: int,
-    stop: int,
-    cluster: np.ndarray,
-) -> None:
-    centres = np.concatenate(list(W), axis=1)[:, :n_centres]
-    for row in range(start, stop):
-        at = slice(indptr[row], indptr[row + 1])
-        scores = values[at] @ centres[indices[at]]
-        if scores.max() > scores[cluster[row]]:
-            cluster[row] = np.argmax(scores)
-
-
 @njit(nogil=True, cache=True)
 def move_rows(
     indptr, indices, values,  # IN      rows, CSR
@@ -76,17 +58,6 @@ def move_rows(
     return moved
 
 
-def move_rows_plain(
-    indptr: np.ndarray, indices: np.ndarray, values: np.ndarray, old: np.ndarray, new: np.ndarray, sums: np.ndarray
-) -> int:
-    for row in np.flatnonzero(old != new):
-        at = slice(indptr[row], indptr[row + 1])
-        if old[row] >= 0:
-            np.subtract.at(sums, (old[row] // LANES, indices[at], old[row] % LANES), values[at])
-        np.add.at(sums, (new[row] // LANES, indices[at], new[row] % LANES), values[at])
-    return int(np.count_nonzero(old != new))
-
-
 @njit(nogil=True, cache=True)
 def set_centres(
     sums,  # IN   sum of the rows of each cluster     (n_groups, n_features, 16) float64
@@ -105,12 +76,6 @@ def set_centres(
             for lane in range(LANES):
                 W[group, f, lane] = sums[group, f, lane] * scale[lane]
         W[group, sums.shape[1]] = 0
-
-
-def set_centres_plain(sums: np.ndarray, W: np.ndarray) -> None:
-    lengths = np.sqrt(np.add.accumulate(sums * sums, axis=1)[:, -1:])
-    W[:, :-1] = np.divide(sums, lengths, out=np.zeros_like(sums), where=lengths > 0)
-    W[:, -1] = 0
 
 
 @njit(nogil=True, cache=True)
@@ -140,7 +105,7 @@ def cluster_rows(
         set_centres(sums, W)
 
 
-def cluster_rows_plain(
+def cluster_rows_stepwise(
     indptr: np.ndarray,
     indices: np.ndarray,
     values: np.ndarray,
@@ -148,10 +113,10 @@ def cluster_rows_plain(
     max_iter: int,
     W: np.ndarray,
     cluster: np.ndarray,
-    steps: tuple[Callable[..., None], Callable[..., int], Callable[..., None]] | None = None,
+    steps: tuple[Callable[..., None], Callable[..., int], Callable[..., None]],
 ) -> None:
-    """Do the same step by step; `steps` may put other functions in the place of the plain ones."""
-    nearest, move, centres = steps or (nearest_centres_plain, move_rows_plain, set_centres_plain)
+    """Do the same by three functions like `nearest_centres`, `move_rows` and `set_centres`."""
+    nearest, move, centres = steps
     rows = indptr, indices, values
     n = cluster.size
     sums = np.zeros((W.shape[0], W.shape[1] - 1, LANES))

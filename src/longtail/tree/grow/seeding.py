@@ -1,4 +1,4 @@
-"""What both ways of clustering share: where a node's random numbers come from, and threads within and across nodes."""
+"""Shared by both ways of clustering: the random numbers of a node, and threads within and across nodes."""
 
 from __future__ import annotations
 
@@ -14,29 +14,31 @@ WORTH_SHARING = 2**20  # stored values from which on one node is divided by seve
 Result = TypeVar("Result")
 
 
-class Place(NamedTuple):
-    """A node's place in the tree, which alone decides its random numbers: the seed and the way from the root.
+class NodeSeed(NamedTuple):
+    """The random numbers of one node, decided by the tree's seed and the node's path from the root alone.
 
-    >>> root = Place(7)
+    >>> root = NodeSeed(7)
     >>> bool(root.below(1).generator().random() == root.below(1).generator().random())
     True
     """
 
-    seed: int
-    way: tuple[int, ...] = ()
+    number: int
+    path: tuple[int, ...] = ()
 
-    def below(self, child: int) -> Place:
-        return Place(self.seed, (*self.way, child))
+    def below(self, child: int) -> NodeSeed:
+        """Return the seed of a child."""
+        return NodeSeed(self.number, (*self.path, child))
 
     def generator(self) -> np.random.Generator:
-        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=self.way))
+        """Return a new generator; it gives the same numbers every time."""
+        return np.random.default_rng(np.random.SeedSequence(self.number, spawn_key=self.path))
 
 
-def some_of(members: np.ndarray, sample: int | None, place: Place) -> np.ndarray:
+def some_of(members: np.ndarray, sample: int | None, seed: NodeSeed) -> np.ndarray:
     """Return at most `sample` members, chosen at random, in ascending order."""
     if sample is None or members.size <= sample:
         return members
-    return np.sort(place.generator().choice(members, size=sample, replace=False, shuffle=False))
+    return np.sort(seed.generator().choice(members, size=sample, replace=False, shuffle=False))
 
 
 def run_nodes(
@@ -57,13 +59,13 @@ def run_nodes(
         if progress is not None:
             progress(done[count - 1], done[-1])
 
-    found: dict[int, Result] = {}
+    results: dict[int, Result] = {}
     for count, i in enumerate(large):
-        found[i] = function(i, n_jobs)
+        results[i] = function(i, n_jobs)
         report(count + 1, 0)
-    results = run_tasks(lambda i: function(i, 1), small, n_jobs, lambda count, _: report(len(large) + count, 0))
-    found.update(zip(small, results, strict=True))
-    return [found[i] for i in range(len(sizes))]
+    of_small = run_tasks(lambda i: function(i, 1), small, n_jobs, lambda count, _: report(len(large) + count, 0))
+    results.update(zip(small, of_small, strict=True))
+    return [results[i] for i in range(len(sizes))]
 
 
 def in_blocks(kernel: Callable[..., None], n_jobs: int) -> Callable[..., None]:

@@ -1,4 +1,4 @@
-"""The plain twins of `ring`; the search makes the same choices on a list that is cut and joined at every move."""
+"""Plain twins of `circular_tour`: the search makes the same choices on a list that is cut and joined at every move."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ def link_edges_plain(left: np.ndarray, right: np.ndarray, beside: np.ndarray) ->
         beside[b, np.argmax(beside[b] < 0)] = a
 
 
-def walk_paths_plain(beside: np.ndarray, ring: np.ndarray) -> None:
-    found: list[int] = []
+def walk_paths_plain(beside: np.ndarray, tour: np.ndarray) -> None:
+    walked: list[int] = []
     for start in range(beside.shape[0]):
-        if start in found or beside[start, 1] >= 0:
+        if start in walked or beside[start, 1] >= 0:
             continue
         steps = [start]
         while ahead := [int(b) for b in beside[steps[-1]] if b >= 0 and b not in steps]:
             steps.append(ahead[0])
-        found += steps
-    ring[:] = found
+        walked += steps
+    tour[:] = walked
 
 
-def improve_ring_plain(
-    indptr: np.ndarray, indices: np.ndarray, values: np.ndarray, near: np.ndarray, ring: np.ndarray, rounds: int
+def improve_tour_plain(
+    indptr: np.ndarray, indices: np.ndarray, values: np.ndarray, near: np.ndarray, tour: np.ndarray, rounds: int
 ) -> int:
-    n, total = ring.size, 0
+    n, total = tour.size, 0
     W = np.zeros((n, n), dtype=np.int64)
     W[np.repeat(np.arange(n), np.diff(indptr)), indices] = values
-    labels = ring.tolist()
+    labels = tour.tolist()
     if n < SMALLEST:
         return 0
     for _ in range(rounds):
         gained = 0
         for a in range(n):
-            while found := _move(labels, W, near, a):
-                gain, labels = found
+            while move := _move(labels, W, near, a):
+                gain, labels = move
                 gained += gain
         total += gained
         if gained == 0:
             break
-    ring[:] = labels
+    tour[:] = labels
     return total
 
 

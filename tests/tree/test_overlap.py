@@ -1,4 +1,4 @@
-"""Labels in several clusters: what is recalled, how many places a label gets, and how full clusters become."""
+"""Labels in several clusters: what is recalled, how many leaf slots a label gets, and how full clusters become."""
 
 import numpy as np
 import pytest
@@ -24,40 +24,40 @@ def recalled_slowly(M, Y, C):
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 5), st.sampled_from([None, 1.0, 1.5]))
 def test_recall_is_never_below_that_of_the_partition(seed, overlap, room):
-    """Theorem 3 of the paper, with ≥; with room it holds because every label keeps its place."""
+    """Theorem 3 of the paper, with ≥; with room it holds because every label keeps its slot."""
     M, Y, tree = drawn(seed)
-    before = recalled(M, Y, tree.places())
-    places = disentangle(M, Y, overlap, start=tree, room=room)
-    assert before == recalled_slowly(M, Y, tree.places().toarray())
-    assert recalled(M, Y, places) == recalled_slowly(M, Y, places.toarray()) >= before
-    assert (np.diff(places.indptr) >= 1).all() and (np.diff(places.indptr) <= overlap).all()
+    before = recalled(M, Y, tree.slots())
+    slots = disentangle(M, Y, overlap, start=tree, room=room)
+    assert before == recalled_slowly(M, Y, tree.slots().toarray())
+    assert recalled(M, Y, slots) == recalled_slowly(M, Y, slots.toarray()) >= before
+    assert (np.diff(slots.indptr) >= 1).all() and (np.diff(slots.indptr) <= overlap).all()
     auto = disentangle(M, Y, "auto", start=tree, room=room)
-    assert recalled(M, Y, auto) >= before and (auto.toarray() >= tree.places().toarray()).all()
+    assert recalled(M, Y, auto) >= before and (auto.toarray() >= tree.slots().toarray()).all()
 
 
 def test_the_largest_counts_win():
     M, Y, tree = drawn(3)
     counts = Y.T @ M
-    places = disentangle(M, Y, 2, start=tree).toarray()
+    slots = disentangle(M, Y, 2, start=tree).toarray()
     for label in range(Y.shape[1]):
         best = sorted(range(M.shape[1]), key=lambda c: (-counts[label, c], c))[:2]
-        assert set(np.flatnonzero(places[label])) == {c for c in best if counts[label, c] > 0}
+        assert set(np.flatnonzero(slots[label])) == {c for c in best if counts[label, c] > 0}
 
 
 def test_labels_that_are_never_matched_stay_where_they_are():
     M, Y, tree = drawn(4)
     Y[:, 5] = 0
-    places = disentangle(M, Y, 3, start=tree).toarray()
-    assert np.array_equal(places[5], tree.places().toarray()[5])
+    slots = disentangle(M, Y, 3, start=tree).toarray()
+    assert np.array_equal(slots[5], tree.slots().toarray()[5])
     assert not disentangle(M, Y, 3).toarray()[5].any()
 
 
-def test_least_keeps_rare_labels_in_one_place():
+def test_least_keeps_rare_labels_in_one_slot():
     M, Y, tree = drawn(5)
-    few, many = (disentangle(M, Y, 3, start=tree, least=least) for least in (8, 1))
+    strict, lax = (disentangle(M, Y, 3, start=tree, least=least) for least in (8, 1))
     counts = Y.T @ M
-    assert few.nnz < many.nnz
-    for label, cluster in zip(*np.nonzero(few.toarray()), strict=True):
+    assert strict.nnz < lax.nnz
+    for label, cluster in zip(*np.nonzero(strict.toarray()), strict=True):
         assert counts[label, cluster] >= 8 or counts[label, cluster] == counts[label].max()
 
 
@@ -73,7 +73,7 @@ def test_room_bounds_the_clusters():
     assert bounded.sum(axis=0).max() <= 15 and bounded.nnz == 100
 
 
-def test_auto_gives_a_second_place_only_to_the_label_that_needs_it():
+def test_auto_gives_a_second_slot_only_to_the_label_that_needs_it():
     M = sp.block_diag([np.ones((20, 1)), np.ones((20, 1)), np.ones((20, 1))]).toarray()
     Y = np.zeros((60, 3))
     Y[:20, 0] = Y[20:40, 1] = Y[40:, 2] = 1
@@ -99,5 +99,5 @@ def test_bad_input():
         disentangle(M, Y, 0)
     with pytest.raises(DataError, match="start must have the shape"):
         disentangle(M, Y, 2, start=LabelTree.flat(12))
-    with pytest.raises(DataError, match="places must have the shape"):
+    with pytest.raises(DataError, match="slots must have the shape"):
         recalled(M, Y, np.ones((2, 2)))

@@ -1,4 +1,4 @@
-"""Scoring rows against one sparse weight vector per label, and keeping the k best.
+"""The k best labels of every row, by one sparse weight vector per label.
 
 Weights are stored by feature: row f of the matrix lists the labels that use feature f. A row of X then touches
 only the weights of its own features, and one dense line of scores per thread is all the memory it takes.
@@ -9,60 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from longtail.kernels.lanes import score_lanes
+from longtail.kernels import score_lanes
 
-SHORTEST = 1e-60  # squared length below which a row counts as empty: its scale would not fit a float
 WIDTH = 32  # labels scored side by side in `dense_topk`
-
-
-@njit(nogil=True, cache=True)
-def row_scales(indptr, data, scales):
-    """Write 1 over the length of every row, 1 for rows of (almost) nothing; summed in double precision."""
-    for row in range(scales.size):
-        total = 0.0
-        for t in range(indptr[row], indptr[row + 1]):
-            total += np.float64(data[t]) * np.float64(data[t])
-        scales[row] = np.float32(1.0 / np.sqrt(total)) if total > SHORTEST else np.float32(1.0)
-
-
-def row_scales_plain(indptr: np.ndarray, data: np.ndarray, scales: np.ndarray) -> None:
-    for row in range(scales.size):
-        length = np.sqrt(np.square(data[indptr[row] : indptr[row + 1]].astype(np.float64)).sum())
-        scales[row] = 1.0 / length if length > np.sqrt(SHORTEST) else 1.0
-
-
-@njit(nogil=True, cache=True)
-def scale_rows(indptr, data, scales, extra, out, squares):
-    """Write every row times its scale, and the squared length of the result plus `extra`, at least 1e-12."""
-    for row in range(scales.size):
-        total = np.float64(extra)
-        for t in range(indptr[row], indptr[row + 1]):
-            out[t] = data[t] * scales[row]
-            total += np.float64(out[t]) * np.float64(out[t])
-        squares[row] = max(total, 1e-12)
-
-
-def scale_rows_plain(
-    indptr: np.ndarray, data: np.ndarray, scales: np.ndarray, extra: float, out: np.ndarray, squares: np.ndarray
-) -> None:
-    out[:] = data * np.repeat(scales, np.diff(indptr))
-    for row in range(scales.size):
-        squares[row] = max(extra + np.square(out[indptr[row] : indptr[row + 1]].astype(np.float64)).sum(), 1e-12)
-
-
-@njit(nogil=True, cache=True)
-def row_squares(indptr, data, extra, squares):
-    """Write the squared length of every row plus `extra`, at least 1e-12."""
-    for row in range(squares.size):
-        total = np.float64(extra)
-        for t in range(indptr[row], indptr[row + 1]):
-            total += np.float64(data[t]) * np.float64(data[t])
-        squares[row] = max(total, 1e-12)
-
-
-def row_squares_plain(indptr: np.ndarray, data: np.ndarray, extra: float, squares: np.ndarray) -> None:
-    for row in range(squares.size):
-        squares[row] = max(extra + np.square(data[indptr[row] : indptr[row + 1]].astype(np.float64)).sum(), 1e-12)
 
 
 @njit(nogil=True, cache=True)
@@ -71,13 +20,13 @@ def insert_top(ids, scores, label, score):
     k = scores.size
     if not score > scores[k - 1]:
         return
-    place = k - 1
-    while place > 0 and score > scores[place - 1]:
-        scores[place] = scores[place - 1]
-        ids[place] = ids[place - 1]
-        place -= 1
-    scores[place] = score
-    ids[place] = label
+    rank = k - 1
+    while rank > 0 and score > scores[rank - 1]:
+        scores[rank] = scores[rank - 1]
+        ids[rank] = ids[rank - 1]
+        rank -= 1
+    scores[rank] = score
+    ids[rank] = label
 
 
 @njit(nogil=True, cache=True)
@@ -103,31 +52,6 @@ def sparse_topk(
         for label in range(start.size):
             if line[label] > scores[row, k - 1]:
                 insert_top(ids[row], scores[row], label, line[label])
-
-
-def sparse_topk_plain(
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    data: np.ndarray,
-    scale: np.ndarray,
-    w_indptr: np.ndarray,
-    w_indices: np.ndarray,
-    w_data: np.ndarray,
-    start: np.ndarray,
-    ids: np.ndarray,
-    scores: np.ndarray,
-) -> None:
-    n, k = ids.shape
-    for row in range(n):
-        line = start.copy()
-        for t in range(indptr[row], indptr[row + 1]):
-            f = indices[t]
-            at = slice(w_indptr[f], w_indptr[f + 1])
-            np.add.at(line, w_indices[at], data[t] * scale[row] * w_data[at])
-        order = np.argsort(-line, kind="stable")[:k]
-        order = order[np.isfinite(line[order])]
-        ids[row], scores[row] = -1, -np.inf
-        ids[row, : order.size], scores[row, : order.size] = order, line[order]
 
 
 @njit(nogil=True, cache=True)

@@ -1,4 +1,4 @@
-"""Vectors as wide as the features: adding rows and sums of groups to them, clearing them, writing them out."""
+"""Dense label vectors: adding rows and sums of groups to them, clearing them, writing them out as sparse ones."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def add_sums_twice(groups, of, factors, factor, left, right):
 
 
 @njit(nogil=True, cache=True)
-def is_wide(groups, of, n_features):
-    """Say whether looking at every feature is faster than following the groups."""
+def touches_most(groups, of, n_features):
+    """Say whether the groups touch so many features that looking at every feature is faster than following them."""
     touched = 0
     for o in range(of.size):
         touched += groups.sum_indptr[of[o] + 1] - groups.sum_indptr[of[o]]
@@ -41,9 +41,9 @@ def is_wide(groups, of, n_features):
 
 
 @njit(nogil=True, cache=True)
-def clear(groups, of, wide, vector):
+def clear(groups, of, all_features, vector):
     """Set the features of some groups back to 0."""
-    if wide:
+    if all_features:
         vector[:] = 0
         return
     for o in range(of.size):
@@ -52,21 +52,21 @@ def clear(groups, of, wide, vector):
 
 
 @njit(nogil=True, cache=True)
-def write_out(groups, of, wide, vector, scale, shift, total, threshold, ids, values):
+def write_out(groups, of, all_features, vector, scale, shift, total, threshold, ids, values):
     """Write scale · vector + shift · total, where the vector is not 0, features sorted and small values dropped.
 
     The vector is 0 afterwards. Returns how many values there are.
     """
-    found = 0
-    if wide:
+    n_values = 0
+    if all_features:
         for f in range(vector.size):
             if vector[f] != 0:
                 value = scale * vector[f] + shift * total[f]
                 if abs(value) >= threshold:
-                    ids[found], values[found] = f, value
-                    found += 1
+                    ids[n_values], values[n_values] = f, value
+                    n_values += 1
         vector[:] = 0
-        return found
+        return n_values
     for o in range(of.size):
         for t in range(groups.sum_indptr[of[o]], groups.sum_indptr[of[o] + 1]):
             f = groups.sum_ids[t]
@@ -74,8 +74,8 @@ def write_out(groups, of, wide, vector, scale, shift, total, threshold, ids, val
                 value = scale * vector[f] + shift * total[f]
                 vector[f] = 0
                 if abs(value) >= threshold:
-                    ids[found], values[found] = f, value
-                    found += 1
-    by_id = np.argsort(ids[:found], kind="mergesort")
-    ids[:found], values[:found] = ids[:found][by_id], values[:found][by_id]
-    return found
+                    ids[n_values], values[n_values] = f, value
+                    n_values += 1
+    by_id = np.argsort(ids[:n_values], kind="mergesort")
+    ids[:n_values], values[:n_values] = ids[:n_values][by_id], values[:n_values][by_id]
+    return n_values

@@ -1,20 +1,19 @@
-"""The question an audit asks, in one shape for labels, classes and retrieval.
+"""The layer under audit: weights, bias and the box of inputs, in one form for label sets, classes and top-k sets.
 
-A set of labels is reachable if some input x within the box gives every label of the set a score w . x + b above 0 and
-every other label one below 0. A class wins the argmax, and a set is the top k, if the same holds with a threshold
-that is free: one more column of ones. So all three are the same problem.
+The region of a label set is the part of the box -box <= x_j <= box in which every label of the set has a score
+w . x + b above 0 and every other label one below 0. A class wins the argmax, and a set is the top k, if the same holds
+with a free threshold in place of 0: one more column of ones. So all three ask whether a region is empty.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.audit.read_weights import read_layer
+from longtail.audit.read_weights import BiasLike, LayerLike, read_layer
 from longtail.errors import DataError
 from longtail.validate import check_real
 
@@ -22,41 +21,47 @@ LARGEST_BOX = 1e100
 UNIT = 2.0**-53  # half the distance from 1 to the next double
 
 
-def gamma(k: int) -> float:
-    """Return the bound on the relative error of a sum of k products in any order, a little rounded up."""
+def rounding_bound(k: int) -> float:
+    """Return a bound on the relative error of a sum of k products in any order, k u / (1 - k u), rounded up."""
     return k * UNIT / (1 - k * UNIT) * (1 + 1e-12)
 
 
-def lengths_of(rows: Any) -> np.ndarray:
+def row_lengths(rows: np.ndarray | sp.csr_array) -> np.ndarray:
     """Return the Euclidean length of every row, dense or CSR, rounded up, without overflow: (n,)."""
-    if sp.issparse(rows):
-        of = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    if isinstance(rows, np.ndarray):
+        powers = np.frexp(np.abs(rows).max(axis=1))[1]
+        scaled = np.ldexp(rows, -powers[:, None])
+        squares = np.einsum("ij,ij->i", scaled, scaled)
+    else:
+        row_of_entry = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
         largest = np.zeros(rows.shape[0])
-        np.maximum.at(largest, of, np.abs(rows.data))
+        np.maximum.at(largest, row_of_entry, np.abs(rows.data))
         powers = np.frexp(largest)[1]
-        squares = np.bincount(of, np.ldexp(rows.data, -powers[of]) ** 2, minlength=rows.shape[0])
-        return np.ldexp(np.sqrt(squares), powers) * (1 + gamma(rows.shape[1] + 6))
-    powers = np.frexp(np.abs(rows).max(axis=1))[1]
-    scaled = np.ldexp(rows, -powers[:, None])
-    return np.ldexp(np.sqrt(np.einsum("ij,ij->i", scaled, scaled)), powers) * (1 + gamma(rows.shape[1] + 6))
+        scaled = np.ldexp(rows.data, -powers[row_of_entry])
+        squares = np.bincount(row_of_entry, scaled**2, minlength=rows.shape[0])
+    return np.ldexp(np.sqrt(squares), powers) * (1 + rounding_bound(rows.shape[1] + 6))
 
 
 @dataclass(frozen=True)
-class Problem:
-    """Weights, bias, box and lengths; with `threshold` the last column is the free threshold."""
+class AuditedLayer:
+    """Weights, bias and box of a layer; with `threshold` the last column of W multiplies the free threshold.
 
-    W: Any  # (n, d), d with the threshold's column; dense, or CSR where rows are long
+    `lp_rows`, `lp_columns` and `lp_offsets` are the layer as linear programs read it: inputs in units of the box, rows
+    in units of their length, so that the margin of a label is its distance from the border, as part of the box.
+    """
+
+    W: np.ndarray | sp.csr_array  # (n, d), d with the threshold's column; CSR where rows are long
     bias: np.ndarray | None  # (n,)
     box: float
     threshold: bool
     lengths: np.ndarray = field(repr=False)  # (n,) at least |w_i|: by how much an input moved by 1 can move a score
 
     @classmethod
-    def make(cls, W: Any, bias: Any = None, box: float = 1e4, *, threshold: bool = False) -> Problem:
+    def read(cls, W: LayerLike, bias: BiasLike = None, box: float = 1e4, *, threshold: bool = False) -> AuditedLayer:
         """Read and check a layer."""
         weights, offsets = read_layer(W, bias, keep_sparse=not threshold)
         box = check_real("box", box, low=0, open_low=True, high=LARGEST_BOX)
-        lengths = lengths_of(weights)
+        lengths = row_lengths(weights)
         zero = np.flatnonzero(lengths == 0)
         if zero.size and offsets is None and not threshold:
             raise DataError(
@@ -72,6 +77,7 @@ class Problem:
 
     @property
     def n_labels(self) -> int:
+        """Rows of W."""
         return int(self.W.shape[0])
 
     @property
@@ -79,13 +85,17 @@ class Problem:
         """Whether rows are so long that they are kept sparse; then no linear program is solved."""
         return sp.issparse(self.W)
 
-    def some_rows(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def dense_row(self, label: int) -> np.ndarray:
+        """Return the row of one label as a dense vector. (d,)"""
+        return self.W[label] if isinstance(self.W, np.ndarray) else self.W[[label]].toarray()[0]
+
+    def dense_rows(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return some rows of W as a dense array, of a sparse W without empty columns, and the columns' limits."""
-        if not self.is_sparse:
+        if isinstance(self.W, np.ndarray):
             return self.W[ids], self.limits
-        found = self.W[ids]
-        columns = np.unique(found.indices)
-        return found[:, columns].toarray(), self.limits[columns]
+        rows = self.W[ids]
+        columns = np.unique(rows.indices)
+        return rows[:, columns].toarray(), self.limits[columns]
 
     @cached_property
     def limits(self) -> np.ndarray:
@@ -94,22 +104,22 @@ class Problem:
         if self.threshold:
             reach = np.abs(self.W[:, :-1]).sum(axis=1).max() * self.box
             reach += 0.0 if self.bias is None else np.abs(self.bias).max()
-            out[-1] = reach * (1 + gamma(self.W.shape[1] + 4))
+            out[-1] = reach * (1 + rounding_bound(self.W.shape[1] + 4))
         return out
 
     @cached_property
-    def rows(self) -> np.ndarray:
+    def lp_rows(self) -> np.ndarray:
         """Rows of the linear program: inputs in units of the box, rows in units of their length. (n, d)"""
         safe = np.where(self.lengths > 0, self.lengths, 1.0)
         return np.ascontiguousarray(self.W * (self.limits / self.box) / safe[:, None])
 
     @cached_property
-    def columns(self) -> np.ndarray:
-        """The same, transposed. (d, n)"""
-        return np.ascontiguousarray(self.rows.T)
+    def lp_columns(self) -> np.ndarray:
+        """The rows of the linear program, transposed. (d, n)"""
+        return np.ascontiguousarray(self.lp_rows.T)
 
     @cached_property
-    def offsets(self) -> np.ndarray:
+    def lp_offsets(self) -> np.ndarray:
         """Biases of the linear program. A label whose row is zero scores its bias: it never binds. (n,)"""
         if self.bias is None:
             return np.zeros(self.n_labels)
@@ -117,8 +127,12 @@ class Problem:
         np.divide(self.bias, self.lengths * self.box, out=out, where=self.lengths > 0)
         return out
 
-    def signs(self, labels: np.ndarray) -> np.ndarray:
+    def signs(self, members: np.ndarray) -> np.ndarray:
         """Return +1 for the labels of a set and -1 for the others. (n,)"""
         out = np.full(self.n_labels, -1.0)
-        out[labels] = 1.0
+        out[members] = 1.0
         return out
+
+    def unscaled_weights(self, rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return multipliers of rows of W from those of rows of the linear program."""
+        return weights / np.where(self.lengths[rows] > 0, self.lengths[rows], 1.0)

@@ -1,4 +1,4 @@
-"""Learning all labels on threads, block by block; each label by itself, so threads change nothing."""
+"""Learning the vectors of all labels on threads, block by block; labels do not influence each other."""
 
 from __future__ import annotations
 
@@ -9,8 +9,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.groups.eagle_kernel import learn_labels
-from longtail.groups.kernel_arrays import Groups, Labels, Members, Rule, pack_members, place_features
-from longtail.groups.layout import Problem
+from longtail.groups.grouped_rows import GroupedRows
+from longtail.groups.kernel_arrays import (
+    GroupArrays,
+    LabelArrays,
+    LearningRule,
+    MemberRows,
+    number_features,
+    pack_members,
+)
 from longtail.kernels import LANES, Progress, run_tasks
 from longtail.validate import make_csr
 
@@ -21,13 +28,13 @@ COPY, VECTOR = 0.6, 1.5  # what copying a value and a step of sixteen lanes cost
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How to learn: see `kernels.eagle`."""
+class EaglePlan:
+    """Rows wanted of every pair (a label in a group), and the rule by which label vectors are learned."""
 
     take: np.ndarray  # rows wanted of each pair, int32
-    start: np.ndarray  # what a member counts at the start, float32 per pair
-    weight: np.ndarray  # what a chosen row counts, float32 per pair
-    room: np.ndarray  # best rows to return of each pair, int64
+    start: np.ndarray  # weight of a member at the start, float32 per pair
+    weight: np.ndarray  # weight of a chosen row, float32 per pair
+    n_best: np.ndarray  # best rows to return of each pair, int64
     n_iter: int
     step: float
     contrast: bool
@@ -36,76 +43,72 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class BestRows:
     """The best rows of every pair, best first."""
 
     indptr: np.ndarray  # int64 (n_pairs + 1,)
-    rows: np.ndarray  # int32 (places,)
-    scores: np.ndarray  # float32 (places,): cosine with the label's vector
-    shares: np.ndarray  # float32 (places,): how likely the row has the label
+    rows: np.ndarray  # int32 (indptr[-1],)
+    scores: np.ndarray  # float32 (indptr[-1],): cosine with the label's vector
+    shares: np.ndarray  # float32 (indptr[-1],): how likely the row has the label
+
+    @classmethod
+    def empty(cls, n_best: np.ndarray) -> BestRows:
+        """Return arrays for so many rows of each pair, to be filled."""
+        indptr = np.concatenate([[0], np.cumsum(n_best)]).astype(np.int64)
+        n = indptr[-1]
+        return cls(indptr, np.empty(n, dtype=np.int32), np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32))
 
     @property
     def ranks(self) -> np.ndarray:
-        """Place of every row within its pair, from 0."""
+        """Rank of every row within its pair, from 0."""
         return np.arange(self.rows.size) - np.repeat(self.indptr[:-1], np.diff(self.indptr))
 
     @property
     def pairs(self) -> np.ndarray:
+        """Pair of every row."""
         return np.repeat(np.arange(self.indptr.size - 1), np.diff(self.indptr))
 
 
 def learn(
-    problem: Problem, X: sp.csr_array, sums: sp.csr_array, plan: Plan, n_jobs: int, progress: Progress | None = None
-) -> tuple[Found, sp.csr_array]:
-    """Return the best rows of every (label, group) and the label vectors.
+    grouped: GroupedRows,
+    X: sp.csr_array,
+    sums: sp.csr_array,
+    plan: EaglePlan,
+    n_jobs: int,
+    progress: Progress | None = None,
+) -> tuple[BestRows, sp.csr_array]:
+    """Return the best rows of every pair and the label vectors.
 
-    X are the rows as they are compared, `sums` (n_groups, n_features) what they add up to in every group.
+    X are the rows as they are compared, `sums` (n_groups, n_features) the sums of the rows of every group.
     """
-    place_indptr = np.concatenate([[0], np.cumsum(plan.room)]).astype(np.int64)
-    found = Found(
-        place_indptr,
-        np.empty(place_indptr[-1], dtype=np.int32),
-        np.empty(place_indptr[-1], dtype=np.float32),
-        np.empty(place_indptr[-1], dtype=np.float32),
-    )
+    best = BestRows.empty(plan.n_best)
     sum_indptr = sums.indptr.astype(np.int64, copy=False)
     sum_ids = sums.indices.astype(np.int32, copy=False)
-    groups = Groups(problem.group_indptr, problem.group_rows, sum_indptr, sum_ids, sums.data)
-    labels = Labels(problem.label_indptr, problem.label_groups, plan.take, plan.start, plan.weight, place_indptr)
-    rule = Rule(plan.n_iter, np.float32(plan.step), plan.contrast, plan.temperature, plan.threshold)
-    members = _members(X, groups)
+    groups = GroupArrays(grouped.group_indptr, grouped.group_rows, sum_indptr, sum_ids, sums.data)
+    labels = LabelArrays(grouped.label_indptr, grouped.label_groups, plan.take, plan.start, plan.weight, best.indptr)
+    rule = LearningRule(plan.n_iter, np.float32(plan.step), plan.contrast, plan.temperature, plan.threshold)
+    members = _member_rows(X, groups)
     by_group = _is_faster_by_group(members, groups, labels, n_jobs)
     if by_group:
         members = members._replace(local=np.empty_like(members.ids))
-        place_features(
+        number_features(
             groups.indptr, members.indptr, members.ids, groups.sum_indptr, groups.sum_ids, X.shape[1], members.local
         )
-    times = np.diff(problem.groups.indptr).astype(np.float32)
+    times = np.diff(grouped.groups.indptr).astype(np.float32)
     total = np.asarray(X.T @ times, dtype=np.float32)  # a row counts once for every group it is in
     toward = np.asarray(X @ total, dtype=np.float32)
     most = max(BLOCK // X.shape[1], 1)
 
     def task(bounds: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return learn_labels(
-            members,
-            groups,
-            labels,
-            rule,
-            total,
-            toward,
-            bounds[0],
-            bounds[1],
-            min(bounds[1] - bounds[0], most) if by_group else 1,
-            by_group,
-            found.rows,
-            found.scores,
-            found.shares,
-        )
+        first, last = bounds
+        width = min(last - first, most) if by_group else 1
+        out = best.rows, best.scores, best.shares
+        return learn_labels(members, groups, labels, rule, total, toward, first, last, width, by_group, *out)
 
     # by group, many labels at once fill the lanes; what they are computed with changes nothing
-    blocks = _blocks(problem, 2 * n_jobs if by_group and n_jobs > 1 else n_jobs if by_group else BLOCKS)
+    blocks = _blocks(grouped, 2 * n_jobs if by_group and n_jobs > 1 else n_jobs if by_group else BLOCKS)
     parts = run_tasks(task, blocks, n_jobs, progress)
-    return found, _vectors(parts, X.shape[1])
+    return best, _join_vectors(parts, X.shape[1])
 
 
 def filled_up(pairs: np.ndarray, shares: np.ndarray, take: np.ndarray) -> np.ndarray:
@@ -128,17 +131,17 @@ def filled_up(pairs: np.ndarray, shares: np.ndarray, take: np.ndarray) -> np.nda
     return out.astype(np.float32)
 
 
-def _members(X: sp.csr_array, groups: Groups) -> Members:
+def _member_rows(X: sp.csr_array, groups: GroupArrays) -> MemberRows:
     """Copy the rows of every group, so that they lie together."""
     indptr = X.indptr.astype(np.int64, copy=False)
     new_indptr = np.concatenate([[0], np.cumsum(np.diff(indptr)[groups.rows])]).astype(np.int64)
     ids, data = np.empty(new_indptr[-1], dtype=np.int32), np.empty(new_indptr[-1], dtype=np.float32)
     pack_members(indptr, X.indices, X.data, groups.rows, new_indptr, ids, data)
-    return Members(new_indptr, ids, np.empty(0, dtype=np.int32), data)
+    return MemberRows(new_indptr, ids, np.empty(0, dtype=np.int32), data)
 
 
-def _is_faster_by_group(members: Members, groups: Groups, labels: Labels, n_jobs: int) -> bool:
-    """Compare the cost of both ways to score: see `kernels.eagle_scores`."""
+def _is_faster_by_group(members: MemberRows, groups: GroupArrays, labels: LabelArrays, n_jobs: int) -> bool:
+    """Compare the cost of the two ways to score that `score_members` describes."""
     n_labels = np.bincount(labels.groups, minlength=groups.indptr.size - 1)
     width, nnz = np.diff(groups.sum_indptr), np.diff(members.indptr[groups.indptr])
     n_features = int(groups.sum_ids.max(initial=0)) + 1
@@ -147,16 +150,16 @@ def _is_faster_by_group(members: Members, groups: Groups, labels: Labels, n_jobs
     return bool(COPY * (n_labels @ width) + VECTOR * (lanes @ nnz) < n_labels @ nnz)
 
 
-def _blocks(problem: Problem, count: int) -> list[tuple[int, int]]:
+def _blocks(grouped: GroupedRows, count: int) -> list[tuple[int, int]]:
     """Return ranges of labels of about equal numbers of members."""
-    members = np.concatenate([[0], np.cumsum(problem.sizes)])[problem.label_indptr]
+    members = np.concatenate([[0], np.cumsum(grouped.sizes)])[grouped.label_indptr]
     cuts = np.searchsorted(members, np.linspace(0, members[-1], count + 1)[1:-1])
-    edges = np.unique(np.concatenate([[0], cuts, [problem.n_labels]]))
+    edges = np.unique(np.concatenate([[0], cuts, [grouped.n_labels]]))
     return [(int(a), int(b)) for a, b in itertools.pairwise(edges)]
 
 
-def _vectors(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], n_features: int) -> sp.csr_array:
-    """Join the blocks' vectors."""
+def _join_vectors(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], n_features: int) -> sp.csr_array:
+    """Return the vectors of all blocks as one matrix (n_labels, n_features)."""
     counts = np.concatenate([np.diff(sizes) for sizes, _, _ in parts])
     ids = np.concatenate([ids for _, ids, _ in parts])
     values = np.concatenate([values for _, _, values in parts])

@@ -5,19 +5,32 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longtail.kernels.score import (
-    collect_weights,
-    count_weights,
-    dense_topk,
-    row_scales,
-    row_scales_plain,
-    row_squares,
-    row_squares_plain,
-    scale_rows,
-    scale_rows_plain,
-    sparse_topk,
-    sparse_topk_plain,
-)
+from longtail.one_vs_all.topk_kernels import collect_weights, count_weights, dense_topk, sparse_topk
+
+
+def sparse_topk_plain(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    data: np.ndarray,
+    scale: np.ndarray,
+    w_indptr: np.ndarray,
+    w_indices: np.ndarray,
+    w_data: np.ndarray,
+    start: np.ndarray,
+    ids: np.ndarray,
+    scores: np.ndarray,
+) -> None:
+    n, k = ids.shape
+    for row in range(n):
+        line = start.copy()
+        for t in range(indptr[row], indptr[row + 1]):
+            f = indices[t]
+            at = slice(w_indptr[f], w_indptr[f + 1])
+            np.add.at(line, w_indices[at], data[t] * scale[row] * w_data[at])
+        order = np.argsort(-line, kind="stable")[:k]
+        order = order[np.isfinite(line[order])]
+        ids[row], scores[row] = -1, -np.inf
+        ids[row, : order.size], scores[row, : order.size] = order, line[order]
 
 
 def run(function, X, W, start, k):
@@ -70,33 +83,3 @@ def test_scoring_in_dense_blocks_is_the_same_to_the_last_bit(seed, n_labels, k):
     start = np.where(rng.random(n_labels) < 0.2, -np.inf, rng.standard_normal(n_labels)).astype(np.float32)
     sparse, dense = run(sparse_topk, X, W, start, k), run(dense_topk, X, W, start, k)
     assert np.array_equal(sparse[0], dense[0]) and np.array_equal(sparse[1], dense[1])
-
-
-@given(st.integers(0, 2**32 - 1))
-@settings(max_examples=30, deadline=None)
-def test_row_scales_agree_with_plain(seed):
-    rng = np.random.default_rng(seed)
-    X = sp.random_array((8, 20), density=0.2, rng=rng, dtype=np.float32).tocsr()
-    got, want = np.zeros(8, np.float32), np.zeros(8, np.float32)
-    row_scales(X.indptr.astype(np.int64), X.data, got)
-    row_scales_plain(X.indptr, X.data, want)
-    np.testing.assert_allclose(got, want, rtol=1e-6)
-
-
-@given(st.integers(0, 2**32 - 1), st.booleans())
-@settings(max_examples=30, deadline=None)
-def test_scaled_rows_agree_with_plain(seed, bias):
-    rng = np.random.default_rng(seed)
-    X = sp.random_array((8, 20), density=0.2, rng=rng, dtype=np.float32).tocsr()
-    scales = rng.random(8).astype(np.float32)
-    got, want = ((np.empty_like(X.data), np.empty(8, np.float32)) for _ in range(2))
-    scale_rows(X.indptr.astype(np.int64), X.data, scales, float(bias), *got)
-    scale_rows_plain(X.indptr, X.data, scales, float(bias), *want)
-    assert np.array_equal(got[0], want[0])
-    np.testing.assert_allclose(got[1], want[1], rtol=1e-6)
-    assert (got[1] > 0).all()
-    again, plain = np.empty(8, np.float32), np.empty(8, np.float32)
-    row_squares(X.indptr.astype(np.int64), got[0], float(bias), again)
-    row_squares_plain(X.indptr, got[0], float(bias), plain)
-    assert np.array_equal(again, got[1])
-    np.testing.assert_allclose(again, plain, rtol=1e-6)

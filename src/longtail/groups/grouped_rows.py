@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from longtail.errors import DataError
-from longtail.kernels import unit_scales
-from longtail.validate import as_labels, as_rows, as_sparse, check_same_rows, make_csr
+from longtail.text import unit_rows
+from longtail.validate import MatrixLike, as_labels, as_rows, as_sparse, check_same_rows, make_csr
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
-    """Rows of unit length, the rows of every group and the groups of every label, with how often each has it."""
+class GroupedRows:
+    """Rows of unit length, the rows of every group, and the groups of every label with how often each has it.
+
+    A pair is a label in a group; pairs are in the order of the labels.
+    """
 
     X: sp.csr_array  # (n_rows, n_features), unit rows; rows of zeros stay
     groups: sp.csr_array  # (n_rows, n_groups), without memberships that cannot be chosen
@@ -26,26 +28,12 @@ class Problem:
     counts: np.ndarray  # int32 (n_pairs,), at most the size of the group
     counted: bool  # some label came more than once in a group: counts are known
 
-    @property
-    def n_labels(self) -> int:
-        return self.label_indptr.size - 1
-
-    @property
-    def sizes(self) -> np.ndarray:
-        """Rows of the group of every pair, int64."""
-        return np.diff(self.group_indptr)[self.label_groups]
-
-    @property
-    def labels(self) -> np.ndarray:
-        """Label of every pair, int32."""
-        return np.repeat(np.arange(self.n_labels, dtype=np.int32), np.diff(self.label_indptr))
-
     @classmethod
-    def check(cls, X: Any, groups: Any, Y_groups: Any) -> Problem:
-        """Refuse what does not fit together and lay out the rest.
+    def make(cls, X: MatrixLike, groups: MatrixLike, Y_groups: MatrixLike) -> GroupedRows:
+        """Refuse matrices that do not fit together and lay out the others.
 
         Rows of zeros tell nothing: they are members only of groups that have no other row. Rows in no group and
-        labels of no group are let be.
+        labels of no group are ignored.
         """
         X, groups, Y_groups = as_rows(X, "X"), as_labels(groups, "groups"), as_labels(Y_groups, "Y_groups")
         check_same_rows(X, groups, "X", "groups")
@@ -74,8 +62,23 @@ class Problem:
             counted=bool(Y_groups.data.max() > 1),
         )
 
+    @property
+    def n_labels(self) -> int:
+        """Columns of Y_groups."""
+        return self.label_indptr.size - 1
 
-def propagate(groups: Any, Y_groups: Any) -> sp.csr_array:
+    @property
+    def sizes(self) -> np.ndarray:
+        """Number of rows in the group of every pair, int64."""
+        return np.diff(self.group_indptr)[self.label_groups]
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Label of every pair, int32."""
+        return np.repeat(np.arange(self.n_labels, dtype=np.int32), np.diff(self.label_indptr))
+
+
+def propagate(groups: MatrixLike, Y_groups: MatrixLike) -> sp.csr_array:
     """Give every row all labels of its groups, 0/1 CSR (n_rows, n_labels): the baseline that ignores grouping.
 
     >>> propagate([[1, 0], [1, 0], [0, 1]], [[1, 0], [0, 2]]).toarray().tolist()
@@ -88,6 +91,7 @@ def propagate(groups: Any, Y_groups: Any) -> sp.csr_array:
 
 
 def _check_pair(groups: sp.csr_array, Y_groups: sp.csr_array) -> None:
+    """Refuse two matrices with different numbers of groups, and labels of a group without rows."""
     if groups.shape[1] != Y_groups.shape[0]:
         raise DataError(
             f"groups must have one column per row of Y_groups, one for each group; "
@@ -99,21 +103,13 @@ def _check_pair(groups: sp.csr_array, Y_groups: sp.csr_array) -> None:
         raise DataError(f"group {stranded[0]} has labels but no rows; give it rows or leave its labels out.")
 
 
-def unit_rows(X: sp.csr_array) -> sp.csr_array:
-    """Return the rows scaled to length 1; rows of zeros stay."""
-    scale = np.empty(X.shape[0], dtype=np.float64)
-    indptr = X.indptr.astype(np.int64, copy=False)
-    unit_scales(indptr, X.data, scale)
-    return make_csr(X.indptr, X.indices, (X.data * np.repeat(scale, np.diff(indptr))).astype(np.float32), X.shape[1])
-
-
 def _without_blank_rows(X: sp.csr_array, groups: sp.csr_array) -> sp.csr_array:
     """Drop the memberships of rows of zeros in groups that have other rows."""
-    of = np.repeat(np.arange(X.shape[0]), np.diff(groups.indptr))
-    blank = (np.diff(X.indptr) == 0)[of]
+    row_of_member = np.repeat(np.arange(X.shape[0]), np.diff(groups.indptr))
+    blank = (np.diff(X.indptr) == 0)[row_of_member]
     if not blank.any():
         return groups
     others = np.bincount(groups.indices[~blank], minlength=groups.shape[1])
     keep = ~blank | (others[groups.indices] == 0)
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(of[keep], minlength=X.shape[0]))])
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(row_of_member[keep], minlength=X.shape[0]))])
     return make_csr(indptr, groups.indices[keep], groups.data[keep], groups.shape[1])

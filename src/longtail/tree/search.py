@@ -1,0 +1,211 @@
+"""Beam search: walk rows down a tree, keep the best children at every level, merge what several trees find.
+
+    score of a node         link(margin) + score of the node above
+    score of a leaf slot    link(margin) + path_weight · score of its leaf
+
+`search_rows` and `search_row` prepare the arrays for the compiled search in `beam.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.kernels import blocks, run_tasks
+from longtail.tree.beam import merge_lists, search_block, search_one
+from longtail.tree.chunks import Chunks
+from longtail.tree.label_tree import LabelTree
+
+NO_LABELS = np.empty(0, dtype=np.int32)
+BLOCK_ROWS = 8192  # searched together
+DENSE_FROM = 12  # rows that must visit a chunk before spreading it out pays (measured on eurlex-4k)
+
+Ranked = tuple[np.ndarray, np.ndarray]  # ids and scores (n_rows, k), best first; -1 and -inf where none
+
+
+@dataclass(frozen=True)
+class LevelLink:
+    """How the score of a child is made: link(margin, power, slope) + parent_weight · score of its parent."""
+
+    power: int = 3
+    slope: float = 0.0
+    parent_weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class BeamPlan:
+    """How to walk down a tree: how many children to keep at every level, and how their scores are made."""
+
+    widths: np.ndarray  # int64 (n_levels + 1,)
+    powers: np.ndarray  # int64
+    slopes: np.ndarray  # float32
+    parent_weights: np.ndarray  # float32
+
+    @classmethod
+    def of(cls, widths: Sequence[int], links: Sequence[LevelLink]) -> Self:
+        """Return the plan that keeps `widths[t]` children at level t and scores them by `links[t]`."""
+        return cls(
+            np.array(widths, dtype=np.int64),
+            np.array([link.power for link in links], dtype=np.int64),
+            np.array([link.slope for link in links], dtype=np.float32),
+            np.array([link.parent_weight for link in links], dtype=np.float32),
+        )
+
+    @property
+    def n_kept(self) -> int:
+        """Children kept at the last level."""
+        return int(self.widths[-1])
+
+    def first(self, levels: int) -> BeamPlan:
+        """Return the plan for the first levels alone."""
+        return BeamPlan(self.widths[:levels], self.powers[:levels], self.slopes[:levels], self.parent_weights[:levels])
+
+
+def search_rows(
+    chunks: Chunks, X: sp.csr_array, scale: np.ndarray, plan: BeamPlan, n_jobs: int, labels: np.ndarray = NO_LABELS
+) -> Ranked:
+    """Walk all rows down the levels of the plan; return the numbers of the children kept at the last, and scores.
+
+    With `labels`, one per leaf slot, each label is kept once.
+    """
+    n = X.shape[0]
+    out_nodes, out_scores = np.empty((n, plan.n_kept), np.int32), np.empty((n, plan.n_kept), np.float32)
+    indptr = X.indptr.astype(np.int64, copy=False)
+    size = max(1, min(BLOCK_ROWS, -(-n // n_jobs)))
+    spread = chunks.spread
+
+    def walk(at: slice) -> None:
+        rows = at.stop - at.start
+        position = np.full(chunks.n_features, -1, dtype=np.int32)
+        nodes, scores = np.zeros((rows, 1), np.int64), np.zeros((rows, 1), np.float32)
+        for level, width in enumerate(plan.widths):
+            kept, new = np.empty((rows, width), np.int64), np.empty((rows, width), np.float32)
+            search_block(
+                indptr[at.start : at.stop + 1],
+                X.indices,
+                X.data,
+                scale[at],
+                nodes,
+                scores,
+                chunks.child_indptr,
+                chunks.line_indptr,
+                chunks.features,
+                chunks.entry_indptr,
+                chunks.children,
+                chunks.weights,
+                chunks.scales,
+                chunks.bias,
+                *spread,
+                labels if level == chunks.n_levels - 1 else NO_LABELS,
+                chunks.n_chunks - 1,
+                plan.powers[level],
+                plan.slopes[level],
+                plan.parent_weights[level],
+                DENSE_FROM,
+                position,
+                kept,
+                new,
+            )
+            nodes, scores = np.where(kept >= 0, kept + 1, -1), new
+        out_nodes[at], out_scores[at] = kept, scores
+
+    run_tasks(walk, blocks(n, size), n_jobs)
+    return out_nodes, out_scores
+
+
+def search_level(chunks: Chunks, X: sp.csr_array, scale: np.ndarray, plan: BeamPlan, n_jobs: int, level: int) -> Ranked:
+    """Walk all rows down to the nodes of a level (0: those below the root), numbered within it, and their scores."""
+    nodes, scores = search_rows(chunks, X, scale, plan.first(level + 1), n_jobs)
+    above = int(chunks.levels[level + 1]) - 1  # nodes of the levels above
+    return np.where(nodes >= 0, nodes - above, -1), scores
+
+
+def search_row(
+    chunks: Chunks,
+    ids: np.ndarray,
+    data: np.ndarray,
+    normalize: bool,
+    plan: BeamPlan,
+    leaf_labels: np.ndarray,
+    once: bool,
+    k: int,
+) -> Ranked | None:
+    """Fast path for one CSR row: its k best labels and scores, the same to the last bit as by `search_rows`.
+
+    With `once` a label that has several leaf slots is kept once. None for a row whose ids are not sorted or whose
+    values are not finite.
+    """
+    labels, scores = np.empty((1, k), np.int32), np.empty((1, k), np.float32)
+    sound = search_one(
+        ids,
+        data,
+        chunks.n_features,
+        normalize,
+        chunks.child_indptr,
+        chunks.line_indptr,
+        chunks.features,
+        chunks.entry_indptr,
+        chunks.children,
+        chunks.weights,
+        chunks.scales,
+        chunks.bias,
+        *chunks.spread,
+        plan.widths,
+        plan.powers,
+        plan.slopes,
+        plan.parent_weights,
+        leaf_labels,
+        once,
+        labels[0],
+        scores[0],
+    )
+    return (labels, scores) if sound else None
+
+
+def is_one_row(X: Any, n_features: int) -> bool:
+    """Say whether X is one CSR row of real numbers."""
+    return (
+        isinstance(X, sp.csr_array | sp.csr_matrix)
+        and X.shape == (1, n_features)
+        and X.data.dtype.kind in "fiub"
+        and X.data.size == X.indices.size
+    )
+
+
+def labels_of(tree: LabelTree, chunks: Chunks, children: np.ndarray) -> np.ndarray:
+    """Return the labels of children of leaves; -1 stays."""
+    slots = children - (chunks.n_chunks - 1)
+    return np.where(children >= 0, tree.leaf_labels[np.maximum(slots, 0)], np.int32(-1))
+
+
+def merge_slots(ranked: Ranked) -> Ranked:
+    """Merge the slots of a label: score = log(mean of exp(score) over the slots that the beam reached)."""
+    return _merged(*ranked, 0, ranked[0].shape[1])
+
+
+def merge_trees(ranked: list[Ranked], k: int) -> Ranked:
+    """Merge the lists of several trees: score = log(Σ exp(score) / number of trees); keep the k best labels."""
+    ids, scores = (np.concatenate(parts, axis=1) for parts in zip(*ranked, strict=True))
+    return _merged(ids, scores, len(ranked), k)
+
+
+def _merged(ids: np.ndarray, scores: np.ndarray, shares: int, k: int) -> Ranked:
+    """Merge equal labels of every row; see `merge_lists`."""
+    out_ids, out_scores = np.empty((ids.shape[0], k), np.int32), np.empty((ids.shape[0], k), np.float32)
+    merge_lists(np.ascontiguousarray(ids, dtype=np.int32), np.ascontiguousarray(scores), shares, out_ids, out_scores)
+    return out_ids, out_scores
+
+
+def pad_lists(ranked: Ranked, k: int) -> Ranked:
+    """Bring lists to k entries: cut, or filled up with -1 and -inf."""
+    ids, scores = ranked
+    if ids.shape[1] == k:
+        return ids, scores
+    out_ids = np.full((ids.shape[0], k), -1, dtype=np.int32)
+    out_scores = np.full((ids.shape[0], k), -np.inf, dtype=np.float32)
+    out_ids[:, : ids.shape[1]], out_scores[:, : ids.shape[1]] = ids[:, :k], scores[:, :k]
+    return out_ids, out_scores
