@@ -1,1 +1,1 @@
-"""The parts of `tree_vs_peers.py`: data, environments, one measurement, tables and verdicts."""
+"""Other libraries behind one interface, each run in an environment of its own."""

@@ -1,4 +1,4 @@
-"""The four libraries behind one face, so that one program can measure them all in the same way.
+"""The four libraries behind one interface, so that one program can measure them all in the same way.
 
 Each adapter is used in its library's own environment, so it imports nothing but that library, numpy and scipy, and
 these only where they are needed: what a library does not need must not count as its memory.
@@ -29,7 +29,7 @@ def read_part(folder: Path, part: str) -> tuple[Any, Any]:
 
 
 class Adapter:
-    """What is asked of a library: start, read, train, save, load and predict.
+    """One library: how to start it, read, train, save, load and predict.
 
     `params` are the method's settings; a library that takes no seed leaves `seed` alone.
     """
@@ -72,15 +72,15 @@ class Adapter:
         """Return the function that predicts one row, on one thread."""
         raise NotImplementedError
 
-    def pairs(self, found: Any) -> list[list[tuple[int, float]]]:
+    def pairs(self, predicted: Any) -> list[list[tuple[int, float]]]:
         """Return what `batch` returned as a list of (label, score), best first, per row."""
-        return found
+        return predicted
 
 
 class Longtail(Adapter):
     def start(self) -> None:
         self.longtail = importlib.import_module("longtail")
-        self.kind: Any = importlib.import_module("longtail.tree.estimator").LabelTreeClassifier
+        self.kind: Any = self.longtail.LabelTreeClassifier
 
     def _model(self) -> Any:
         params = dict(self.params)
@@ -108,8 +108,8 @@ class Longtail(Adapter):
         self.model.n_jobs = 1
         return lambda row: self.model.predict_topk(row, k=k)
 
-    def pairs(self, found: Any) -> list[list[tuple[int, float]]]:
-        rows = zip(found.ids.tolist(), found.scores.tolist(), strict=True)
+    def pairs(self, predicted: Any) -> list[list[tuple[int, float]]]:
+        rows = zip(predicted.ids.tolist(), predicted.scores.tolist(), strict=True)
         return [[(i, s) for i, s in zip(*row, strict=True) if i >= 0] for row in rows]
 
 
@@ -151,8 +151,8 @@ class Pecos(Adapter):
     def one(self, k: int) -> Predict:
         return lambda row: self.model.predict(row, beam_size=BEAM, only_topk=k, threads=1)
 
-    def pairs(self, found: Any) -> list[list[tuple[int, float]]]:
-        ids, scores, at = found.indices.tolist(), found.data.tolist(), found.indptr.tolist()
+    def pairs(self, predicted: Any) -> list[list[tuple[int, float]]]:
+        ids, scores, at = predicted.indices.tolist(), predicted.data.tolist(), predicted.indptr.tolist()
         rows = (zip(ids[a:b], scores[a:b], strict=True) for a, b in itertools.pairwise(at))
         return [sorted(row, key=lambda pair: (-pair[1], pair[0])) for row in rows]
 

@@ -6,11 +6,27 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
-from peers.methods import PACKAGES
-
 INSTALL_SECONDS = 900
+
+
+@dataclass(frozen=True)
+class Packages:
+    """The packages that pip installs for a peer; `alone` without their dependencies."""
+
+    alone: tuple[str, ...]
+    with_dependencies: tuple[str, ...]
+
+
+# libpecos asks for torch and transformers, gigabytes that only its transformer models use: left out.
+PACKAGES: dict[str, Packages] = {
+    "libpecos": Packages(("libpecos==1.2.8",), ("numpy>=1.19.5,<2", "scipy>=1.4.1,<1.14", "scikit-learn>=0.24.1")),
+    "omikuji": Packages((), ("omikuji==0.5.2", "numpy", "scipy")),
+    "napkinxc": Packages((), ("napkinxc==0.7.2",)),
+}
+NAMES = ("libpecos", "omikuji", "napkinxc", "numpy", "scipy", "scikit-learn")  # whose versions are recorded
 
 
 class InstallError(Exception):
@@ -38,14 +54,14 @@ def environment(library: str, work: Path) -> Path:
     return python
 
 
-def versions(python: Path, names: tuple[str, ...]) -> dict[str, str]:
-    """Return the versions of packages in an environment; one that is not there is left out."""
+def peer_versions(python: Path) -> dict[str, str]:
+    """Return the versions of the packages in a peer's environment."""
     program = (
         "import json, sys; from importlib.metadata import distributions as d; w = sys.argv[1:];"
         "print(json.dumps({x.name: x.version for x in d() if x.name in w}))"
     )
-    found = subprocess.run([str(python), "-c", program, *names], capture_output=True, text=True, check=True)
-    return dict(sorted(json.loads(found.stdout).items()))
+    done = subprocess.run([str(python), "-c", program, *NAMES], capture_output=True, text=True, check=True)
+    return dict(sorted(json.loads(done.stdout).items()))
 
 
 def _run(command: list[str]) -> None:

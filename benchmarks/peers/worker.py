@@ -1,6 +1,6 @@
-"""One measurement in a process of its own: `python -m peers.worker train|predict|rehearse SPEC.json`.
+"""One measurement in a process of its own: `python -m benchmarks.peers.worker train|predict|rehearse SPEC.json`.
 
-It runs in the environment of the library it measures and writes its findings beside the specification. Training and
+It runs in the environment of the library it measures and writes its results beside the specification. Training and
 prediction are two processes, so that a model is always predicted with as it was loaded from disk. `rehearse` does
 everything on a few rows and measures nothing: it fills the cache of compiled kernels.
 """
@@ -13,11 +13,11 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from peers.adapters import Adapter, adapter, read_part
+from benchmarks.harness.timing import folder_bytes, forget_peak, memory, timed
+from benchmarks.peers.adapters import Adapter, adapter, read_part
 
 K = 5
 PASSES = 3  # over the test rows, at least; the median counts
@@ -26,61 +26,32 @@ LONG_PASS = 60.0  # seconds; a pass longer than this is not repeated
 SINGLE_ROWS = 500
 
 
-def memory(field: str) -> int:
-    """Return VmRSS (now) or VmHWM (the most so far) of this process in bytes.
-
-    On Linux ru_maxrss would begin with the memory of the process that started this one.
-    """
-    status = Path("/proc/self/status")
-    if status.exists():
-        lines = status.read_text().splitlines()
-        return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(field))
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
-def forget_peak() -> bool:
-    """Start counting the peak of memory anew, where the system can do that."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        return False
-    return True
-
-
 def cpu_seconds() -> float:
+    """Return the processor seconds of this process, in user and system mode."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
 
-def timed(task: Callable[..., Any], *given: Any) -> tuple[float, Any]:
-    started = time.perf_counter()
-    found = task(*given)
-    return time.perf_counter() - started, found
-
-
-def folder_bytes(path: Path) -> int:
-    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-
-
 def train(method: Adapter, data: Path, model: Path, started: float) -> dict[str, Any]:
+    """Train and save; return times and memory."""
     method.start()
     import_seconds = time.perf_counter() - started
     method.read(data)
-    warm_seconds, _ = timed(method.warm, data)
+    warm, _ = timed(method.warm, data)
     gc.collect()
     peak_before, before = memory("VmHWM"), memory("VmRSS")
     anew = forget_peak()
     cpu = cpu_seconds()
-    seconds, _ = timed(method.train, model)
+    spent, _ = timed(method.train, model)
     cpu = cpu_seconds() - cpu
     peak = memory("VmHWM")
-    save_seconds, _ = timed(method.save, model)
+    saved, _ = timed(method.save, model)
     return {
         "import_seconds": import_seconds,
-        "warm_seconds": warm_seconds,
-        "train_seconds": seconds,
+        "warm_seconds": warm.wall,
+        "train_seconds": spent.wall,
         "train_cpu_seconds": cpu,
-        "save_seconds": save_seconds,
+        "save_seconds": saved.wall,
         "peak_bytes": max(peak, peak_before),
         "peak_in_training_bytes": peak if anew else None,
         "before_training_bytes": before,
@@ -90,31 +61,31 @@ def train(method: Adapter, data: Path, model: Path, started: float) -> dict[str,
 
 
 def predict(method: Adapter, data: Path, model: Path, out: Path) -> dict[str, Any]:
+    """Load the model in every way the library can hold it; return times, and write the predictions of the first."""
     np = __import__("numpy")
     method.start()
     X, _ = read_part(data, "test")
     rows = method.rows(X[:SINGLE_ROWS])
     batch_rows = method.rows(X) if method.row_by_row else X
-    few = batch_rows[:50]
     facts: dict[str, Any] = {"variants": {}}
     for variant in method.variants:
         gc.collect()
-        load_seconds, _ = timed(method.load, model, variant)
-        method.batch(few, K)
+        loaded, _ = timed(method.load, model, variant)
+        method.batch(batch_rows[:50], K)
         passes: list[float] = []
         while (len(passes) < PASSES or sum(passes) < SHORT) and (not passes or passes[0] < LONG_PASS):
-            seconds, found = timed(method.batch, batch_rows, K)
-            passes.append(seconds)
+            spent, predicted = timed(method.batch, batch_rows, K)
+            passes.append(spent.wall)
         if variant == method.variants[0]:
-            facts["load_seconds"] = load_seconds
-            write_top(np, method.pairs(found), out)
-        del found
+            facts["load_seconds"] = loaded.wall
+            write_top(np, method.pairs(predicted), out)
+        del predicted
         one = method.one(K)
         for row in rows[:20]:
             one(row)
-        times = np.array([timed(one, row)[0] for row in rows])
+        times = np.array([timed(one, row)[0].wall for row in rows])
         facts["variants"][variant] = {
-            "load_seconds": load_seconds,
+            "load_seconds": loaded.wall,
             "batch_us_per_row": 1e6 * float(np.median(passes)) / X.shape[0],
             "single_p50_us": 1e6 * float(np.percentile(times, 50)),
             "single_p99_us": 1e6 * float(np.percentile(times, 99)),
@@ -123,6 +94,7 @@ def predict(method: Adapter, data: Path, model: Path, out: Path) -> dict[str, An
 
 
 def rehearse(method: Adapter, data: Path, model: Path) -> dict[str, Any]:
+    """Do everything once on 300 rows; nothing is measured."""
     method.start()
     method.read(data)
     method.X, method.Y = method.X[:300], method.Y[:300]
@@ -135,12 +107,12 @@ def rehearse(method: Adapter, data: Path, model: Path) -> dict[str, Any]:
 
 
 def write_top(np: Any, pairs: list[list[tuple[int, float]]], out: Path) -> None:
-    """Write the K best labels of every row; missing places hold -1 and -inf."""
+    """Write the K best labels of every row; missing labels are -1 with score -inf."""
     ids = np.full((len(pairs), K), -1, dtype=np.int32)
     scores = np.full((len(pairs), K), -np.inf, dtype=np.float32)
-    for row, found in enumerate(pairs):
-        for place, (label, score) in enumerate(found[:K]):
-            ids[row, place], scores[row, place] = label, score
+    for row, labels in enumerate(pairs):
+        for rank, (label, score) in enumerate(labels[:K]):
+            ids[row, rank], scores[row, rank] = label, score
     np.savez(out, ids=ids, scores=scores)
 
 

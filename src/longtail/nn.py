@@ -1,4 +1,4 @@
-"""Parts for torch models: output layers, losses, label prototypes, encoders; torch is loaded when one is first used."""
+"""Torch modules under one name: output layers, losses, label prototypes, encoders; torch loads when one is used."""
 
 from __future__ import annotations
 

@@ -15,8 +15,7 @@ pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("default")]
 
 from longtail.cli import main
 from longtail.pipeline import load_tagger
-from longtail.prime import fit as prime_fitting
-from longtail.prime import train as prime_training
+from longtail.prime import fit as prime_fit
 from longtail.storage import Part
 
 WORDS = ["apple", "pear", "train", "wheel", "chess", "poker", "river", "ocean", "piano", "violin", "bread", "cheese"]
@@ -210,17 +209,17 @@ def test_groups_first(files, run, tmp_path):
 def test_an_interrupted_training_writes_nothing_and_goes_on(files, run, tmp_path, monkeypatch):
     args = ("train", files / "rows.jsonl", *PRIME, "--epochs", 2, "--batch-size", 24)
     run(*args, "-o", tmp_path / "whole")
-    often, end_epoch = prime_fitting.training, prime_training.end_epoch
-    monkeypatch.setattr(prime_fitting, "training", lambda *given: replace(often(*given), checkpoint_minutes=0.0))
+    settings = prime_fit.loop_settings
+    monkeypatch.setattr(prime_fit, "loop_settings", lambda *given: replace(settings(*given), checkpoint_minutes=0.0))
 
     def stop(*given):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(prime_training, "end_epoch", stop)
     kept = ("-o", tmp_path / "model", "--checkpoint", tmp_path / "kept")
-    assert run(*args, *kept, code=130).strip() == "interrupted; what was there before is unchanged."
+    with monkeypatch.context() as patch:
+        patch.setattr("longtail.training.loop._validate", stop)
+        assert run(*args, *kept, code=130).strip() == "interrupted; what was there before is unchanged."
     assert not (tmp_path / "model").exists() and list((tmp_path / "kept").iterdir())
-    monkeypatch.setattr(prime_training, "end_epoch", end_epoch)
     err = run(*args[:-1], 32, *kept, code=4)
     assert "holds the checkpoint of a training on other data or with other settings" in err and err.count("\n") == 1
     run(*args, *kept)

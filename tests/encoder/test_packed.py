@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("default")]
 
-from longtail.encoder.packed import attend, attend_plain, can_pack, join
+from longtail.encoder.packed import attend, attend_padded, can_pack, join_packed
 from longtail.encoder.text_encoder import TextEncoder, new_backbone, new_text_encoder
 from longtail.encoder.tokens import TokenRows
 
@@ -27,7 +27,7 @@ def test_same_vectors_and_gradients_as_with_padding(pooling):
     made = encoder(pooling)
     tokens, rows = made.tokens(TEXTS), np.array([3, 1, 0, 4, 1])
     grads = []
-    for found in (made(*tokens.padded(rows)), made.packed(tokens.packed(rows))):
+    for found in (made(*tokens.pad(rows)), made.embed_packed(tokens.pack(rows))):
         made.zero_grad()
         (found * torch.linspace(-1, 1, found.numel()).view_as(found)).sum().backward()
         grads.append((found.detach(), {name: p.grad.clone() for name, p in made.named_parameters()}))
@@ -47,7 +47,7 @@ def test_kinds_of_texts_go_through_together():
 
 def test_joined_batches_are_numbered_on():
     rows = TokenRows([np.array([1, 5, 2]), np.array([1, 2])])
-    both = join([rows.packed(np.array([1, 0])), rows.packed(np.array([0]))])
+    both = join_packed([rows.pack(np.array([1, 0])), rows.pack(np.array([0]))])
     assert both.ids.tolist() == [1, 2, 1, 5, 2, 1, 5, 2]
     assert both.text.tolist() == [0, 0, 1, 1, 1, 2, 2, 2]
     assert both.ends.tolist() == [0, 2, 5, 8]
@@ -57,9 +57,9 @@ def test_joined_batches_are_numbered_on():
 def test_a_text_without_tokens_has_no_vector_and_harms_no_other():
     made = encoder()
     rows = TokenRows([np.array([2, 5, 3]), np.array([], dtype=np.int32)])
-    found = made.packed(rows.packed(np.array([1, 0]))).detach().numpy()
+    found = made.embed_packed(rows.pack(np.array([1, 0]))).detach().numpy()
     assert not found[0].any()
-    np.testing.assert_allclose(found[1], made.packed(rows.packed(np.array([0]))).detach().numpy()[0], atol=1e-6)
+    np.testing.assert_allclose(found[1], made.embed_packed(rows.pack(np.array([0]))).detach().numpy()[0], atol=1e-6)
 
 
 def test_other_transformers_are_padded():
@@ -69,14 +69,14 @@ def test_other_transformers_are_padded():
     made = TextEncoder(backbone, encoder().tokenizer, "mean", 16).eval()
     rows = TokenRows([np.array([2, 5, 3]), np.array([2, 3])])
     found = made.embed(rows, np.array([1, 0])).detach()
-    np.testing.assert_allclose(found[0], made(*rows.padded(np.array([1]))).detach()[0], atol=1e-6)
+    np.testing.assert_allclose(found[0], made(*rows.pad(np.array([1]))).detach()[0], atol=1e-6)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_attention_of_a_gpu_agrees():
     rng = np.random.default_rng(0)
     rows = TokenRows([np.ones(n, dtype=np.int32) for n in rng.integers(1, 40, size=50)], device="cuda")
-    batch = rows.packed(np.arange(50))
+    batch = rows.pack(np.arange(50))
     q, k, v = torch.randn(3, batch.ids.numel(), 4, 32, device="cuda", dtype=torch.bfloat16).unbind()
-    expected = attend_plain(q.float(), k.float(), v.float(), batch)
+    expected = attend_padded(q.float(), k.float(), v.float(), batch)
     np.testing.assert_allclose(attend(q, k, v, batch).float().cpu(), expected.cpu(), atol=2e-2)

@@ -44,17 +44,17 @@ def test_one_text_equals_the_batch_and_padding_does_not_count():
     for row, text in enumerate(TEXTS):
         np.testing.assert_allclose(encoder.encode([text])[0], together[row], atol=1e-6)
     tokens = encoder.tokens(TEXTS)
-    states = encoder.backbone(*tokens.padded(np.array([1]))).last_hidden_state
+    states = encoder.backbone(*tokens.pad(np.array([1]))).last_hidden_state
     np.testing.assert_allclose(states[0].mean(dim=0).detach().numpy(), together[1], atol=1e-6)
     assert encoder.encode([]).shape == (0, 16)
 
 
 def test_rows_of_tokens_are_padded_and_parted_by_length():
-    rows = TokenRows([np.arange(n, dtype=np.int32) + 1 for n in (5, 0, 3, 9, 1)], pad=7)
-    ids, mask = rows.padded(np.array([2, 1]))
+    rows = TokenRows([np.arange(n, dtype=np.int32) + 1 for n in (5, 0, 3, 9, 1)], pad_token=7)
+    ids, mask = rows.pad(np.array([2, 1]))
     assert ids.tolist() == [[1, 2, 3], [7, 7, 7]]
     assert mask.tolist() == [[1, 1, 1], [0, 0, 0]]
-    parts = list(rows.parts(np.array([3, 0, 4, 2]), budget=18))
+    parts = list(rows.parts_by_length(np.array([3, 0, 4, 2]), budget=18))
     assert sorted(np.concatenate(parts).tolist()) == [0, 1, 2, 3]
     longest = [max(rows.lengths[[3, 0, 4, 2]][part]) for part in parts]
     assert longest == sorted(longest)

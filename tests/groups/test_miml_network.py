@@ -98,7 +98,7 @@ def test_all_that_is_trained_gets_a_gradient(X, learn_vectors):
     encoder = torch.nn.Sequential(torch.nn.Linear(N_FEATURES, 9), torch.nn.Tanh())
     made = network(learn_vectors=learn_vectors, encoder=encoder).train()
     counts = torch.tensor([[1.0, 0, 2, 0, 0], [0, 0, 1, 0, 0], [0, 3, 0, 1, 0], [1, 0, 0, 0, 1]])
-    values, present = made.by_bag(torch.from_numpy(X), torch.tensor(SIZES))
+    values, present = made.masked_scores(torch.from_numpy(X), torch.tensor(SIZES))
     presence_loss(made, values, present, counts).backward()
     moved = {name for name, p in made.named_parameters() if p.grad is not None and bool((p.grad != 0).any())}
     expected = {name for name, _ in made.named_parameters()} - (set() if learn_vectors else {"vectors"})
@@ -126,7 +126,7 @@ def losses_by_loops(made, X, counts):
 def test_losses_are_what_their_loops_say(X):
     made = network(1.5)
     counts = np.array([[1, 0, 2, 0, 0], [0, 0, 1, 0, 0], [0, 3, 0, 1, 0], [1, 0, 0, 0, 1]], dtype=np.float32)
-    values, present = made.by_bag(torch.from_numpy(X), torch.tensor(SIZES))
+    values, present = made.masked_scores(torch.from_numpy(X), torch.tensor(SIZES))
     losses = (presence_loss, counts_loss, shares_loss)
     found = [loss(made, values, present, torch.from_numpy(counts)).item() for loss in losses]
     np.testing.assert_allclose(found, losses_by_loops(made, X, counts), rtol=1e-4)

@@ -234,6 +234,20 @@ def test_an_index_finds_what_the_exact_search_finds(data, fitted, index):
     assert same > 0.9
 
 
+def test_parameters_changed_after_training_take_effect_or_are_refused(data, fitted):
+    texts, _, _ = data
+    model = load_copy(fitted)
+    before = model.predict_topk(texts, k=3)
+    with pytest.raises(ParameterError, match=r"index must be one of .*; got 'hnws'. Did you mean 'hnsw'"):
+        model.set_params(index="hnws").predict_topk(texts)
+    with pytest.raises(ParameterError, match=r"precision must be one of"):
+        model.set_params(index="exact", precision="int9").predict_topk(texts)
+    model.set_params(precision="int8")
+    assert (model.predict_topk(texts, k=1).ids == before.head(1).ids).mean() > 0.95
+    assert model.stored_["vectors"].dtype == "int8"
+    assert model.add_labels(["brand new"]).stored_["scales"].shape == (41,)  # the old and the new are kept alike
+
+
 def load_copy(model):
     return Prime.from_part(model.to_part()).set_params(device="cpu")
 

@@ -6,7 +6,29 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longtail.prime.sample_labels import draw_pool, draw_pool_plain
+from longtail.prime.sample_labels import draw_pool
+
+
+def draw_pool_plain(
+    rows: np.ndarray,
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    weights: np.ndarray,
+    lots: np.ndarray,
+    n_drawn: int,
+    position: np.ndarray,
+) -> tuple[np.ndarray, ...]:
+    """Draw labels in numpy."""
+    counts = indptr[rows + 1] - indptr[rows]
+    row = np.repeat(np.arange(rows.size), counts)
+    at = np.arange(row.size) - np.repeat(np.cumsum(counts) - counts, counts)  # 0, 1, ... within each row
+    labels = indices[np.repeat(indptr[rows], counts) + at].astype(np.int64)
+    kept = np.lexsort((lots / weights[labels], row))[at < n_drawn]
+    unique, positions = np.unique(labels[kept], return_inverse=True)
+    where = np.full(position.size, -1)
+    where[unique] = np.arange(unique.size)
+    true = where[labels] >= 0
+    return row[kept], labels[kept], unique, positions, row[true], where[labels][true]
 
 
 @settings(max_examples=60, deadline=None)
@@ -21,10 +43,10 @@ def test_draws_agree(seed, n_rows, n_labels, n_drawn, ties):
     if ties:
         lots = np.round(lots)
     weights = rng.integers(1, 4, size=n_labels).astype(np.float64)
-    place = np.full(n_labels, -1)
-    found = draw_pool(rows, indptr, indices, weights, lots, n_drawn, place)
-    expected = draw_pool_plain(rows, indptr, indices, weights, lots, n_drawn, place)
-    for a, b in zip(found, expected, strict=True):
+    position = np.full(n_labels, -1)
+    drawn = draw_pool(rows, indptr, indices, weights, lots, n_drawn, position)
+    expected = draw_pool_plain(rows, indptr, indices, weights, lots, n_drawn, position)
+    for a, b in zip(drawn, expected, strict=True):
         assert a.dtype == np.int64
         np.testing.assert_array_equal(a, b)
-    assert (place == -1).all()
+    assert (position == -1).all()

@@ -42,9 +42,9 @@ def test_pool_is_what_a_loop_finds(n_positives):
             own = pool.labels[pool.rows == i]
             assert len(set(own)) == own.size == min(n_positives, int(dense[row].sum()))
             assert dense[row, own].all()
-        assert (pool.unique[pool.place] == pool.labels).all()
+        assert (pool.unique[pool.position] == pool.labels).all()
         assert (np.diff(pool.rows) >= 0).all()
-        found = set(zip(pool.true_rows.tolist(), pool.true_places.tolist(), strict=True))
+        found = set(zip(pool.true_rows.tolist(), pool.true_positions.tolist(), strict=True))
         expected = {(i, j) for i, row in enumerate(rows) for j, label in enumerate(pool.unique) if dense[row, label]}
         assert found == expected  # every known positive in the pool, whoever it was sampled for
         again = sampler(rows, np.random.default_rng([8, step]))

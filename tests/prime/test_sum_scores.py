@@ -6,7 +6,36 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longtail.prime.sum_scores import blend_lists, blend_lists_plain
+from longtail.prime.sum_scores import blend_lists
+
+
+def blend_lists_plain(
+    rows: np.ndarray,
+    vectors: np.ndarray,
+    ids: np.ndarray,
+    scores: np.ndarray,
+    more: np.ndarray,
+    known: np.ndarray,
+    lowest: np.ndarray,
+    trust: np.ndarray,
+    share: float,
+    start: float,
+    slope: float,
+    out_ids: np.ndarray,
+    out_scores: np.ndarray,
+) -> None:
+    """Rank labels by both scores in numpy."""
+    out_ids[:], out_scores[:] = -1, -np.inf
+    for row in range(rows.shape[0]):
+        listed = {int(label): score for label, score in zip(ids[row], scores[row], strict=True) if label >= 0}
+        labels = np.array(sorted({*listed, *(int(label) for label in more[row] if label >= 0)}), dtype=np.int64)
+        products = vectors[labels] @ rows[row]
+        unknown = np.minimum(0.0, start + slope * products)
+        base = [listed.get(int(m), lowest[row] if known[m] else u) for m, u in zip(labels, unknown, strict=True)]
+        total = (trust[row] * np.array(base) + share * products).astype(np.float32)
+        best = np.argsort(-total, kind="stable")[: out_ids.shape[1]]
+        out_ids[row, : best.size], out_scores[row, : best.size] = labels[best], total[best]
+
 
 LOWEST, TRUST = np.array([-3], np.float32), np.array([0.5], np.float32)
 
@@ -32,10 +61,10 @@ def test_blends_agree(seed, n_rows, n_labels, n_listed, n_more, k):
     scores = np.where(ids >= 0, -rng.integers(0, 4, size=ids.shape), -np.inf).astype(np.float32)
     lowest, trust = -rng.integers(3, 6, n_rows).astype(np.float32), rng.choice([0, 0.5, 1], n_rows).astype(np.float32)
     how = (rng.random(n_labels) < 0.7, lowest, trust, 2.0, -1.0, 0.5)
-    found, expected = ((np.empty((n_rows, k), np.int32), np.empty((n_rows, k), np.float32)) for _ in range(2))
-    blend_lists(rows, vectors, ids, scores, more, *how, *found)
+    blended, expected = ((np.empty((n_rows, k), np.int32), np.empty((n_rows, k), np.float32)) for _ in range(2))
+    blend_lists(rows, vectors, ids, scores, more, *how, *blended)
     blend_lists_plain(rows, vectors, ids, scores, more, *how, *expected)
-    for a, b in zip(found, expected, strict=True):
+    for a, b in zip(blended, expected, strict=True):
         np.testing.assert_array_equal(a, b)
 
 

@@ -7,7 +7,11 @@ pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 from longtail.errors import ModelError
-from longtail.training.loop import Training, train
+from longtail.storage import Part, save_folder
+from longtail.training.checkpoint import Checkpoint
+from longtail.training.loop import train, warmup_and_decay
+from longtail.training.settings import RowTraining, Training
+from longtail.training.shuffled_rows import train_on_rows
 
 N_ROWS = 50
 
@@ -41,8 +45,8 @@ def run(task, *, model=None, stop_after=None, how=None, judge=None, **settings):
             raise Killed
         return torch.nn.functional.mse_loss(model(ids[rows]), targets[rows])
 
-    how = Training(**{"epochs": 6, "batch_size": 8, "lr": 0.01, "seed": 3, **settings})
-    history = train(model, loss, N_ROWS, how, valid_loss=judge)
+    how = RowTraining(**{"epochs": 6, "batch_size": 8, "lr": 0.01, "seed": 3, **settings})
+    history = train_on_rows(model, loss, N_ROWS, how, validate=judge)
     return model, history, calls
 
 
@@ -126,9 +130,9 @@ def test_a_keyboard_interrupt_leaves_the_last_checkpoint(task, tmp_path):
         return torch.nn.functional.mse_loss(model(ids[rows]), targets[rows])
 
     loss.calls = 0
-    how = Training(epochs=6, batch_size=8, lr=0.01, seed=3, checkpoint=tmp_path, checkpoint_minutes=0)
+    how = RowTraining(epochs=6, batch_size=8, lr=0.01, seed=3, checkpoint=tmp_path, checkpoint_minutes=0)
     with pytest.raises(KeyboardInterrupt):
-        train(model, loss, N_ROWS, how)
+        train_on_rows(model, loss, N_ROWS, how)
     resumed, _, calls = run(task, checkpoint=tmp_path, checkpoint_minutes=0)
     assert weights_of(resumed) == weights_of(run(task)[0]) and len(calls) == 6 * 7 - 3
 
@@ -152,14 +156,14 @@ def test_accumulated_batches_are_one_step():
     """Without dropout, two batches of four accumulated are one batch of eight."""
     X, y = torch.arange(16.0).reshape(8, 2) / 16, torch.ones(8, 1)
     found = []
-    for size, accumulate in ((8, 1), (4, 2), (3, 3)):
+    for size, accumulate in ((8, 1), (4, 2), (2, 4)):
         torch.manual_seed(0)
         model = torch.nn.Linear(2, 1)
 
         def loss(rows, model=model):
             return torch.nn.functional.mse_loss(model(X[rows]), y[rows])
 
-        train(model, loss, 8, Training(epochs=5, batch_size=size, accumulate=accumulate, lr=0.1))
+        train_on_rows(model, loss, 8, RowTraining(epochs=5, batch_size=size, accumulate=accumulate, lr=0.1))
         found.append(model.weight.detach().numpy())
     np.testing.assert_allclose(found[1], found[0], rtol=1e-5)
     np.testing.assert_allclose(found[2], found[0], rtol=1e-5)
@@ -168,13 +172,13 @@ def test_accumulated_batches_are_one_step():
 def test_progress_tells_loss_and_validation_loss(task):
     model, (ids, targets) = make_model(), task
     batches, epochs = [], []
-    train(
+    train_on_rows(
         model,
         lambda rows: torch.nn.functional.mse_loss(model(ids[rows]), targets[rows]),
         N_ROWS,
-        Training(epochs=2, batch_size=25),
-        valid_loss=lambda: 1.0,
-        on_batch=lambda done, total: batches.append((done, total)),
+        RowTraining(epochs=2, batch_size=25),
+        validate=lambda: 1.0,
+        on_step=lambda done, total: batches.append((done, total)),
         on_epoch=epochs.append,
     )
     assert batches == [(1, 4), (2, 4), (3, 4), (4, 4)]
@@ -185,4 +189,71 @@ def test_progress_tells_loss_and_validation_loss(task):
 def test_a_loss_that_is_not_finite_ends_the_training():
     model = torch.nn.Linear(1, 1)
     with pytest.raises(ModelError, match="diverged: the loss is not finite in epoch 1; use a smaller lr"):
-        train(model, lambda rows: model(torch.ones(len(rows), 1)).mean() * torch.nan, 8, Training(epochs=2))
+        train_on_rows(model, lambda rows: model(torch.ones(len(rows), 1)).mean() * torch.nan, 8, RowTraining(epochs=2))
+
+
+def test_weights_that_are_not_finite_end_the_training():
+    model = torch.nn.Linear(1, 1)
+    adam = torch.optim.SGD(model.parameters(), lr=1e30)
+    with pytest.raises(ModelError, match="diverged: the weights are not finite in epoch 1; use a smaller lr"):
+        train(model, [adam], 1, lambda _: [None], lambda _: 1e30 * model(torch.ones(1, 1)).mean(), Training(epochs=2))
+
+
+def test_a_checkpoint_of_another_version_is_refused(task, tmp_path):
+    save_folder(tmp_path / "0123", "training.v1", {"training": Part("training.v1", {"epoch": 1}, {})})
+    with pytest.raises(ModelError, match=r"0123 is a checkpoint of another version \(training.v1, not training.v2\)"):
+        run(task, checkpoint=tmp_path)
+
+
+def moving_mean(how, folder=None, stop_after=None):
+    """Train with every hook: `seen` follows the batches, and every epoch begins by writing into it."""
+    model = make_model()
+    seen, rates, began = torch.zeros(3), [], []
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def loss(batch):
+        rates.append(sgd.param_groups[0]["lr"])
+        if stop_after is not None and len(rates) > stop_after:
+            raise Killed
+        seen.mul_(0.9).add_(0.1 * batch.float().mean())
+        return ((model(batch[None]) - seen) ** 2).mean()
+
+    def batches(epoch):
+        yield from torch.arange(30).roll(epoch).view(10, 3)
+
+    def begin(epoch):
+        began.append(epoch)
+        seen[0] = epoch
+
+    checkpoint = None if folder is None else Checkpoint(folder, "same", model, minutes=0)
+    state = train(
+        model,
+        [sgd],
+        10,
+        batches,
+        loss,
+        how,
+        begin_epoch=begin,
+        learning_rate=warmup_and_decay(0.1, 1),
+        extra={"seen": seen},
+        checkpoint=checkpoint,
+    )
+    return weights_of(model), seen.tolist(), [record.loss for record in state.history], rates, began
+
+
+@pytest.mark.parametrize("accumulate", [1, 3])
+def test_all_that_changes_goes_on_where_it_was_killed(tmp_path, accumulate):
+    how = Training(epochs=3, accumulate=accumulate, seed=5)
+    whole = moving_mean(how)
+    with pytest.raises(Killed):
+        moving_mean(how, tmp_path, stop_after=14)
+    resumed = moving_mean(how, tmp_path)
+    assert resumed[:3] == whole[:3]
+    assert resumed[3] == whole[3][-len(resumed[3]) :] and len(resumed[3]) < 30
+    assert whole[4] == [0, 1, 2] and resumed[4] == [2]  # the interrupted epoch is not begun again
+
+
+def test_the_learning_rate_rises_then_falls():
+    rates = moving_mean(Training(epochs=3))[3]
+    assert rates[0] < rates[1] == max(rates) and rates[1:] == sorted(rates[1:], reverse=True)
+    assert rates[-1] == pytest.approx(0.1 / 29)

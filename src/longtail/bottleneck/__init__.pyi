@@ -4,6 +4,6 @@ from .estimator import BottleneckClassifier as BottleneckClassifier
 from .label_order import circle_order as circle_order
 from .label_order import count_runs as count_runs
 from .network import load_weights as load_weights
+from .network import output_width as output_width
 from .output_layers import BottleneckOutput as BottleneckOutput
 from .output_layers import DFTOutput as DFTOutput
-from .plan import estimate_network as estimate_network

@@ -1,10 +1,10 @@
 """The product with the truncated DFT matrix, and with its transpose, without the matrix.
 
-With x = (x_0, a_1, b_1, ..., a_k, b_k) the score of place i on the circle is
+With x = (x_0, a_1, b_1, ..., a_k, b_k) the score of position i on the circle is
 x_0 / sqrt(n) + sqrt(2 / n) * sum_j (a_j cos(j t_i) + b_j sin(j t_i)), t_i = 2 pi i / n.
 
 That is one real FFT, n log n. When n is much larger than k there is a faster way that is right to the last digits as
-well: between two crests the wave is smooth, so it is computed at a few Chebyshev points of every stretch of m places
+well: between two crests the wave is smooth, so it is computed at a few Chebyshev points of every stretch of m positions
 and interpolated in between; two small matrix products. A plan says which, and how many points make the error vanish.
 """
 
@@ -21,18 +21,18 @@ from torch.nn.functional import pad
 
 HALF = math.sqrt(0.5)
 ERROR = {torch.float32: 1e-10, torch.float64: 1e-18}  # of the interpolation, for a wave of height 1
-LONGEST = 4096  # places in a stretch
-FFT_COST = 3.0  # of the FFT per place and log2(n), in multiplications of a matrix product; measured
+LONGEST = 4096  # positions in a stretch
+FFT_COST = 3.0  # of the FFT per position and log2(n), in multiplications of a matrix product; measured
 PADDING_COST = 4.0  # of a circle that is no multiple of the stretch: its gradient is copied once
 
 
 def circle_scores(
     x: Tensor, n: int, order: Tensor | None = None, inverse: Tensor | None = None, *, fft: bool = False
 ) -> Tensor:
-    """Return the scores (..., n) of the coefficients x (..., 2k + 1); label i stands at place `order[i]`.
+    """Return the scores (..., n) of the coefficients x (..., 2k + 1); label i stands at position `order[i]`.
 
-    `inverse` is the label at each place; the gradient needs it. Half precision is computed in single precision. `fft`
-    takes the FFT where a plan would choose stretches.
+    `inverse` is the label at each position; the gradient needs it. Half precision is computed in single precision.
+    `fft` takes the FFT where a plan would choose stretches.
 
     >>> circle_scores(torch.tensor([[2.0, 0.0, 0.0]]), 4)
     tensor([[1., 1., 1., 1.]])
@@ -40,13 +40,13 @@ def circle_scores(
     if x.numel() == 0:  # no rows: some FFT libraries refuse
         return x[..., :1].expand(*x.shape[:-1], n)
     with torch.autocast(x.device.type, enabled=False):
-        wide = x if x.dtype == torch.float64 else x.float()
-        tables = None if fft else stretch_tables(n, x.shape[-1] // 2, wide.dtype, wide.device)
-        return _CircleScores.apply(wide, n, order, inverse, tables).to(x.dtype)
+        coefficients = x if x.dtype == torch.float64 else x.float()
+        tables = None if fft else stretch_tables(n, x.shape[-1] // 2, coefficients.dtype, coefficients.device)
+        return _CircleScores.apply(coefficients, n, order, inverse, tables).to(x.dtype)
 
 
 class _CircleScores(torch.autograd.Function):
-    """By hand, because the gradient torch finds for a permutation adds one by one; a permutation back is enough."""
+    """Scores with a gradient by hand: torch's own for a permutation adds one by one; permuting back is enough."""
 
     @staticmethod
     def forward(
@@ -63,10 +63,10 @@ class _CircleScores(torch.autograd.Function):
         g = gradients[0]
         g = g if ctx.inverse is None else g.index_select(-1, ctx.inverse)
         if ctx.tables is None:
-            found = _coefficients(torch.fft.rfft(g, norm="ortho")[..., : ctx.k + 1])
+            gradient = _coefficients(torch.fft.rfft(g, norm="ortho")[..., : ctx.k + 1])
         else:
-            found = _gathered(g, *ctx.tables)
-        return found, None, None, None, None
+            gradient = _gathered(g, *ctx.tables)
+        return gradient, None, None, None, None
 
 
 # --- by FFT -----------------------------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ def _coefficients(bins: Tensor) -> Tensor:
 
 
 def _interpolated(x: Tensor, at_points: Tensor, between: Tensor) -> Tensor:
-    """Return the wave at all places, the last stretch in full: (..., n or a little more)."""
+    """Return the wave at all positions, the last stretch in full: (..., n or a little more)."""
     points = (x @ at_points).unflatten(-1, (-1, between.shape[0]))
     return (points @ between).flatten(-2)
 
@@ -105,7 +105,7 @@ def _gathered(g: Tensor, at_points: Tensor, between: Tensor) -> Tensor:
 
 @functools.lru_cache(maxsize=16)
 def stretch_plan(n: int, k: int, error: float) -> tuple[int, int] | None:
-    """Return the places in a stretch and the points computed in it, or None where the FFT costs less.
+    """Return the positions in a stretch and the points computed in it, or None where the FFT costs less.
 
     >>> stretch_plan(100_000, 50, 1e-10), stretch_plan(100, 40, 1e-10)
     ((500, 10), None)
@@ -115,7 +115,7 @@ def stretch_plan(n: int, k: int, error: float) -> tuple[int, int] | None:
     for m in sorted({*divisors, *(2**p for p in range(4, 13) if 2**p <= n)}):
         q = points_needed(math.pi * k * (m - 1) / n, error)
         cost = q * (1 + (2 * k + 1) / m) + (PADDING_COST if n % m else 0)
-        best = min(best, (cost, (m, q)), key=lambda found: found[0])
+        best = min(best, (cost, (m, q)), key=lambda choice: choice[0])
     return best[1]
 
 
@@ -140,11 +140,11 @@ def stretch_tables(n: int, k: int, dtype: torch.dtype, device: torch.device) -> 
         return None
     m, q = plan
     nodes = np.cos(np.pi * (np.arange(q) + 0.5) / q)
-    places = np.clip((2 * np.arange(m) - (m - 1)) / (m - 1), -1, 1)
+    positions = np.clip((2 * np.arange(m) - (m - 1)) / (m - 1), -1, 1)
     degree = np.arange(q)[:, None]
     # the Lagrange polynomials of Chebyshev points are sums of Chebyshev polynomials
     between = np.cos(np.arccos(nodes) * degree).T @ (
-        np.cos(degree * np.arccos(places)) * np.where(degree, 2 / q, 1 / q)
+        np.cos(degree * np.arccos(positions)) * np.where(degree, 2 / q, 1 / q)
     )
     starts, waves = np.arange(-(-n // m), dtype=np.int64) * m, np.arange(1, k + 1, dtype=np.int64)
     turns = (np.outer(waves, starts) % n)[:, :, None] + waves[:, None, None] * ((m - 1) / 2 * (1 + nodes))

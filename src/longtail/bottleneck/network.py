@@ -14,14 +14,16 @@ from longtail.bottleneck.output_layers import BottleneckOutput, DFTOutput, Outpu
 from longtail.errors import ModelError, ParameterError
 from longtail.training import SparseRows
 
+N_TRIED = 2  # rows by which the width of an encoder is found
 
-class FirstLayer(nn.Module):
-    """A linear layer that takes sparse rows as they are, or dense ones.
 
-    `spread` is the standard deviation of its weights at the start. `sparse` says that it is trained on sparse rows:
-    only the features that a batch has get a gradient, and only those are moved.
+class SparseLinear(nn.Module):
+    """A linear layer that takes sparse rows, or dense ones.
 
-    >>> layer = FirstLayer(3, 2)
+    `spread` is the standard deviation of its weights at the start. With `sparse`, it is trained on sparse rows: only
+    the features of a batch get a gradient, and only their weights change.
+
+    >>> layer = SparseLinear(3, 2)
     >>> row = SparseRows(torch.tensor([0, 2]), torch.tensor([0]), torch.tensor([1.0, 0.5]))
     >>> bool(torch.allclose(layer(row), layer(torch.tensor([[1.0, 0.0, 0.5]]))))
     True
@@ -44,7 +46,7 @@ class FirstLayer(nn.Module):
 
 
 class LabelNetwork(nn.Module):
-    """An encoder and an output layer, one after the other; `takes_sparse` says what rows the encoder wants."""
+    """An encoder from rows to features, and an output layer from features to label scores."""
 
     def __init__(self, encoder: nn.Module, head: OutputLayer) -> None:
         super().__init__()
@@ -54,9 +56,9 @@ class LabelNetwork(nn.Module):
     @property
     def takes_sparse(self) -> bool:
         """Whether the encoder takes sparse rows as they are."""
-        return isinstance(self.encoder, nn.Sequential) and isinstance(self.encoder[0], FirstLayer)
+        return isinstance(self.encoder, nn.Sequential) and isinstance(self.encoder[0], SparseLinear)
 
-    def forward(self, x: Any) -> Tensor:
+    def forward(self, x: Tensor | SparseRows) -> Tensor:
         """Return the scores (n_rows, n_labels); the output layer never computes in half precision.
 
         Scores of -7 would be known to within 0.03 there, and most labels of a row are decided far from 0.
@@ -66,37 +68,43 @@ class LabelNetwork(nn.Module):
             return self.head(features.float())
 
 
-def make_encoder(
+def make_layers(
     kind: str, n_features: int, hidden: Sequence[int], dropout: float, spread: float, sparse: bool
 ) -> tuple[nn.Module, int]:
     """Return an encoder and the width of what it returns: "linear", or "mlp" with ReLU and dropout after each layer.
 
-    >>> make_encoder("mlp", 100, [32, 16], 0.1, 1.0, False)[1]
+    >>> make_layers("mlp", 100, [32, 16], 0.1, 1.0, False)[1]
     16
     """
     layers: list[nn.Module] = []
     for number, width in enumerate(hidden):
         first = number == 0
-        layers.append(FirstLayer(n_features, width, spread, sparse) if first else nn.Linear(hidden[number - 1], width))
+        layers.append(
+            SparseLinear(n_features, width, spread, sparse) if first else nn.Linear(hidden[number - 1], width)
+        )
         if kind == "mlp":
             layers += [nn.ReLU(), nn.Dropout(dropout)]
     return nn.Sequential(*layers), hidden[-1]
 
 
-def width_of(encoder: nn.Module, n_features: int) -> int:
-    """Return how many numbers a module makes of a row with so many features."""
+def output_width(encoder: nn.Module, n_features: int, row: str = "row") -> int:
+    """Return how many columns a module returns for rows of `n_features` columns; `row` is their name in errors."""
     device = next((p.device for p in encoder.parameters()), torch.device("cpu"))
     training = encoder.training
     try:
         with torch.no_grad():
-            found = encoder.eval()(torch.zeros(1, n_features, device=device))
+            rows = encoder.eval()(torch.zeros(N_TRIED, n_features, device=device))
     except (RuntimeError, TypeError, ValueError) as error:
-        raise ParameterError(f"encoder must take rows of {n_features} features; it says: {error}") from error
+        raise ParameterError(
+            name="encoder", problem=f"must take rows of {n_features} features; it says: {error}"
+        ) from error
     finally:
         encoder.train(training)
-    if not isinstance(found, Tensor) or found.ndim != 2 or found.shape[0] != 1:
-        raise ParameterError(f"encoder must return one row of numbers for each row; got {type(found).__name__}.")
-    return int(found.shape[1])
+    if not isinstance(rows, Tensor) or rows.ndim != 2 or rows.shape[0] != N_TRIED:
+        got = tuple(rows.shape) if isinstance(rows, Tensor) else type(rows).__name__
+        problem = f"must give one row per {row}, (n_{row}s, width); for {N_TRIED} it gave {got}."
+        raise ParameterError(name="encoder", problem=problem)
+    return int(rows.shape[1])
 
 
 def make_head(
@@ -118,7 +126,7 @@ def make_network(
     encoder: str | nn.Module,
     hidden: Sequence[int],
     dropout: float,
-    unit_rows: bool,
+    normalized: bool,
     sparse_rows: bool,
     order: Any = None,
     prior: float = 0.5,
@@ -127,7 +135,7 @@ def make_network(
     """Return a network with random weights from a seed; an encoder that is a module is copied and keeps its weights.
 
     >>> sizes = {"k": 3, "width": 4, "hidden": [8], "dropout": 0.1}
-    >>> make_network(20, 50, head="dft", encoder="mlp", unit_rows=True, sparse_rows=True, **sizes).head
+    >>> make_network(20, 50, head="dft", encoder="mlp", normalized=True, sparse_rows=True, **sizes).head
     DFTOutput(
       in_features=8, n_labels=50, width=11, k=3, slack=4
       (projection): Linear(in_features=8, out_features=11, bias=True)
@@ -137,12 +145,12 @@ def make_network(
         torch.manual_seed(seed)
         if isinstance(encoder, str):
             # a word that few rows have should start as nothing rather than as noise; dense features all occur often
-            spread = 0.01 if sparse_rows else 1.0 if unit_rows else n_features**-0.5
-            body, size = make_encoder(encoder, n_features, hidden, dropout, spread, sparse_rows)
+            spread = 0.01 if sparse_rows else 1.0 if normalized else n_features**-0.5
+            body, size = make_layers(encoder, n_features, hidden, dropout, spread, sparse_rows)
         elif isinstance(encoder, nn.Module):
-            body, size = copy.deepcopy(encoder), width_of(encoder, n_features)
+            body, size = copy.deepcopy(encoder), output_width(encoder, n_features)
         else:
-            raise ParameterError(f"encoder must be 'mlp', 'linear' or a torch module; got {encoder!r}.")
+            raise ParameterError(name="encoder", allowed="'mlp', 'linear' or a torch module", got=encoder)
         return LabelNetwork(body, make_head(head, size, n_labels, k=k, width=width, order=order, prior=prior))
 
 

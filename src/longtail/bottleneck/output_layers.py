@@ -1,4 +1,4 @@
-"""Output layers for many labels: the usual low-rank one, and one that can give every small label set.
+"""Output layers for many labels: the usual low-rank one, and one by which every small label set can come out.
 
 Both project the encoder's features to a few dimensions and score all labels from there; both can be audited, since
 `weight()` returns the weights (n_labels, width) that multiply what `project` returns.
@@ -26,7 +26,7 @@ GAIN = 0.1
 
 
 class OutputLayer(nn.Module):
-    """What the layers share: an affine projection to `width` dimensions, and an optional bias per label."""
+    """Base of the output layers: an affine projection to `width` dimensions, and an optional bias per label."""
 
     def __init__(self, in_features: int, n_labels: int, width: int, bias: bool) -> None:
         super().__init__()
@@ -64,13 +64,27 @@ class BottleneckOutput(OutputLayer):
     When `width` is far below `n_labels`, most label sets cannot come out, whatever the input;
     `longtail.audit.argmaxable(layer, Y)` finds which.
 
-    in_features : columns of the input.
-    n_labels : scores per row.
-    width : dimensions of the bottleneck.
-    bias : learn one more number per label.
-    prior : the probability every label has at the start, about; None starts at 1/2. It is the start of the bias, or
-        without one a first column of weights that starts as ones.
+    Parameters
+    ----------
+    in_features : int
+        Columns of the input.
+    n_labels : int
+        Scores per row.
+    width : int
+        Dimensions of the bottleneck.
+    bias : bool, default=False
+        Whether one more number is learned per label.
+    prior : float, default=None
+        Probability of every label at the start, about; None starts at 1/2. It sets the bias or, without one, a first
+        column of weights that starts as ones.
 
+    Attributes
+    ----------
+    n_parameters : int
+        Numbers that are trained.
+
+    Examples
+    --------
     >>> layer = BottleneckOutput(8, 100, 5)
     >>> layer(torch.ones(2, 8)).shape, layer.weight().shape, layer.n_parameters
     (torch.Size([2, 100]), torch.Size([100, 5]), 545)
@@ -110,16 +124,34 @@ class DFTOutput(OutputLayer):
     above zero on any `k` runs of neighbours and below zero elsewhere. The wave is a fixed matrix, applied by FFT;
     `slack` adds learned dimensions, which makes the regions larger and keeps the guarantee.
 
-    in_features : columns of the input.
-    n_labels : scores per row; at least 2k + 1.
-    k : how many labels at once are guaranteed.
-    slack : learned dimensions besides the fixed ones.
-    order : the place of each label on the circle, a permutation of 0..n_labels-1, such as
+    Parameters
+    ----------
+    in_features : int
+        Columns of the input.
+    n_labels : int
+        Scores per row; at least 2k + 1.
+    k : int
+        Number of labels of which every set can come out.
+    slack : int, default=0
+        Learned dimensions besides the fixed ones.
+    order : sequence of int, default=None
+        Position of each label on the circle, a permutation of 0..n_labels-1, such as
         `longtail.bottleneck.circle_order(Y)` returns; None keeps the order of the labels.
-    bias : learn one number per label besides.
-    prior : the probability every label has at the start, about; None for k / n_labels. The mean number of labels per
-        row over n_labels is closer to the truth.
+    bias : bool, default=False
+        Whether one more number is learned per label.
+    prior : float, default=None
+        Probability of every label at the start, about; None for k / n_labels. The mean number of labels per row over
+        n_labels is closer to the truth.
 
+    Attributes
+    ----------
+    guaranteed : int
+        The same as `k`.
+    n_parameters : int
+        Numbers that are trained.
+
+    Examples
+    --------
     >>> layer = DFTOutput(8, 100, k=3, slack=2)
     >>> layer(torch.ones(2, 8)).shape, layer.weight().shape, layer.n_parameters
     (torch.Size([2, 100]), torch.Size([100, 9]), 281)
@@ -143,14 +175,14 @@ class DFTOutput(OutputLayer):
         n, k = check_integer("n_labels", n_labels, low=1), check_integer("k", k, low=1)
         slack = check_integer("slack", slack, low=0)
         if 2 * k + 1 > n:
-            raise ParameterError(f"k must be at most {(n - 1) // 2} for {n} labels, so that 2k + 1 <= n; got {k}.")
+            raise ParameterError(name="k", allowed=f"at most {(n - 1) // 2} for {n} labels, so that 2k + 1 <= n", got=k)
         start = _logit(k / n if prior is None else prior)
-        places = None if order is None else _permutation(order, n)
+        positions = None if order is None else _permutation(order, n)
         super().__init__(in_features, n, 2 * k + 1 + slack, bias)
         self.k = k
         self.slack = nn.Parameter(torch.empty(n, slack)) if slack else None
-        self.register_buffer("order", places)
-        self.register_buffer("inverse", None if places is None else torch.argsort(places), persistent=False)
+        self.register_buffer("order", positions)
+        self.register_buffer("inverse", None if positions is None else torch.argsort(positions), persistent=False)
         self.register_load_state_dict_post_hook(_refresh)
         gain = GAIN * math.sqrt(n)
         self.register_buffer("gains", torch.tensor([gain] * (2 * k + 1) + [1.0] * slack))
@@ -181,8 +213,8 @@ class DFTOutput(OutputLayer):
 
     def weight(self) -> Tensor:
         """Return the weights (n_labels, width): the fixed columns, then the slack. For audits; training needs none."""
-        places = None if self.order is None else self.order.cpu().numpy()
-        fixed = torch.from_numpy(dft_matrix(self.n_labels, self.k, places)).to(self.projection.weight)
+        positions = None if self.order is None else self.order.cpu().numpy()
+        fixed = torch.from_numpy(dft_matrix(self.n_labels, self.k, positions)).to(self.projection.weight)
         return fixed if self.slack is None else torch.cat([fixed, self.slack], dim=1)
 
     def extra_repr(self) -> str:
@@ -192,30 +224,33 @@ class DFTOutput(OutputLayer):
 def _logit(prior: Any) -> float:
     p = check_real("prior", prior, low=0, high=1, open_low=True)
     if p == 1:
-        raise ParameterError("prior must be a number above 0 and below 1; got 1.0.")
+        raise ParameterError(name="prior", problem="must be a number above 0 and below 1; got 1.0.")
     return math.log(p / (1 - p))
 
 
 def _permutation(order: Any, n: int) -> Tensor:
-    """Return the places of the labels as int64, checked."""
-    places = order.detach().cpu().numpy() if isinstance(order, Tensor) else np.asarray(order)
-    if places.shape != (n,) or places.dtype.kind not in "iu":
-        got = f"{places.dtype} of shape {places.shape}"
-        raise ParameterError(f"order must be {n} integers, the place of each label on the circle; got {got}.")
-    if not np.array_equal(np.sort(places), np.arange(n)):
-        raise ParameterError(f"order must name each place from 0 to {n - 1} once; got {_wrong_place(places, n)}.")
-    return torch.from_numpy(places.astype(np.int64))
+    """Return the positions of the labels on the circle as int64, checked."""
+    positions = order.detach().cpu().numpy() if isinstance(order, Tensor) else np.asarray(order)
+    if positions.shape != (n,) or positions.dtype.kind not in "iu":
+        got = f"{positions.dtype} of shape {positions.shape}"
+        raise ParameterError(
+            name="order", problem=f"must be {n} integers, the place of each label on the circle; got {got}."
+        )
+    if not np.array_equal(np.sort(positions), np.arange(n)):
+        wrong = _wrong_position(positions, n)
+        raise ParameterError(name="order", problem=f"must name each place from 0 to {n - 1} once; got {wrong}.")
+    return torch.from_numpy(positions.astype(np.int64))
 
 
-def _wrong_place(places: np.ndarray, n: int) -> str:
-    outside = places[(places < 0) | (places >= n)]
+def _wrong_position(positions: np.ndarray, n: int) -> str:
+    outside = positions[(positions < 0) | (positions >= n)]
     if outside.size:
         return f"place {outside[0]}"
-    return f"place {np.flatnonzero(np.bincount(places) > 1)[0]} more than once"
+    return f"place {np.flatnonzero(np.bincount(positions) > 1)[0]} more than once"
 
 
 def _refresh(layer: Any, _: Any) -> None:
     """After other weights were loaded: check their order and find its inverse."""
     if layer.order is not None:
-        places = _permutation(layer.order, layer.n_labels)
-        layer.inverse = torch.argsort(places).to(layer.order.device)
+        positions = _permutation(layer.order, layer.n_labels)
+        layer.inverse = torch.argsort(positions).to(layer.order.device)

@@ -1,10 +1,10 @@
-"""Training a network to give rows their labels, and scoring rows with it, block by block."""
+"""Train a label network on rows, and score rows with it block by block."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,9 +13,17 @@ from torch import Tensor
 
 from longtail.bottleneck.network import LabelNetwork
 from longtail.kernels import blocks
-from longtail.training import DenseMatrix, Epoch, SparseMatrix, SparseRows, Training, train
+from longtail.training import (
+    DenseMatrix,
+    Epoch,
+    RowTraining,
+    SparseMatrix,
+    SparseRows,
+    mean_loss_over,
+    train_on_rows,
+)
+from longtail.validate import Rows
 
-Rows: TypeAlias = "sp.csr_array | np.ndarray"
 # On a CPU rows are always scored so many at a time, the last ones filled up with zeros: a row then gets the same
 # scores, to the last bit, alone and among others.
 ROWS_AT_ONCE = 64
@@ -26,30 +34,26 @@ def fit_labels(
     network: LabelNetwork,
     X: Rows,
     Y: sp.csr_array,
-    held: tuple[Rows, sp.csr_array] | None,
-    how: Training,
+    held_out: tuple[Rows, sp.csr_array] | None,
+    how: RowTraining,
     *,
-    on_batch: Callable[[int, int], None] | None = None,
+    on_step: Callable[[int, int], None] | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
 ) -> list[dict[str, Any]]:
-    """Train a network on rows and labels with binary cross-entropy; `held` rows and labels decide when to stop."""
-    valid_loss = None
-    if held is not None:
-        judge, n = label_loss(network, *held), held[0].shape[0]
-
-        def valid_loss() -> float:
-            parts = (torch.arange(at.start, at.stop) for at in blocks(n, how.batch_size))
-            return sum(float(judge(part)) * len(part) for part in parts) / n
-
-    identity = [_digest(A) for A in (X, Y, *(held or ()))] if how.checkpoint is not None else None
-    return train(
+    """Train a network on rows and labels with binary cross-entropy; held-out rows and labels decide when to stop."""
+    validate = None
+    if held_out is not None:
+        device = next(network.parameters()).device
+        validate = mean_loss_over(label_loss(network, *held_out), held_out[0].shape[0], how, device)
+    identity = [_digest(A) for A in (X, Y, *(held_out or ()))] if how.checkpoint is not None else None
+    return train_on_rows(
         network,
         label_loss(network, X, Y),
         X.shape[0],
         how,
-        valid_loss=valid_loss,
+        validate=validate,
         identity=identity,
-        on_batch=on_batch,
+        on_step=on_step,
         on_epoch=on_epoch,
     )
 
@@ -99,9 +103,9 @@ def _filled(X: Rows, n_rows: int) -> Rows:
 
 
 def _digest(A: Rows) -> str:
-    """Return what tells one matrix from another."""
+    """Return a digest of a matrix."""
     arrays = (A,) if isinstance(A, np.ndarray) else (A.indptr, A.indices, A.data)
-    found = hashlib.sha256(str(A.shape).encode())
+    digest = hashlib.sha256(str(A.shape).encode())
     for array in arrays:
-        found.update(np.ascontiguousarray(array).view(np.uint8).data)
-    return found.hexdigest()
+        digest.update(np.ascontiguousarray(array).view(np.uint8).data)
+    return digest.hexdigest()

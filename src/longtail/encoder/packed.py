@@ -1,4 +1,4 @@
-"""Transformers of BERT's kind without padding: the tokens of all texts of a batch lie in one long row.
+"""Run transformers like BERT without padding: the tokens of all texts of a batch lie in one long row.
 
 Texts are short and of many lengths: half of a padded batch of titles is padding, and on a GPU every new shape of a
 batch has its price. Packed, each token is computed once and queries and labels go through the transformer together.
@@ -15,11 +15,23 @@ from torch import Tensor, nn
 ACTIVATIONS = ("gelu",)
 FLASH_WIDTHS = range(8, 257, 8)  # of an attention head
 FLASH_SINCE = (8, 0)  # compute capability
+FLASH_ARGUMENTS = (
+    "query",
+    "key",
+    "value",
+    "cum_seq_q",
+    "cum_seq_k",
+    "max_q",
+    "max_k",
+    "dropout_p",
+    "is_causal",
+    "return_debug_mask",
+)
 FEW_TOKENS = 512
 
 
-class Packed(NamedTuple):
-    """Texts one after the other."""
+class PackedTexts(NamedTuple):
+    """The tokens of some texts, one text after the other."""
 
     ids: Tensor  # int64 (n_tokens,)
     positions: Tensor  # int64 (n_tokens,): 0, 1, ... within each text
@@ -28,8 +40,20 @@ class Packed(NamedTuple):
     longest: int
 
 
-def join(parts: list[Packed]) -> Packed:
-    """Return several packed batches as one."""
+def _flash_is_known() -> bool:
+    """Say whether torch still has its private function, with the arguments that `attend` gives it."""
+    try:
+        arguments = torch.ops.aten._flash_attention_forward.default._schema.arguments
+    except AttributeError:
+        return False
+    return tuple(argument.name for argument in arguments[: len(FLASH_ARGUMENTS)]) == FLASH_ARGUMENTS
+
+
+FLASH_IS_KNOWN = _flash_is_known()
+
+
+def join_packed(parts: list[PackedTexts]) -> PackedTexts:
+    """Return the texts of all parts as one batch."""
     if len(parts) == 1:
         return parts[0]
     text, ends, n_texts, n_tokens = [], [parts[0].ends[:1]], 0, 0
@@ -38,7 +62,7 @@ def join(parts: list[Packed]) -> Packed:
         ends.append(part.ends[1:] + n_tokens)
         n_texts, n_tokens = n_texts + part.ends.numel() - 1, n_tokens + part.ids.numel()
     ids, positions = (torch.cat([part[at] for part in parts]) for at in (0, 1))
-    return Packed(ids, positions, torch.cat(text), torch.cat(ends), max(part.longest for part in parts))
+    return PackedTexts(ids, positions, torch.cat(text), torch.cat(ends), max(part.longest for part in parts))
 
 
 def can_pack(backbone: nn.Module) -> bool:
@@ -52,7 +76,7 @@ def can_pack(backbone: nn.Module) -> bool:
     )
 
 
-def packed_states(backbone: Any, batch: Packed, dtype: torch.dtype = torch.float32) -> Tensor:
+def packed_states(backbone: Any, batch: PackedTexts, dtype: torch.dtype = torch.float32) -> Tensor:
     """Return the last hidden state of every token (n_tokens, width), computed in `dtype`."""
     shape, training = backbone.config, backbone.training
     drop, drop_attention = shape.hidden_dropout_prob, shape.attention_probs_dropout_prob
@@ -66,27 +90,29 @@ def packed_states(backbone: Any, batch: Packed, dtype: torch.dtype = torch.float
         q, k, v = _queries_keys_values(x, (own.query, own.key, own.value), heads)
         seen = attend(q, k, v, batch, drop_attention if training else 0.0)
         x = _norm(x + F.dropout(_linear(seen.reshape(x.shape[0], -1), out.dense), drop, training), out.LayerNorm)
-        wide = F.gelu(_linear(x, layer.intermediate.dense))
-        x = _norm(x + F.dropout(_linear(wide, layer.output.dense), drop, training), layer.output.LayerNorm)
+        inner = F.gelu(_linear(x, layer.intermediate.dense))
+        x = _norm(x + F.dropout(_linear(inner, layer.output.dense), drop, training), layer.output.LayerNorm)
     return x
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, batch: Packed, dropout: float = 0.0) -> Tensor:
+def attend(q: Tensor, k: Tensor, v: Tensor, batch: PackedTexts, dropout: float = 0.0) -> Tensor:
     """Return the attention of every token to those of its own text; all (n_tokens, heads, width of a head)."""
-    if not _has_flash(q):
-        return attend_plain(q, k, v, batch, dropout)
+    if not can_flash(q):
+        return attend_padded(q, k, v, batch, dropout)
+    # Private in torch: its public function for packed texts, `torch.nn.attention.varlen.varlen_attn`, is newer than the
+    # oldest torch supported here and takes no dropout. Where the private one is gone or has changed, padding is used.
     ends, longest = batch.ends, batch.longest
     return torch.ops.aten._flash_attention_forward(q, k, v, ends, ends, longest, longest, dropout, False, False)[0]
 
 
-def attend_plain(q: Tensor, k: Tensor, v: Tensor, batch: Packed, dropout: float = 0.0) -> Tensor:
-    """The same with padding."""
+def attend_padded(q: Tensor, k: Tensor, v: Tensor, batch: PackedTexts, dropout: float = 0.0) -> Tensor:
+    """The same by public functions of torch, with padding."""
     n_texts = batch.ends.numel() - 1
     if n_texts * batch.longest == len(q):  # all of one length, as one text alone is
         shape = (n_texts, batch.longest, *q.shape[1:])
         q, k, v = (t.reshape(shape).transpose(1, 2) for t in (q, k, v))
-        found = F.scaled_dot_product_attention(q, k, v, None, dropout)
-        return found.transpose(1, 2).flatten(0, 1)
+        out = F.scaled_dot_product_attention(q, k, v, None, dropout)
+        return out.transpose(1, 2).flatten(0, 1)
     at = batch.text * batch.longest + batch.positions
 
     def padded(tokens: Tensor) -> Tensor:
@@ -96,18 +122,18 @@ def attend_plain(q: Tensor, k: Tensor, v: Tensor, batch: Packed, dropout: float 
     lengths = batch.ends.diff()
     mask = torch.arange(batch.longest, device=q.device) < lengths[:, None]
     mask[:, 0] |= lengths == 0  # a text without tokens: its row is not used, but must not be NaN
-    found = F.scaled_dot_product_attention(padded(q), padded(k), padded(v), mask[:, None, None], dropout)
-    return found.transpose(1, 2).reshape(n_texts * batch.longest, *q.shape[1:])[at]
+    seen = F.scaled_dot_product_attention(padded(q), padded(k), padded(v), mask[:, None, None], dropout)
+    return seen.transpose(1, 2).reshape(n_texts * batch.longest, *q.shape[1:])[at]
 
 
-def mean_states(states: Tensor, batch: Packed) -> Tensor:
+def mean_states(states: Tensor, batch: PackedTexts) -> Tensor:
     """Return the mean state of every text (n_texts, width), float32; zeros for one without tokens."""
     n_texts = batch.ends.numel() - 1
     sums = torch.zeros(n_texts, states.shape[1], device=states.device).index_add(0, batch.text, states.float())
     return sums / batch.ends.diff().clamp(min=1)[:, None]
 
 
-def first_states(states: Tensor, batch: Packed) -> Tensor:
+def first_states(states: Tensor, batch: PackedTexts) -> Tensor:
     """Return the state of every text's first token (n_texts, width), float32."""
     return states[batch.ends[:-1].long().clamp(max=states.shape[0] - 1)].float()
 
@@ -128,7 +154,8 @@ def _norm(x: Tensor, layer: nn.LayerNorm) -> Tensor:
     return F.layer_norm(x, layer.normalized_shape, layer.weight.to(x.dtype), layer.bias.to(x.dtype), layer.eps)
 
 
-def _has_flash(q: Tensor) -> bool:
-    if not q.is_cuda or q.dtype not in (torch.bfloat16, torch.float16):
+def can_flash(q: Tensor) -> bool:
+    """Say whether flash attention without padding can be used for these vectors."""
+    if not q.is_cuda or q.dtype not in (torch.bfloat16, torch.float16) or q.shape[2] not in FLASH_WIDTHS:
         return False
-    return q.shape[2] in FLASH_WIDTHS and torch.cuda.get_device_capability(q.device) >= FLASH_SINCE
+    return torch.cuda.get_device_capability(q.device) >= FLASH_SINCE and FLASH_IS_KNOWN

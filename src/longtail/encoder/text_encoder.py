@@ -1,4 +1,4 @@
-"""Text encoders that can be trained: a pretrained one of this machine, or a small one made for the texts at hand.
+"""Text encoders that can be trained: a pretrained one from this machine, or a small new one for given texts.
 
 Either way an encoder is a transformer, a tokenizer and a way of pooling; it is saved as plain arrays, so a trained
 model needs none of the files it came from.
@@ -19,13 +19,13 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from longtail.encoder.features import load_encoder
 from longtail.encoder.new_encoder import check_new_encoder
-from longtail.encoder.packed import Packed, can_pack, first_states, join, mean_states, packed_states
+from longtail.encoder.packed import PackedTexts, can_pack, first_states, join_packed, mean_states, packed_states
 from longtail.encoder.tokens import PADDING, TokenRows, new_tokenizer, tokenize
 from longtail.errors import DataError, MissingExtraError, ModelError
 from longtail.storage import Part, pack_strings, unpack_strings
-from longtail.training import send
+from longtail.training import to_device
 
-KIND = "text-encoder.v1"
+TEXT_ENCODER_KIND = "text-encoder.v1"
 PREFIX = "weights."
 NOT_SAVED = ("transformers_version", "architectures", "dtype", "torch_dtype", "auto_map")
 POOLINGS = ("mean", "cls")
@@ -35,8 +35,26 @@ MODULES = ("Transformer", "Pooling", "Normalize")  # of a sentence-transformers 
 
 
 class TextEncoder(nn.Module):
-    """Turns texts into vectors of `width`: a transformer over tokens, then their mean (or the first token's vector).
+    """A transformer that turns texts into vectors: the mean of its tokens' states, or the first token's state.
 
+    Parameters
+    ----------
+    backbone : nn.Module
+        A transformer of the transformers library.
+    tokenizer : tokenizers.Tokenizer
+        Its tokenizer.
+    pooling : {"mean", "cls"}, default="mean"
+        Whether a text's vector is the mean of its tokens' states or the state of the first token.
+    max_length : int, default=128
+        Tokens of a text that are read.
+
+    Attributes
+    ----------
+    width : int
+        Length of the vectors.
+
+    Examples
+    --------
     >>> encoder = new_text_encoder(["a red apple", "an old car"], width=16, layers=1, heads=2).eval()
     >>> encoder.encode(["red car", "apple"]).shape
     (2, 16)
@@ -91,22 +109,22 @@ class TextEncoder(nn.Module):
 
     def embed(self, tokens: TokenRows, rows: np.ndarray) -> Tensor:
         """Return the vectors of some rows (n, width); texts of like length go through the transformer together."""
-        parts = list(tokens.parts(rows, TOKENS_AT_ONCE[self.device.type]))
+        parts = list(tokens.parts_by_length(rows, TOKENS_AT_ONCE[self.device.type]))
         if not parts:
             return torch.empty(0, self.width, device=self.device)
-        found = torch.cat([self.embed_together((tokens, rows[part]))[0] for part in parts])
+        by_length = torch.cat([self.embed_together((tokens, rows[part]))[0] for part in parts])
         back = np.empty(rows.size, dtype=np.int64)
         back[np.concatenate(parts)] = np.arange(rows.size)
-        return found[send(back, self.device)]
+        return by_length[to_device(back, self.device)]
 
     def embed_together(self, *asked: tuple[TokenRows, np.ndarray]) -> tuple[Tensor, ...]:
-        """Return the vectors of rows of several kinds of texts: in one pass where texts are packed."""
+        """Return the vectors of rows of different `TokenRows`, in one pass where texts are packed."""
         if not self.packs:
-            return tuple(self(*tokens.padded(rows)) for tokens, rows in asked)
-        found = self.packed(join([tokens.packed(rows) for tokens, rows in asked]))
-        return found.split([rows.size for _, rows in asked])
+            return tuple(self(*tokens.pad(rows)) for tokens, rows in asked)
+        vectors = self.embed_packed(join_packed([tokens.pack(rows) for tokens, rows in asked]))
+        return vectors.split([rows.size for _, rows in asked])
 
-    def packed(self, batch: Packed) -> Tensor:
+    def embed_packed(self, batch: PackedTexts) -> Tensor:
         """Return one vector per text (n, width), of any length, of texts without padding."""
         kind = self.device.type
         dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else torch.float32
@@ -121,9 +139,9 @@ class TextEncoder(nn.Module):
         training = self.training
         self.eval()
         with torch.autocast(self.device.type, torch.bfloat16, enabled=mixed):
-            found = self.embed(tokens, np.arange(len(tokens)) if rows is None else rows)
+            vectors = self.embed(tokens, np.arange(len(tokens)) if rows is None else rows)
         self.train(training)
-        return found
+        return vectors
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Return one float32 row per text."""
@@ -140,15 +158,15 @@ class TextEncoder(nn.Module):
         }
         self.tokenizer.no_truncation()  # as it was last used is no part of the model
         arrays = {f"{PREFIX}{name}": value.detach().cpu().numpy() for name, value in self.backbone.state_dict().items()}
-        return Part(KIND, params, {**arrays, **pack_strings("tokenizer", [self.tokenizer.to_str()])})
+        return Part(TEXT_ENCODER_KIND, params, {**arrays, **pack_strings("tokenizer", [self.tokenizer.to_str()])})
 
     @classmethod
     def from_part(cls, part: Part) -> Self:
         """Make the encoder from what was saved of it; float16 weights become float32."""
         from tokenizers import Tokenizer
 
-        if part.kind != KIND:
-            raise ModelError(f"the model's part must be of the kind '{KIND}'; got '{part.kind}'.")
+        if part.kind != TEXT_ENCODER_KIND:
+            raise ModelError(f"the model's part must be of the kind '{TEXT_ENCODER_KIND}'; got '{part.kind}'.")
         try:
             pooling, max_length = str(part.params["pooling"]), int(part.params["max_length"])
             backbone = new_backbone(dict(part.params["config"]))
@@ -156,26 +174,28 @@ class TextEncoder(nn.Module):
             weights = {name: torch.from_numpy(np.array(array)) for name, array in part.under(PREFIX).items()}
             backbone.load_state_dict(weights)
         except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
-            raise ModelError(f"the model's part '{KIND}' is damaged or its transformer unknown.") from error
+            raise ModelError(
+                f"the model's part '{TEXT_ENCODER_KIND}' is damaged or its transformer unknown."
+            ) from error
         if pooling not in POOLINGS:
-            raise ModelError(f"the model's part '{KIND}' is damaged: pooling is {pooling!r}.")
+            raise ModelError(f"the model's part '{TEXT_ENCODER_KIND}' is damaged: pooling is {pooling!r}.")
         return cls(backbone, tokenizer, pooling, max_length)
 
 
 def load_text_encoder(name: str | Path, max_length: int | None = None) -> TextEncoder:
     """Return the encoder of a sentence-transformers model, by folder, package or name in the local cache; offline."""
-    found = load_encoder(name, "cpu")
-    modules = [type(module).__name__ for module in found]
+    model = load_encoder(name, "cpu")
+    modules = [type(module).__name__ for module in model]
     if not modules or modules[0] != "Transformer" or any(kind not in MODULES for kind in modules):
         raise DataError(f"encoder '{name}' cannot be trained: it must be made of {list(MODULES)}; it has {modules}.")
-    tokenizer = getattr(found.tokenizer, "backend_tokenizer", None)
-    if tokenizer is None or not hasattr(found[0].auto_model.config, "hidden_size"):
+    tokenizer = getattr(model.tokenizer, "backend_tokenizer", None)
+    if tokenizer is None or not hasattr(model[0].auto_model.config, "hidden_size"):
         raise DataError(f"encoder '{name}' cannot be trained: it has no tokenizer of the tokenizers library.")
-    pooling = _pooling(found[1]) if len(modules) > 1 else "mean"
+    pooling = _pooling(model[1]) if len(modules) > 1 else "mean"
     if pooling not in POOLINGS:
         raise DataError(f"encoder '{name}' cannot be trained: pooling must be one of {POOLINGS}; it has '{pooling}'.")
-    backbone = _without_pooler(found[0].auto_model.float())
-    return TextEncoder(backbone, tokenizer, pooling, max_length or int(found.max_seq_length or 128))
+    backbone = _without_pooler(model[0].auto_model.float())
+    return TextEncoder(backbone, tokenizer, pooling, max_length or int(model.max_seq_length or 128))
 
 
 def new_text_encoder(texts: Sequence[str], *, max_length: int = 64, **given: Any) -> TextEncoder:

@@ -1,4 +1,4 @@
-"""Texts as rows of token numbers, kept in memory; batches are padded to their longest row where they are needed."""
+"""Texts as rows of token numbers, in batches with padding or without; tokenizers for new encoders."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from longtail.encoder.packed import Packed
+from longtail.encoder.packed import PackedTexts
 from longtail.errors import DataError
 from longtail.kernels import blocks
 from longtail.text import check_unicode
-from longtail.training import send
+from longtail.training import to_device
 
 PADDING, UNKNOWN, START, END = "[PAD]", "[UNK]", "[CLS]", "[SEP]"
 LONGEST_PIECE = 5
@@ -23,21 +23,31 @@ TEXTS_AT_ONCE = 10_000
 
 
 class TokenRows:
-    """The token numbers of many texts, one after the other, on the device where they are used.
+    """The token numbers of many texts, on the device where they are used.
 
+    Parameters
+    ----------
+    rows : sequence of ndarray
+        Token numbers of every text.
+    pad_token : int, default=0
+        Token that fills rows up.
+    device : torch.device or str, default="cpu"
+        Where the tokens lie.
+
+    Examples
+    --------
     >>> rows = TokenRows([np.array([1, 5, 2]), np.array([1, 2])])
-    >>> ids, mask = rows.padded(np.array([1, 0]))
+    >>> ids, mask = rows.pad(np.array([1, 0]))
     >>> ids.tolist(), mask.tolist()
     ([[1, 2, 0], [1, 5, 2]], [[1, 1, 0], [1, 1, 1]])
     """
 
-    def __init__(self, rows: Sequence[np.ndarray], pad: int = 0, device: torch.device | str = "cpu") -> None:
+    def __init__(self, rows: Sequence[np.ndarray], pad_token: int = 0, device: torch.device | str = "cpu") -> None:
         self.lengths = np.array([len(row) for row in rows], dtype=np.int64)
         flat = np.concatenate(rows) if len(rows) else np.empty(0, dtype=np.int32)
-        self.flat = torch.as_tensor(np.append(flat, pad).astype(np.int32), device=device)
+        self.flat = torch.as_tensor(np.append(flat, pad_token).astype(np.int32), device=device)
         self.starts = torch.as_tensor(np.cumsum(self.lengths) - self.lengths, device=device)
         self.counts = torch.as_tensor(self.lengths, device=device)
-        self.pad = pad
 
     def __len__(self) -> int:
         return self.lengths.size
@@ -46,41 +56,41 @@ class TokenRows:
     def device(self) -> torch.device:
         return self.flat.device
 
-    def padded(self, rows: np.ndarray) -> tuple[Tensor, Tensor]:
+    def pad(self, rows: np.ndarray) -> tuple[Tensor, Tensor]:
         """Return token numbers and mask (n, longest), int64, of some rows; at least one column."""
         longest = max(1, int(self.lengths[rows].max(initial=0)))
         if self.device.type == "cuda":
             longest = -(-longest // 8) * 8  # few different shapes, and ones the hardware likes
-        at = send(rows, self.device)
+        at = to_device(rows, self.device)
         column = torch.arange(longest, device=self.device)
         mask = column < self.counts[at, None]
         ids = self.flat[torch.where(mask, self.starts[at, None] + column, self.flat.numel() - 1)]
         return ids.long(), mask.long()
 
-    def packed(self, rows: np.ndarray) -> Packed:
+    def pack(self, rows: np.ndarray) -> PackedTexts:
         """Return some rows one after the other, without padding.
 
         >>> rows = TokenRows([np.array([1, 5, 2]), np.array([1, 2])])
-        >>> batch = rows.packed(np.array([1, 0]))
+        >>> batch = rows.pack(np.array([1, 0]))
         >>> batch.ids.tolist(), batch.positions.tolist(), batch.ends.tolist()
         ([1, 2, 1, 5, 2], [0, 1, 0, 1, 2], [0, 2, 5])
         """
         lengths = self.lengths[rows]
         total = int(lengths.sum())
-        at = send(rows, self.device)
+        at = to_device(rows, self.device)
         counts = self.counts[at]
         ends = F.pad(counts.cumsum(0), (1, 0))
         # the number of tokens is known here, so a GPU need not be waited for
         text = torch.repeat_interleave(torch.arange(rows.size, device=self.device), counts, output_size=total)
         positions = torch.arange(total, device=self.device) - ends[text]
         ids = self.flat[self.starts[at][text] + positions].long()
-        return Packed(ids, positions, text, ends.int(), max(1, int(lengths.max(initial=0))))
+        return PackedTexts(ids, positions, text, ends.int(), max(1, int(lengths.max(initial=0))))
 
-    def parts(self, rows: np.ndarray, budget: int) -> Iterator[np.ndarray]:
+    def parts_by_length(self, rows: np.ndarray, budget: int) -> Iterator[np.ndarray]:
         """Yield positions within `rows`, texts of like length together, each part about `budget` tokens with padding.
 
         >>> rows = TokenRows([np.zeros(n, dtype=np.int32) for n in (9, 1, 8, 2)])
-        >>> [part.tolist() for part in rows.parts(np.arange(4), 20)]
+        >>> [part.tolist() for part in rows.parts_by_length(np.arange(4), 20)]
         [[1, 3], [2, 0]]
         """
         order = np.argsort(self.lengths[rows], kind="stable")
@@ -97,11 +107,13 @@ def tokenize(tokenizer: Any, texts: Sequence[str], max_length: int) -> list[np.n
     out: list[np.ndarray] = []
     for at in blocks(len(texts), TEXTS_AT_ONCE):
         try:
-            found = tokenizer.encode_batch_fast(texts[at])
+            encoded = tokenizer.encode_batch_fast(texts[at])
         except (TypeError, UnicodeError) as error:  # a lone surrogate is a Python string but no text
             check_unicode(texts)
-            raise DataError(f"texts must be Unicode text; one of rows {at.start} to {at.stop - 1} is not.") from error
-        out += [np.array(row.ids, dtype=np.int32) for row in found]
+            raise DataError(
+                input="texts", problem=f"must be Unicode text; one of rows {at.start} to {at.stop - 1} is not."
+            ) from error
+        out += [np.array(row.ids, dtype=np.int32) for row in encoded]
     return out
 
 
@@ -130,7 +142,7 @@ def new_tokenizer(texts: Sequence[str], size: int) -> Any:
 
 
 def all_pieces(texts: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return what every vocabulary of some texts holds, and the other pieces of their words, most frequent first."""
+    """Return the pieces that every vocabulary for some texts must have, and the others, most frequent first."""
     from tokenizers import normalizers, pre_tokenizers
 
     normal, words = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()

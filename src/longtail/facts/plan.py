@@ -32,7 +32,7 @@ class PlanFacts(TypedDict, total=False):
     labels: int
     labels_used: int
     labels_per_row: float
-    features: int
+    features: int | None
     features_estimated: bool
     nonzeros: int | None
     calibration_rows: int

@@ -11,17 +11,16 @@ import scipy.sparse as sp
 from longtail.data import split_random
 from longtail.errors import DataError, ParameterError
 from longtail.groups.eagle import Eagle
-from longtail.validate import as_labels, as_rows, as_sparse, check_choice, check_same_rows, make_csr
+from longtail.validate import MatrixLike, Rows, as_labels, as_rows, as_sparse, check_choice, check_same_rows, make_csr
 
 SCALINGS = ("auto", "center", "standard", "common")
 FEWEST_TO_HOLD_OUT = 20  # groups
-Rows: TypeAlias = "sp.csr_array | np.ndarray"
 Bags: TypeAlias = tuple[sp.csr_array, sp.csr_array]  # (n_bags, n_rows) members, (n_bags, n_labels) counts
 
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """What is taken from every feature and what the rest is multiplied with, both float32 (n_features,)."""
+    """Scaling of features: `(x - shift) * factor`, both float32 (n_features,)."""
 
     shift: np.ndarray
     factor: np.ndarray
@@ -61,7 +60,9 @@ class Scale:
         return sp.csr_array((data, X.indices, X.indptr), shape=X.shape)
 
 
-def checked_bags(X: Any, groups: Any, Y_groups: Any, loss: str) -> tuple[Rows, sp.csr_array, sp.csr_array]:
+def checked_bags(
+    X: MatrixLike, groups: MatrixLike, Y_groups: MatrixLike, loss: str
+) -> tuple[Rows, sp.csr_array, sp.csr_array]:
     """Return rows, the rows of every bag (n_bags, n_rows) and the counts of its labels; refuse what does not fit."""
     X, counts = as_rows(X, "X"), as_labels(Y_groups, "Y_groups")
     if X.shape[1] == 0:
@@ -85,14 +86,14 @@ def checked_bags(X: Any, groups: Any, Y_groups: Any, loss: str) -> tuple[Rows, s
     return X, members, counts
 
 
-def bags_of(X: Rows, groups: Any) -> sp.csr_array:
+def bags_of(X: Rows, groups: MatrixLike) -> sp.csr_array:
     """Return the rows of every group (n_groups, n_rows); a group without rows is refused."""
     flat = isinstance(groups, list | tuple) and not any(np.iterable(row) and not isinstance(row, str) for row in groups)
     dimensions = 1 if flat else len(getattr(groups, "shape", (0, 0)))
     if groups is None or dimensions != 2:
-        found = "None" if groups is None else "one dimension" if dimensions == 1 else f"{dimensions} dimensions"
+        got = "None" if groups is None else "one dimension" if dimensions == 1 else f"{dimensions} dimensions"
         raise DataError(
-            f"groups must be a (n_rows, n_groups) matrix that says which rows are in which groups; got {found}."
+            f"groups must be a (n_rows, n_groups) matrix that says which rows are in which groups; got {got}."
         )
     groups = as_labels(groups, "groups")
     check_same_rows(X, groups, "X", "groups")
@@ -103,7 +104,7 @@ def bags_of(X: Rows, groups: Any) -> sp.csr_array:
     return members
 
 
-def hold_out(members: sp.csr_array, counts: sp.csr_array, share: float, seed: int) -> tuple[Bags, Bags | None]:
+def hold_out_bags(members: sp.csr_array, counts: sp.csr_array, share: float, seed: int) -> tuple[Bags, Bags | None]:
     """Return the bags to train on and those held out; none of fewer than 20 bags."""
     n_bags = counts.shape[0]
     if not share or n_bags < FEWEST_TO_HOLD_OUT:
@@ -126,10 +127,10 @@ def find_vectors(
     return Eagle(**settings, threshold=0.0).fit(X, members.T, counts).label_vectors_.toarray()
 
 
-def prior(members: sp.csr_array, counts: sp.csr_array, loss: str) -> float:
+def label_prior(members: sp.csr_array, counts: sp.csr_array, loss: str) -> float:
     """Return how likely a label is, on average over bags (or instances) and labels; never 0 or 1."""
-    places = (counts.shape[0] if loss == "presence" else members.nnz) * counts.shape[1]
-    return float(np.clip((counts.nnz if loss == "presence" else float(counts.sum())) / places, 1e-4, 0.75))
+    n_entries = (counts.shape[0] if loss == "presence" else members.nnz) * counts.shape[1]
+    return float(np.clip((counts.nnz if loss == "presence" else float(counts.sum())) / n_entries, 1e-4, 0.75))
 
 
 def _check_counts(members: sp.csr_array, counts: sp.csr_array, loss: str) -> None:

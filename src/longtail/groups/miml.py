@@ -1,4 +1,4 @@
-"""Labels of rows and of groups, learned by one network from the labels of groups alone."""
+"""Deep-MIML as an estimator: labels of rows and of groups, learned from the labels of groups alone."""
 
 from __future__ import annotations
 
@@ -11,12 +11,23 @@ import scipy.sparse as sp
 
 from longtail.data import TopK
 from longtail.errors import ModelError, ParameterError
-from longtail.groups.bags import Scale, bags_of, bags_of_one, checked_bags, find_vectors, hold_out, prior
-from longtail.kernels import Progress, blocks
+from longtail.groups.bags import Scale, bags_of, bags_of_one, checked_bags, find_vectors, hold_out_bags, label_prior
+from longtail.kernels import Progress
 from longtail.model import MOST_PLACES, XMCEstimator, allowed_labels, not_fitted
 from longtail.storage import Part
-from longtail.training import checked_training, import_torch, pick_device
-from longtail.validate import check_choice, check_flag, check_integer, check_real, check_widths
+from longtail.training import checked_training, import_torch, on_device, pick_device
+from longtail.validate import (
+    LabelNumbers,
+    MatrixLike,
+    Rows,
+    as_labels,
+    as_rows,
+    check_choice,
+    check_flag,
+    check_integer,
+    check_real,
+    check_widths,
+)
 
 if TYPE_CHECKING:
     from longtail.groups.miml_network import DeepMIML
@@ -33,35 +44,76 @@ LOSSES = ("auto", "presence", "counts", "shares")
 class MIMLClassifier(XMCEstimator):
     """A network that learns which rows of a group have its labels (multi-instance multi-label learning).
 
+    Scores are log-odds. A label that no group has is never predicted. Needs the extra [torch].
+
     Parameters
     ----------
-    concepts : looks a label may have; an instance is scored by the best of them.
-    hidden : width of the layer before, or a list of widths.
-    mask : where a label looks for its row: near the vector that `Eagle` finds for it, "auto" (by `assign="auto"`, which
-        learns from groups without the label too), "eagle" (as published), "eagle-0" (its start); "none" for Deep-MIML.
-    tau : how strongly; 0 for Deep-MIML.
-    learn_vectors : train the labels' vectors with the rest of the network.
-    loss : "presence": the best row of a group has the label, as published; "counts": of a label that a group has c
-        times, the c best rows have it and the others do not; "shares": every row has exactly one label, and their
-        shares in the group are met; "auto": "counts" if some group has a label more than once, else "presence".
-    scaling : "center" (means 0, one common scale), "standard" (every feature mean 0 and deviation 1), "common" (one
-        common scale only), "auto": "center" for dense rows and "common" for sparse ones, which keeps them sparse.
-    encoder : a torch module in front, trained along: dense float32 rows in, one row for each out; None for none.
-    dropout, lr, weight_decay, batch_size, epochs : the optimiser (AdamW); a batch is of groups.
-    patience : stop after this many epochs without a better loss on held-out groups, and keep the best weights.
-    valid : share of the groups held out for that; 0 to train all epochs on all groups.
-    random_state : seed; on a CPU the same seed gives the same model.
-    device : "cpu", "cuda"; None for a GPU if there is one.
+    concepts : int, default=5
+        Concepts per label; a row is scored by the best of them.
+    hidden : int or sequence of int, default=256
+        Width of the layer before, or of the layers.
+    mask : {"auto", "eagle", "eagle-0", "none"}, default="auto"
+        Which label vectors of `Eagle` a label's rows are expected near: those of `assign="auto"`, which learns from
+        groups without the label too, those as published, or those at its start; "none" for Deep-MIML.
+    tau : float, default=1.0
+        Sharpness of the mask; 0 for Deep-MIML.
+    learn_vectors : bool, default=False
+        Whether the label vectors are trained with the rest of the network.
+    loss : {"auto", "presence", "counts", "shares"}, default="auto"
+        "presence": the best row of a group has the label, as published. "counts": of a label that a group has c
+        times, the c best rows have it and the others do not. "shares": every row has exactly one label, and their
+        shares in the group are met. "auto": "counts" if some group has a label more than once, else "presence".
+    scaling : {"auto", "center", "standard", "common"}, default="auto"
+        "center": means 0, one common scale. "standard": every feature mean 0 and deviation 1. "common": one common
+        scale only. "auto": "center" for dense rows and "common" for sparse ones, which keeps them sparse.
+    encoder : nn.Module, default=None
+        A module in front that is trained too: dense float32 rows in, one row for each out.
+    dropout : float, default=0.0
+        Dropout after each hidden layer.
+    lr : float, default=1e-3
+        Learning rate of AdamW.
+    weight_decay : float, default=0.0
+        Weight decay of AdamW.
+    batch_size : int, default=64
+        Groups of a batch.
+    epochs : int, default=50
+        Passes over the groups, at most.
+    patience : int, default=5
+        Stop after this many epochs without a lower loss on held-out groups, and keep the best weights.
+    valid : float, default=0.1
+        Share of the groups held out for that; 0 to train all epochs on all groups.
+    random_state : int, default=None
+        Seed; on a CPU the same seed gives the same model.
+    device : str, default=None
+        "cpu" or "cuda"; None for a GPU if there is one.
 
-    Learned: `network_` (`longtail.nn.DeepMIML`), `label_vectors_` (None without a mask), `history_`. Scores are
-    log-odds. A label that no group has is never predicted. Needs the extra [torch].
+    Attributes
+    ----------
+    network_ : longtail.nn.DeepMIML
+        The trained network.
+    label_vectors_ : ndarray of shape (n_labels, n_features), or None
+        Label vectors of the mask.
+    history_ : list of dict
+        Per epoch `epoch`, `loss`, `valid_loss` and whether it was the `best` so far.
+    loss_ : str
+        The loss that was used.
+    scale_ : Scale
+        Scaling of the features.
 
-    >>> MIMLClassifier(concepts=3, mask="eagle", tau=2.0)
-    MIMLClassifier(concepts=3, mask='eagle', tau=2.0)
+    Examples
+    --------
+    >>> X = np.eye(4, dtype=np.float32)[[0, 1, 2, 3] * 6]          # pairs of rows are groups
+    >>> groups = np.eye(12)[np.arange(24) // 2]
+    >>> Y_groups = [[1, 1, 0, 0], [0, 0, 1, 1]] * 6
+    >>> model = MIMLClassifier(hidden=16, valid=0, epochs=5, random_state=0, device="cpu")
+    >>> model.fit(X, groups, Y_groups).predict_groups(X, groups, k=2).ids[:2].shape  # doctest: +NEEDS_TORCH
+    (2, 2)
     """
 
     kind: ClassVar[str] = "miml.v1"
     needs: ClassVar[str | None] = "torch"
+    prediction_params: ClassVar[tuple[str, ...]] = ("device",)
+    shape_params: ClassVar[tuple[str, ...]] = ("concepts", "encoder", "hidden", "learn_vectors", "mask", "tau")
 
     network_: DeepMIML
     label_vectors_: np.ndarray | None
@@ -107,11 +159,11 @@ class MIMLClassifier(XMCEstimator):
         self.random_state = random_state
         self.device = device
 
-    def fit(  # type: ignore[override]
+    def fit(
         self,
-        X: Any,
-        groups: Any,
-        Y_groups: Any,
+        X: MatrixLike,
+        groups: MatrixLike,
+        Y_groups: MatrixLike,
         progress: Progress | None = None,
         *,
         on_epoch: Callable[[Epoch], None] | None = None,
@@ -127,60 +179,81 @@ class MIMLClassifier(XMCEstimator):
         loss = check_choice("loss", self.loss, LOSSES)
         torch = import_torch("MIMLClassifier")
         from longtail.groups.miml_network import bag_loss
-        from longtail.training import train
+        from longtail.training import mean_loss_over, train_on_rows
 
         how, device = checked_training(self, mixed=False), pick_device(self.device)
-        X, members, counts = checked_bags(X, groups, Y_groups, loss)
+        rows, members, counts = checked_bags(X, groups, Y_groups, loss)
         self.loss_ = loss if loss != "auto" else ("counts" if bool((counts.data > 1).any()) else "presence")
-        self.n_rows_, self.n_features_in_, self.n_labels_ = X.shape[0], X.shape[1], counts.shape[1]
+        self.n_rows_, self.n_features_in_, self.n_labels_ = rows.shape[0], rows.shape[1], counts.shape[1]
         self.label_counts_ = np.bincount(counts.indices, minlength=self.n_labels_).astype(np.int64)
         vars(self).pop("calibration_", None)
-        self.scale_ = Scale.learn(X, self.scaling)
-        X = self.scale_.apply(X)
-        rest, held = hold_out(members, counts, valid, how.seed)
-        self.label_vectors_ = find_vectors(X, *rest, MASKS[mask], self.loss_) if tau else None
+        self.scale_ = Scale.learn(rows, self.scaling)
+        rows = self.scale_.apply(rows)
+        rest, held_out = hold_out_bags(members, counts, valid, how.seed)
+        self.label_vectors_ = find_vectors(rows, *rest, MASKS[mask], self.loss_) if tau else None
         with torch.random.fork_rng([]):
             torch.manual_seed(how.seed)
-            network = self._network(prior(*rest, self.loss_)).to(device)
-        judge = None
-        if held is not None:
-            held_loss, n_held = bag_loss(network, X, *held, self.loss_), held[0].shape[0]
-
-            def judge() -> float:
-                parts = (torch.arange(at.start, at.stop) for at in blocks(n_held, how.batch_size))
-                return sum(float(held_loss(part)) * len(part) for part in parts) / n_held
-
-        batch_loss = bag_loss(network, X, *rest, self.loss_)
-        self.history_ = train(
-            network, batch_loss, rest[0].shape[0], how, valid_loss=judge, on_batch=progress, on_epoch=on_epoch
+            network = self._network(label_prior(*rest, self.loss_)).to(device)
+        validate = None
+        if held_out is not None:
+            validate = mean_loss_over(bag_loss(network, rows, *held_out, self.loss_), held_out[0].shape[0], how, device)
+        self.history_ = train_on_rows(
+            network,
+            bag_loss(network, rows, *rest, self.loss_),
+            rest[0].shape[0],
+            how,
+            validate=validate,
+            on_step=progress,
+            on_epoch=on_epoch,
         )
         if progress is not None:
             progress(1, 1)  # also when stopped early
         self.network_ = network
+        self._note_shape()
         return self
 
-    def predict_topk(self, X: Any, k: int = 5, *, allow: Any = None, deny: Any = None) -> TopK:
+    @classmethod
+    def small(cls) -> Self:
+        return cls(concepts=2, hidden=16, epochs=3)
+
+    def fit_rows(self, X: MatrixLike, Y: MatrixLike, progress: Progress | None = None) -> Self:
+        """Train on rows that are groups of their own; returns self."""
+        return self.fit(X, bags_of_one(as_rows(X).shape[0]), sp.csr_array(as_labels(Y) > 0), progress)
+
+    def predict_topk(
+        self, X: MatrixLike, k: int = 5, *, allow: LabelNumbers | None = None, deny: LabelNumbers | None = None
+    ) -> TopK:
         """Return the k best labels of every row, each by itself, with their log-odds, best first.
 
         `allow` (only these labels) and `deny` (none of these) are lists of label numbers.
         """
-        X = self._check_rows(X)
-        return self._ranked(X, bags_of_one(X.shape[0]), k, allow, deny)
+        rows = self._check_rows(X)
+        return self._ranked(rows, bags_of_one(rows.shape[0]), k, allow, deny)
 
-    def predict_groups(self, X: Any, groups: Any, k: int = 5, *, allow: Any = None, deny: Any = None) -> TopK:
+    def predict_groups(
+        self,
+        X: MatrixLike,
+        groups: MatrixLike,
+        k: int = 5,
+        *,
+        allow: LabelNumbers | None = None,
+        deny: LabelNumbers | None = None,
+    ) -> TopK:
         """Return the k best labels of every group, a column of `groups` (n_rows, n_groups), with their log-odds."""
-        X = self._check_rows(X)
-        return self._ranked(X, bags_of(X, groups), k, allow, deny)
+        rows = self._check_rows(X)
+        return self._ranked(rows, bags_of(rows, groups), k, allow, deny)
 
     def probabilities(self, topk: TopK) -> TopK:
         """Return the same labels with probabilities in place of scores: calibrated if it is, else the network's own."""
         self._check_fitted()
-        if hasattr(self, "calibration_"):
+        if self.calibrated_:
             return super().probabilities(topk)
         chances = np.where(topk.ids >= 0, 1 / (1 + np.exp(-topk.scores.clip(-80, 80))), -np.inf)
         return TopK(topk.ids, chances.astype(np.float32))
 
-    def _ranked(self, X: sp.csr_array | np.ndarray, members: sp.csr_array, k: int, allow: Any, deny: Any) -> TopK:
+    def _ranked(
+        self, X: Rows, members: sp.csr_array, k: int, allow: LabelNumbers | None, deny: LabelNumbers | None
+    ) -> TopK:
         k = check_integer("k", k, low=1, high=MOST_PLACES)
         may = allowed_labels(self.n_labels_, allow, deny) & (self.label_counts_ > 0)
         import_torch("MIMLClassifier")
@@ -191,7 +264,7 @@ class MIMLClassifier(XMCEstimator):
             return self.scale_.apply(taken if isinstance(taken, np.ndarray) else taken.toarray())
 
         parts = []
-        for scores in score_bags(self.network_, rows, members):
+        for scores in score_bags(on_device(self.network_, self.device), rows, members):
             top = TopK.from_scores(np.where(may, scores, -np.inf), k)
             parts.append(TopK(np.where(np.isneginf(top.scores), -1, top.ids), top.scores))
         return TopK.stack(parts) if parts else TopK(np.empty((0, k)), np.empty((0, k)))
@@ -210,7 +283,7 @@ class MIMLClassifier(XMCEstimator):
         from longtail.groups.miml_network import DeepMIML
 
         if self.encoder is not None and not isinstance(self.encoder, import_torch("MIMLClassifier").nn.Module):
-            raise ParameterError(f"encoder must be a torch module or None; got {self.encoder!r}.")
+            raise ParameterError(name="encoder", allowed="a torch module or None", got=self.encoder)
         return DeepMIML(
             self.n_features_in_,
             self.n_labels_,
@@ -231,6 +304,7 @@ class MIMLClassifier(XMCEstimator):
                 f"a MIMLClassifier with an encoder of your own ({type(self.encoder).__name__}) cannot be saved, since "
                 "loading runs no code; give what the encoder returns as X instead."
             )
+        self._check_shape()
         arrays = {name: value.cpu().numpy() for name, value in self.network_.state_dict().items()}
         arrays |= {"label_counts": self.label_counts_, "shift": self.scale_.shift, "factor": self.scale_.factor}
         params = {name: value for name, value in self.saved_params().items() if name not in ("device", "encoder")}
@@ -260,4 +334,5 @@ class MIMLClassifier(XMCEstimator):
         network = model._network()
         load_weights(network, arrays)
         model.network_ = network.to(pick_device(model.device))
+        model._note_shape()
         return model

@@ -1,4 +1,4 @@
-"""Deep-MIML: a network that learns labels of instances from labels of bags, with a mask that says where to look.
+"""Deep-MIML: a network that learns labels of instances from labels of bags, with a mask over the instances.
 
 Bags are given flat: all instances one after the other, and how many each bag has. Only the small table of scores
 (instances × labels) is padded to the largest bag, never the instances themselves.
@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from longtail.bottleneck import output_width
 from longtail.errors import ParameterError
 from longtail.kernels import blocks
 from longtail.training import DenseMatrix, SparseMatrix
@@ -27,17 +28,43 @@ LEAST = 1e-7  # no probability is nearer to 0 or 1 than this
 
 
 class DeepMIML(nn.Module):
-    """Scores of bags (n_bags, n_labels) from their instances.
+    """A network from the instances of bags to the label scores of the bags.
 
-    An instance goes through `encoder` (any module that gives one row per instance; None for none), the `hidden` layers
-    and one layer of `concepts` × labels, all with ReLU; the best concept counts. Scores of instances are multiplied
-    with the mask, the best instance of a bag counts, and a bias per label makes it log-odds.
+    An instance goes through the encoder, the hidden layers and one layer of concepts × labels, all with ReLU; the best
+    concept counts. For the g instances X of a bag and label vectors L, all at length 1::
 
-    The mask is g · softmax(τ · X Lᵀ) over the g instances of a bag, for every label: instances that are near to the
-    label's vector L count more. Rows and vectors are taken at length 1, as they come in (before the encoder). `tau=0`
-    is Deep-MIML without a mask. `learn_vectors` trains the vectors too. With `exclusive`, an instance has one label:
-    its scores are the log-odds of a softmax over labels.
+        mask = g * softmax(tau * X @ L.T)           over the instances
+        score of a bag = max(mask * instance score) + bias      over the instances
 
+    The score is log-odds. Instances near a label's vector count more; `tau=0` is Deep-MIML without a mask.
+
+    Parameters
+    ----------
+    n_features : int
+        Columns of an instance.
+    n_labels : int
+        Scores per bag.
+    concepts : int, default=5
+        Concepts per label.
+    hidden : sequence of int, default=(256,)
+        Widths of the hidden layers.
+    dropout : float, default=0.0
+        Dropout after each hidden layer.
+    tau : float, default=0.0
+        Sharpness of the mask; 0 for none.
+    label_vectors : ndarray of shape (n_labels, n_features), default=None
+        Label vectors L of the mask.
+    learn_vectors : bool, default=False
+        Whether they are trained too.
+    exclusive : bool, default=False
+        Whether an instance has one label: its scores are then the log-odds of a softmax over labels.
+    encoder : nn.Module, default=None
+        A module in front that returns one row per instance; the mask reads the rows before it.
+    prior : float, default=0.25
+        Probability of every label at the start, about.
+
+    Examples
+    --------
     >>> _ = torch.manual_seed(0)
     >>> network = DeepMIML(n_features=4, n_labels=3, concepts=2, hidden=(8,))
     >>> network(torch.randn(5, 4), torch.tensor([3, 2])).shape                  # bags of 3 and of 2
@@ -64,11 +91,12 @@ class DeepMIML(nn.Module):
             raise ParameterError(f"tau={tau:g} needs label_vectors; without them tau must be 0.")
         if label_vectors is not None and label_vectors.shape != (n_labels, n_features):
             raise ParameterError(
-                f"label_vectors must have the shape {(n_labels, n_features)}; got {label_vectors.shape}."
+                name="label_vectors",
+                problem=f"must have the shape {(n_labels, n_features)}; got {label_vectors.shape}.",
             )
         self.n_labels, self.concepts, self.tau, self.exclusive = n_labels, concepts, float(tau), exclusive
         self.encoder = encoder
-        width = n_features if encoder is None else _width(encoder, n_features)
+        width = n_features if encoder is None else output_width(encoder, n_features, "instance")
         layers: list[nn.Module] = []
         for size in hidden:
             layers += [nn.Linear(width, size), nn.ReLU(), *([nn.Dropout(dropout)] if dropout else [])]
@@ -81,32 +109,32 @@ class DeepMIML(nn.Module):
             self.vectors = nn.Parameter(start, requires_grad=learn_vectors)
 
     def instances(self, X: Tensor) -> Tensor:
-        """Return what speaks for each label in each instance, 0 or more (n_instances, n_labels): no mask, no bias."""
+        """Return the scores of instances before mask and bias, 0 or more (n_instances, n_labels)."""
         rows = X if self.encoder is None else self.encoder(X)
-        found = F.relu(self.concept(self.hidden(rows)))  # (n_instances, concepts · n_labels)
-        return found.view(-1, self.concepts, self.n_labels).amax(dim=1)
+        scores = F.relu(self.concept(self.hidden(rows)))  # (n_instances, concepts · n_labels)
+        return scores.view(-1, self.concepts, self.n_labels).amax(dim=1)
 
     def nearness(self, X: Tensor) -> Tensor:
         """Return τ times the cosine of every instance with every label's vector (n_instances, n_labels)."""
         return self.tau * F.normalize(X, dim=1) @ F.normalize(self.vectors, dim=1).T
 
-    def pooled(self, found: Tensor, near: Tensor | None, sizes: Tensor) -> tuple[Tensor, Tensor]:
-        """Lay instances out by bags, with mask and bias: (n_bags, largest, n_labels), and which places are filled.
+    def by_bags(self, scores: Tensor, near: Tensor | None, sizes: Tensor) -> tuple[Tensor, Tensor]:
+        """Return scores with mask and bias by bags (n_bags, largest, n_labels), and which entries are filled.
 
         `sizes` is best left on the CPU: reading the largest from a GPU would wait for it.
         """
-        place, present = (table.to(found.device, non_blocking=True) for table in _places(sizes))
+        position, present = (table.to(scores.device, non_blocking=True) for table in _positions(sizes))
         full = bool((sizes == sizes.max()).all())
-        values = _laid_out(found, place, present, 0.0, full)
+        values = _laid_out(scores, position, present, 0.0, full)
         if near is not None:
             # M = g · softmax over the bag's instances
-            mask = _laid_out(near, place, present, -torch.inf, full).softmax(dim=1)
+            mask = _laid_out(near, position, present, -torch.inf, full).softmax(dim=1)
             values = values * (mask * present.sum(dim=1)[:, None, None])
         return values + self.bias, present
 
-    def by_bag(self, X: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the scores of instances laid out by bags, and which places are filled."""
-        return self.pooled(self.instances(X), self.nearness(X) if self.tau else None, sizes)
+    def masked_scores(self, X: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the scores of instances by bags, and which entries are filled."""
+        return self.by_bags(self.instances(X), self.nearness(X) if self.tau else None, sizes)
 
     def best(self, values: Tensor, present: Tensor) -> Tensor:
         """Return the log-odds of bags, those of their best instance."""
@@ -116,7 +144,7 @@ class DeepMIML(nn.Module):
 
     def forward(self, X: Tensor, sizes: Tensor) -> Tensor:
         """Return the log-odds of bags from all instances, flat, and the number of each bag's."""
-        return self.best(*self.by_bag(X, sizes))
+        return self.best(*self.masked_scores(X, sizes))
 
 
 def presence_loss(network: DeepMIML, values: Tensor, present: Tensor, counts: Tensor) -> Tensor:
@@ -128,7 +156,7 @@ def counts_loss(network: DeepMIML, values: Tensor, present: Tensor, counts: Tens
     """Cross-entropy of all instances: of a label counted c times, the c best have it and the others do not."""
     order = values.masked_fill(~present[:, :, None], -torch.inf).sort(dim=1, descending=True).values
     rank = torch.arange(values.shape[1], device=values.device)[None, :, None]
-    filled = present[:, :, None].expand_as(order)  # the filled places come first, before and after sorting
+    filled = present[:, :, None].expand_as(order)  # the filled entries come first, before and after sorting
     has = (rank < counts[:, None, :]).float()
     return F.binary_cross_entropy_with_logits(order[filled], has[filled])
 
@@ -162,7 +190,7 @@ def bag_loss(
     sizes = torch.from_numpy(np.diff(members.indptr).astype(np.int64))
 
     def of(numbers: Tensor) -> Tensor:
-        values, present = network.by_bag(rows.dense(bags.take(numbers).ids), sizes[numbers])
+        values, present = network.masked_scores(rows.dense(bags.take(numbers).ids), sizes[numbers])
         return BAG_LOSSES[loss](network, values, present, labels.dense(numbers))
 
     return of
@@ -176,17 +204,17 @@ def score_bags(
     with torch.inference_mode():
         for at in blocks(members.shape[0], BAGS_AT_ONCE):
             part = members[at]
-            found, near = [], []
+            scores, near = [], []
             for some in blocks(part.indices.size, ROWS_AT_ONCE):
                 taken = rows(part.indices[some])
                 filled = np.zeros((ROWS_AT_ONCE, taken.shape[1]), dtype=np.float32)
                 filled[: len(taken)] = taken
                 batch = torch.from_numpy(filled).to(device)
-                found.append(network.instances(batch)[: len(taken)])
+                scores.append(network.instances(batch)[: len(taken)])
                 if network.tau:
                     near.append(network.nearness(batch)[: len(taken)])
             sizes = torch.from_numpy(np.diff(part.indptr).astype(np.int64))
-            values = network.pooled(torch.cat(found), torch.cat(near) if near else None, sizes)
+            values = network.by_bags(torch.cat(scores), torch.cat(near) if near else None, sizes)
             yield network.best(*values).float().cpu().numpy()
 
 
@@ -200,28 +228,16 @@ def log_odds(log_chance: Tensor) -> Tensor:
     return log_chance - torch.log(-torch.expm1(log_chance))
 
 
-def _width(encoder: nn.Module, n_features: int) -> int:
-    """Return how wide an encoder's rows are, by asking it."""
-    training = encoder.training
-    with torch.no_grad():
-        found = encoder.eval()(torch.zeros(2, n_features))
-    encoder.train(training)
-    if not isinstance(found, Tensor) or found.ndim != 2 or found.shape[0] != 2:
-        shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
-        raise ParameterError(f"encoder must give one row per instance, (n_instances, width); for 2 it gave {shape}.")
-    return int(found.shape[1])
-
-
-def _places(sizes: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the instance at every place (n_bags, largest), 0 where there is none, and which places are filled."""
+def _positions(sizes: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the instance at every position of a bag (n_bags, largest), 0 where there is none, and which are filled."""
     at = torch.arange(int(sizes.max()), device=sizes.device)[None, :]
     present = at < sizes[:, None]
     first = (torch.cumsum(sizes, 0) - sizes)[:, None]
     return torch.where(present, first + at, 0), present
 
 
-def _laid_out(table: Tensor, place: Tensor, present: Tensor, blank: float, full: bool) -> Tensor:
-    """Return rows of a table at their places (n_bags, largest, n_columns), `blank` where there is none."""
+def _laid_out(table: Tensor, position: Tensor, present: Tensor, blank: float, full: bool) -> Tensor:
+    """Return rows of a table by bags (n_bags, largest, n_columns), `blank` where there is none."""
     if full:  # bags of one size: nothing to copy
-        return table.view(*place.shape, table.shape[1])
-    return table[place].masked_fill(~present[:, :, None], blank)
+        return table.view(*position.shape, table.shape[1])
+    return table[position].masked_fill(~present[:, :, None], blank)

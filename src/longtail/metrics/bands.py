@@ -179,7 +179,7 @@ def pooled(counts: LabelTally, inside: np.ndarray) -> PooledFacts:
 def check_bands(bands: LabelBands, n_labels: int) -> None:
     """Refuse bands made for another number of labels."""
     if not isinstance(bands, LabelBands):
-        raise ParameterError(f"bands must come from label_bands; got {type(bands).__name__}.")
+        raise ParameterError(name="bands", problem=f"must come from label_bands; got {type(bands).__name__}.")
     if bands.of_label.size != n_labels:
         raise DataError(f"bands must have one entry per label ({n_labels}); got {bands.of_label.size}.")
 
@@ -192,6 +192,6 @@ def _check_thresholds(thresholds: tuple[int, int]) -> tuple[int, int]:
     try:
         low, high = thresholds
     except (TypeError, ValueError):
-        raise ParameterError(f"thresholds must be two integers (low, high); got {thresholds!r}.") from None
+        raise ParameterError(name="thresholds", allowed="two integers (low, high)", got=thresholds) from None
     low = check_integer("thresholds[0]", low, low=1)
     return low, check_integer("thresholds[1]", high, low=low)

@@ -184,6 +184,7 @@ class _RowsByCluster:
 
     @classmethod
     def of(cls, Y: MatrixLike, fused: LabelNumbers, places: MatrixLike, matched: TopK, least: int) -> _RowsByCluster:
+        """Check the input and gather the rows of all joined labels."""
         Y, C, new = as_labels(Y, "Y"), as_sparse(places, "places"), component_map(fused)
         least = check_integer("least", least, low=1)
         if new.size != Y.shape[1]:
@@ -213,6 +214,7 @@ class _RowsByCluster:
         return cls(label, component, cluster, n_clusters, *counts).only(cluster >= 0)
 
     def only(self, keep: np.ndarray) -> _RowsByCluster:
+        """Return some of the entries."""
         kept = {name: getattr(self, name)[keep] for name in ("label", "component", "cluster", "n_clusters")}
         return replace(self, **kept)
 

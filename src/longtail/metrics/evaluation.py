@@ -144,7 +144,7 @@ def check_ks(topk: TopK, ks: int | Sequence[int]) -> tuple[int, ...]:
     if isinstance(ks, int):
         ks = (ks,)
     if isinstance(ks, str) or not isinstance(ks, Sequence | np.ndarray) or len(ks) == 0:
-        raise ParameterError(f"ks must be a list of integers >= 1; got {ks!r}.")
+        raise ParameterError(name="ks", allowed="a list of integers >= 1", got=ks)
     return tuple(sorted({check_k(topk, k) for k in ks}))
 
 

@@ -11,7 +11,7 @@ import inspect
 import sys
 from collections.abc import Callable, Sequence
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 OUTPUTS = ("default", "pandas", "polars")
+
+T = TypeVar("T")
 
 
 class Estimator:
@@ -112,7 +114,7 @@ class Transformer(Estimator):
         if wanted in (None, "default"):
             return rows
         if not isinstance(rows, np.ndarray):
-            raise ParameterError(f"transform must be 'default' where rows are sparse; got {wanted!r}.")
+            raise ParameterError(name="transform", allowed="'default' where rows are sparse", got=wanted)
         from sklearn.utils._set_output import ADAPTERS_MANAGER
 
         return ADAPTERS_MANAGER.adapters[wanted].create_container(rows, texts, columns=self.get_feature_names_out())
@@ -155,7 +157,7 @@ def not_fitted(sentence: str) -> Exception:
     return NotFittedError(sentence)
 
 
-def clone(estimator: Any) -> Any:
+def clone(estimator: T) -> T:
     """Return an unfitted estimator with the same parameters."""
     from sklearn.base import clone as sklearn_clone
 

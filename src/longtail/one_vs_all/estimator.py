@@ -8,10 +8,20 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.data import TopK
+from longtail.data import Dataset, TopK
 from longtail.errors import ModelError
 from longtail.kernels import EVERY_ROW, LANES, Progress, blocks, hinge_lanes, logistic_lanes, run_tasks
-from longtail.model import MOST_PLACES, Explanation, XMCEstimator, allowed_labels, row_scale
+from longtail.model import (
+    MOST_PLACES,
+    Estimate,
+    Explanation,
+    LinearLayer,
+    RowClassifier,
+    Shape,
+    allowed_labels,
+    row_scale,
+)
+from longtail.one_vs_all.plan import estimate_ova
 from longtail.one_vs_all.topk_kernels import collect_weights, count_weights, dense_topk, sparse_topk
 from longtail.storage import Part, pack_csr, unpack_csr
 from longtail.validate import as_sparse, check_choice, check_flag, check_integer, check_real, resolve_jobs, resolve_seed
@@ -22,7 +32,7 @@ DENSE_ABOVE = 0.05
 FEWEST_ROWS_FOR_DENSE = 64
 
 
-class OneVsAllClassifier(XMCEstimator):
+class OneVsAllClassifier(RowClassifier):
     """One L2-regularised linear classifier per label, trained by dual coordinate descent.
 
     A label's score is its margin w·x + b. Labels without a training row are never predicted. Weights in `Y` are
@@ -79,6 +89,8 @@ class OneVsAllClassifier(XMCEstimator):
     """
 
     kind: ClassVar[str] = "one-vs-all.v1"
+    tagger_method: ClassVar[str | None] = "ova"
+    prediction_params: ClassVar[tuple[str, ...]] = ("n_jobs", "normalize")
 
     def __init__(
         self,
@@ -155,7 +167,7 @@ class OneVsAllClassifier(XMCEstimator):
         """
         X = as_sparse(self._check_rows(X))
         k = check_integer("k", k, low=1, high=MOST_PLACES)
-        scale = row_scale(X, self.normalize)
+        scale = row_scale(X, check_flag("normalize", self.normalize))
         ids = np.full((X.shape[0], k), -1, dtype=np.int32)
         scores = np.full((X.shape[0], k), -np.inf, dtype=np.float32)
         W, used = self.weights_, min(k, self.n_labels_)
@@ -184,9 +196,15 @@ class OneVsAllClassifier(XMCEstimator):
         self._check_fitted()
         return sp.csr_array(self.weights_.T), self.bias_.copy()
 
+    def output_layer(self) -> LinearLayer:
+        return LinearLayer(*self.output_weights())
+
+    def estimate_fit(self, data: Dataset, shape: Shape, probe: bool) -> Estimate:
+        return estimate_ova(data, shape, self, probe)
+
     def explain(self, X: Any, labels: Any) -> list[Explanation]:
         """Return for the one row X, per label, the features that speak for or against it, strongest first."""
-        ids, values = self._one_row(X)
+        ids, values = self._one_row(X, self.normalize)
         out = []
         for label in labels:
             terms = []

@@ -28,7 +28,7 @@ from longtail.audit import (
     winnable,
 )
 from longtail.data import Dataset
-from longtail.errors import DataError, ParameterError
+from longtail.errors import DataError, Parameter, ParameterError
 from longtail.facts import (
     AuditFacts,
     CapacityFacts,
@@ -39,7 +39,9 @@ from longtail.facts import (
     SetSizeFacts,
     UnknownFacts,
 )
+from longtail.model import XMCEstimator
 from longtail.pipeline.output_layer import Layer, model_layer
+from longtail.pipeline.tagger import Tagger
 from longtail.validate import check_integer, resolve_seed
 
 Progress = Callable[[int, int], None]
@@ -69,7 +71,7 @@ class Audited:
 
 
 def audit_model(
-    model: Any,
+    model: Tagger | XMCEstimator | Layer,
     data: Dataset | None = None,
     *,
     classes: bool = False,
@@ -101,14 +103,22 @@ def audit_model(
     layer = model if isinstance(model, Layer) else model_layer(model)
     limit = check_integer("limit", limit, low=0)
     if classes and top_k is not None:
-        raise ParameterError("give one of --classes and --top-k.")
+        raise ParameterError("give one of {name} and {other}.", name="classes", other=Parameter("top_k"))
     if classes and data is not None:
-        raise ParameterError("--classes takes no DATA: it looks at every label.")
+        raise ParameterError(
+            "{name} takes no {other}: it looks at every label.", name="classes", other=Parameter("data")
+        )
     if top_k is not None and data is None:
-        raise ParameterError("--top-k needs DATA: it looks at label sets of rows.")
+        raise ParameterError(
+            "{name} needs {other}: it looks at label sets of rows.", name="top_k", other=Parameter("data")
+        )
     if sp.issparse(layer.W) and (classes or top_k is not None):
         raise ParameterError(
-            f"--classes and --top-k take layers of at most {LONG:,} dimensions; this one has {layer.width:,}."
+            "{name} and {other} take layers of at most {most:,} dimensions; this one has {got:,}.",
+            name="classes",
+            other=Parameter("top_k"),
+            most=LONG,
+            got=layer.width,
         )
     facts: AuditFacts = {"layer": layer_facts(layer), "capacity": capacity_facts(layer)}
     asked: dict[str, Any] = {"box": box, "eps": eps, "seconds": seconds, "n_jobs": n_jobs, "progress": progress}
@@ -177,8 +187,11 @@ def _label_sets(
             )
     elif Y.shape[1] != layer.n_labels:
         raise DataError(
-            f"the data has {Y.shape[1]:,} labels and the weights have {layer.n_labels:,} rows; name the label of each "
-            "row with --labels-file."
+            "the data has {n_labels:,} labels and the weights have {n_rows:,} rows; name the label of each row with "
+            "{names}.",
+            n_labels=Y.shape[1],
+            n_rows=layer.n_labels,
+            names=Parameter("labels_file"),
         )
     columns = number_of[Y.indices]
     row = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))

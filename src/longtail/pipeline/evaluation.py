@@ -22,10 +22,7 @@ from longtail.facts import (
 )
 from longtail.kernels import blocks
 from longtail.metrics import PROPENSITY_CONSTANTS, compare, evaluate, filter_topk, label_bands, propensities
-from longtail.pipeline.explain import explains_words
 from longtail.pipeline.tagger import Tagger
-from longtail.pipeline.text_models import takes_texts
-from longtail.text import check_unicode
 from longtail.validate import check_choice
 
 BLOCK = 4096
@@ -80,7 +77,7 @@ def evaluation_facts(
     A, B = _constants(constants)
     weights = propensities(counts, tagger.model_.n_rows_, A=A, B=B)
     top = _filtered(top, data, names, filter_pairs)
-    calibrated = hasattr(tagger.model_, "calibration_")
+    calibrated = tagger.model_.calibrated_
     scored = tagger.model_.probabilities(top) if calibrated else top
     metrics = evaluate(
         Y, scored, ks=ks, propensity=weights, train_counts=counts, probabilities=calibrated, n_bootstrap=n_bootstrap
@@ -139,21 +136,12 @@ def compare_taggers(
 
 def model_facts(tagger: Tagger) -> ModelFacts:
     """Return the method, parameters and training data of a tagger."""
-    facts: ModelFacts = {
+    return {
         "method": tagger.method_name,
-        "model": type(tagger.model_).__name__,
-        "params": tagger.model_.saved_params(),
-        "labels": tagger.n_labels_,
-        "features": tagger.model_.n_features_in_,
-        "trained_rows": tagger.model_.n_rows_,
-        "calibrated": hasattr(tagger.model_, "calibration_"),
+        **tagger.model_.describe(),
         "held_out": tagger.held_out_,
         "trained_on": tagger.data_,
     }
-    if takes_texts(tagger.model_):
-        model: Any = tagger.model_
-        facts |= {"epochs": model.history_, "fusion": model.fusion_, "tree": model.tree_ is not None}
-    return facts
 
 
 def truth(tagger: Tagger, data: Dataset) -> tuple[Any, tuple[str, ...]]:
@@ -166,8 +154,8 @@ def truth(tagger: Tagger, data: Dataset) -> tuple[Any, tuple[str, ...]]:
 def predict_dataset(tagger: Tagger, data: Dataset, k: int, progress: Callable[[int, int], None] | None = None) -> TopK:
     """Return the k best labels of every row of the data, block by block."""
     parts = []
-    if takes_texts(tagger.model_) and data.texts is not None:
-        check_unicode(data.texts)  # while rows are numbered as in the data
+    if data.texts is not None:
+        tagger.model_.check_texts(data.texts)  # while rows are numbered as in the data
     for at in blocks(data.n_rows, BLOCK):
         parts.append(tagger.model_.predict_topk(tagger.dataset_rows(data.take(at)), k=k))
         if progress is not None:
@@ -227,7 +215,7 @@ def _label_table(Y: Any, top: TopK, names: Sequence[str], counts: np.ndarray) ->
 
 def _examples(tagger: Tagger, data: Dataset, Y: Any, names: Sequence[str], n: int) -> list[ExplanationFacts]:
     """Return a few rows spread over the data, with the words behind each suggestion."""
-    if data.texts is None or not explains_words(tagger):
+    if data.texts is None or not tagger.model_.explains_words(tagger.features_):
         return []
     out: list[ExplanationFacts] = []
     for row in np.unique(np.linspace(0, data.n_rows - 1, num=min(n, data.n_rows)).astype(int)):

@@ -22,6 +22,7 @@ from longtail.tree import (
     path_scores,
     slot_child,
     slots_of,
+    tree_inside,
 )
 from longtail.validate import check_integer
 
@@ -102,7 +103,7 @@ def label_number(tagger: Tagger, name: str) -> int:
         near += difflib.get_close_matches(name, tagger.labels_, n=NEAR_NAMES, cutoff=0.6)
     near = list(dict.fromkeys(near))[:NEAR_NAMES]
     told = f" Near it: {', '.join(repr(known) for known in near)}." if near else ""
-    raise ParameterError(f"label must be one the model knows; got {name!r}.{told}")
+    raise ParameterError(name="label", allowed="one the model knows", got=name, hint=told)
 
 
 def page_splits(tagger: Tagger, n: int = SPLITS_ON_A_PAGE) -> SplitsFacts | None:
@@ -112,10 +113,10 @@ def page_splits(tagger: Tagger, n: int = SPLITS_ON_A_PAGE) -> SplitsFacts | None
     mean cosine, over pairs of slots, of what the label's words add on the path there. It is 0 if they lead to both
     alike and 2 if every word that leads to one leads away from the other.
     """
-    tagger = tree_tagger(tagger)
-    model = tagger.model_
-    if not isinstance(model, LabelTreeClassifier) or model.trees_[0].n_slots == model.n_labels_:
+    inside = tree_inside(tagger.model_, tagger.features_)
+    if inside is None or inside.tree.trees_[0].n_slots == inside.tree.n_labels_:
         return None
+    tagger, model = tree_tagger(tagger), inside.tree
     look, counts = Look.at(tagger, model, 0), model.label_counts_
     copies = np.bincount(look.tree.leaf_labels, minlength=model.n_labels_)
     split = np.flatnonzero((copies > 1) & (counts >= FEWEST_ROWS))

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from longtail.errors import ModelError
 from longtail.facts import ClusterFacts, LabelUseFacts, LevelFacts, RestFacts, TreeFacts, WordFacts
+from longtail.model import WordFeatures
 from longtail.pipeline.tagger import Tagger
-from longtail.prime import StageFeatures
-from longtail.tree import Chunks, LabelTree, LabelTreeClassifier, child_weights
+from longtail.tree import Chunks, LabelTree, LabelTreeClassifier, child_weights, tree_inside
 from longtail.validate import check_integer
 
 CLUSTERS = (12, 3)  # named below the root, and below each cluster
@@ -124,10 +124,10 @@ def page_tree(tagger: Tagger) -> TreeFacts | None:
     The clusters of the first level with more than one also have `inside`: labels and uses of all clusters right below
     them, the most used first, unless these are too many to be drawn.
     """
-    tagger = tree_tagger(tagger)
-    if not isinstance(tagger.model_, LabelTreeClassifier):
+    if tree_inside(tagger.model_, tagger.features_) is None:
         return None
-    look = Look.at(tagger, tagger.model_, 0)
+    tagger = tree_tagger(tagger)
+    look = Look.at(tagger, tree_model(tagger), 0)
     tree = look.tree
     first = next((level for level in range(tree.n_levels) if tree.n_nodes(level) > 1), 0)  # one cluster says nothing
     clusters = [1] * first + [ON_A_PAGE, max(8, INSIDE_ON_A_PAGE // tree.n_nodes(first))]
@@ -148,26 +148,25 @@ def page_tree(tagger: Tagger) -> TreeFacts | None:
 def tree_tagger(tagger: Tagger) -> Tagger:
     """Return a tagger whose model is the label tree: the same, or one for the tree beside an encoder."""
     tagger._check_fitted()
-    model: Any = tagger.model_
-    stage = getattr(model, "tree_", None)
-    if stage is None:
+    inside = tree_inside(tagger.model_, tagger.features_)
+    if inside is None:
         return tagger
     view = copy(tagger)
-    view.model_, view.features_ = stage.tree, StageFeatures(model, stage)
-    view.labels_ = tagger.labels_[: stage.tree.n_labels_]  # it does not know those that came later
+    view.model_, view.features_ = inside.tree, inside.features
+    view.labels_ = tagger.labels_[: inside.tree.n_labels_]  # it does not know those that came later
     return view
 
 
 def tree_model(tagger: Tagger) -> LabelTreeClassifier:
     """Return the tagger's model if it is a label tree; any other is refused."""
     tagger._check_fitted()
-    model = tagger.model_
-    if not isinstance(model, LabelTreeClassifier):
+    inside = tree_inside(tagger.model_, tagger.features_)
+    if inside is None:
         raise ModelError(
-            f"the model is a {type(model).__name__} and has no label tree; train with the method 'tree', or 'prime' "
-            "with a tree beside it."
+            f"the model is a {type(tagger.model_).__name__} and has no label tree; train with the method 'tree', or "
+            "'prime' with a tree beside it."
         )
-    return model
+    return inside.tree
 
 
 @dataclass(frozen=True)
@@ -183,8 +182,7 @@ class Look:
     @classmethod
     def at(cls, tagger: Tagger, model: LabelTreeClassifier, tree: int) -> Self:
         """Return the view of one tree of a tagger."""
-        reads_words = hasattr(tagger.features_, "feature_names")
-        words = tagger.features_.feature_names() if reads_words else None
+        words = tagger.features_.feature_names() if isinstance(tagger.features_, WordFeatures) else None
         return cls(model.trees_[tree], model.chunks_[tree], model.label_counts_, tagger.labels_, words)
 
     def sizes(self, level: int) -> tuple[np.ndarray, np.ndarray]:

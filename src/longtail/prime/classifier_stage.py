@@ -1,8 +1,8 @@
-"""The classifier stage, PRIME(W): one vector per label, begun at its prototype and trained on fixed query vectors."""
+"""The classifier stage, PRIME(W): one vector per label, trained on fixed query vectors from its prototype on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -16,14 +16,36 @@ from longtail.errors import ParameterError
 from longtail.prime.losses import DynamicMarginLoss
 from longtail.prime.query_clusters import balanced_clusters
 from longtail.prime.sampling import PositiveSampler, cut_batches, sampling_weights
-from longtail.prime.train import true_pairs
-from longtail.training import send
+from longtail.prime.train import PrimeBatch, true_pairs
+from longtail.training import Training, to_device, train, warmup_and_decay
 from longtail.validate import check_integer, check_real
 
 
 @dataclass(frozen=True)
 class ClassifierTraining:
-    """How to train the classifier stage: as published, but for fewer epochs with a larger learning rate."""
+    """Settings of the classifier stage: as published, but for fewer epochs with a larger learning rate.
+
+    Parameters
+    ----------
+    epochs : int, default=20
+        Passes over the queries.
+    batch_size : int, default=2048
+        Queries of a batch.
+    lr : float, default=1e-3
+        Largest learning rate.
+    n_positives : int, default=5
+        Labels shown per query.
+    n_negatives : int, default=100
+        Hardest labels of the batch that a query is held against.
+    margin : float, default=0.2
+        Margin of the triplet loss.
+    warmup : int, default=500
+        Steps until the learning rate is at its largest.
+    cluster_size : int, default=32
+        Similar queries that stay together in a batch.
+    seed : int, default=0
+        Seed.
+    """
 
     epochs: int = 20
     batch_size: int = 2048
@@ -71,28 +93,28 @@ def train_classifier(
     """
     device = queries.device
     bank = nn.Embedding.from_pretrained(prototypes.clone(), freeze=False, sparse=True)
-    optimizer = torch.optim.SparseAdam(bank.parameters(), lr=how.lr)
     loss = DynamicMarginLoss(how.n_negatives, how.margin, how.margin)
     sampler = PositiveSampler(Y, sampling_weights(Y), how.n_positives)
-    # the queries stay where they are, so their clusters are made once
     cluster = balanced_clusters(queries, how.cluster_size, how.seed).cpu().numpy()
-    per_epoch = -(-Y.shape[0] // how.batch_size)
-    total = how.epochs * per_epoch
-    warmup = min(how.warmup, total // 10)
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        torch.manual_seed(how.seed)
-        for epoch in range(how.epochs):
-            rng = np.random.default_rng([how.seed, 2, epoch])
-            for number, rows in enumerate(cut_batches(Y.shape[0], how.batch_size, rng, cluster)):
-                step = epoch * per_epoch + number
-                share = (step + 1) / (warmup + 1) if step < warmup else (total - step) / max(1, total - warmup)
-                optimizer.param_groups[0]["lr"] = how.lr * share
-                pool = sampler(rows, rng)
-                target = true_pairs(pool, rows.size, device)
-                optimizer.zero_grad(set_to_none=True)
-                vectors = F.normalize(bank(send(pool.unique, device)), dim=1)
-                loss(queries[send(rows, device)] @ vectors.T, target).backward()
-                optimizer.step()
-                if on_step is not None:
-                    on_step(step + 1, total)
+
+    def epoch_batches(epoch: int) -> Iterator[PrimeBatch]:
+        rng = np.random.default_rng([how.seed, 2, epoch])
+        for rows in cut_batches(Y.shape[0], how.batch_size, rng, cluster):
+            yield PrimeBatch(rows, sampler(rows, rng))
+
+    def batch_loss(batch: PrimeBatch) -> Tensor:
+        target = true_pairs(batch.pool, batch.rows.size, device)
+        vectors = F.normalize(bank(to_device(batch.pool.unique, device)), dim=1)
+        return loss(queries[to_device(batch.rows, device)] @ vectors.T, target)
+
+    train(
+        bank,
+        [torch.optim.SparseAdam(bank.parameters(), lr=how.lr)],
+        -(-Y.shape[0] // how.batch_size),
+        epoch_batches,
+        batch_loss,
+        Training(epochs=how.epochs, mixed=False, seed=how.seed),
+        learning_rate=warmup_and_decay(how.lr, how.warmup),
+        on_step=on_step,
+    )
     return F.normalize(bank.weight.detach(), dim=1)

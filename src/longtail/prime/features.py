@@ -1,4 +1,4 @@
-"""Word counts and a trained encoder side by side: rows for the label tree and other linear models."""
+"""TF-IDF words and a trained encoder side by side: rows for the label tree and other linear models."""
 
 from __future__ import annotations
 
@@ -22,14 +22,34 @@ TFIDF, ENCODER = "tfidf.", "encoder."
 class PrimeFeatures(Estimator):
     """Turn texts into sparse rows: TF-IDF and, to the right of it, the vectors of a trained `Prime`.
 
-    prime : a fitted `Prime`; it is not trained again.
-    tfidf : how words are counted; None for `TfidfFeatures()`.
-    weight : how much the encoder's block counts beside the words' (see `longtail.text.hstack_rows`).
-
     A label tree on these rows should keep small weights (`threshold=0`): those of dense features are small.
 
-    >>> PrimeFeatures(Prime(encoder=None), weight=1.0)  # with a fitted Prime: fit_transform(texts)
-    PrimeFeatures(prime=Prime(encoder=None), weight=1.0)
+    Parameters
+    ----------
+    prime : Prime
+        A fitted model; it is not trained again.
+    tfidf : TfidfFeatures, default=None
+        How words are counted; None for `TfidfFeatures()`.
+    weight : float, default=2.0
+        How much the encoder's columns count beside the words' (see `longtail.text.hstack_rows`).
+
+    Attributes
+    ----------
+    tfidf_ : TfidfFeatures
+        The fitted words.
+    encoder_ : longtail.nn.TextEncoder
+        The trained encoder.
+    n_features_ : int
+        Columns of the rows.
+
+    Examples
+    --------
+    >>> small = {"width": 16, "layers": 1, "heads": 2}
+    >>> prime = Prime(small, epochs=1, device="cpu", random_state=0)
+    >>> texts, Y = ["red apple", "old car"] * 5, [[1, 0], [0, 1]] * 5
+    >>> _ = prime.fit(texts, Y, ["apple", "car"])  # doctest: +NEEDS_TORCH
+    >>> PrimeFeatures(prime).fit_transform(texts).shape  # four words, 16 columns  # doctest: +NEEDS_TORCH
+    (10, 20)
     """
 
     kind: ClassVar[str] = "prime-features.v1"
@@ -53,12 +73,12 @@ class PrimeFeatures(Estimator):
     def fit_transform(self, texts: Sequence[str], y: Any = None) -> sp.csr_array:
         """Learn the vocabulary and return one row per text."""
         if not isinstance(self.prime, Prime):
-            raise ParameterError(f"prime must be a fitted Prime; got {self.prime!r}.")
+            raise ParameterError(name="prime", allowed="a fitted Prime", got=self.prime)
         check_real("weight", self.weight, low=0)
-        found = as_texts(texts)
+        texts = as_texts(texts)
         words = clone(self.tfidf) if self.tfidf is not None else TfidfFeatures()
-        counted = words.fit_transform(found)
-        dense = self.prime.encode(found)
+        counted = words.fit_transform(texts)
+        dense = self.prime.encode(texts)
         self.tfidf_, self.encoder_ = words, self.prime.network_.encoder
         self.n_features_ = int(counted.shape[1] + dense.shape[1])
         return hstack_rows(counted, dense, self.weight)
@@ -66,11 +86,11 @@ class PrimeFeatures(Estimator):
     def transform(self, texts: Sequence[str]) -> sp.csr_array:
         """Return one row per text."""
         self._check_fitted()
-        found = as_texts(texts)
-        counted = self.tfidf_.transform(found)
-        if not found:
+        texts = as_texts(texts)
+        counted = self.tfidf_.transform(texts)
+        if not texts:
             return sp.csr_array((0, self.n_features_), dtype=np.float32)
-        return hstack_rows(counted, unit_rows(self._encoder().encode(found)), self.weight)
+        return hstack_rows(counted, unit_rows(self._encoder().encode(texts)), self.weight)
 
     def feature_names(self) -> list[str]:
         """Return the terms, then a name for every column of the encoder."""
@@ -79,9 +99,13 @@ class PrimeFeatures(Estimator):
         return names + [f"meaning {number}" for number in range(self.n_features_ - len(names))]
 
     def locate(self, text: str) -> list[tuple[int, int, int]]:
-        """Return where a text has which terms, as (start, end, column); the encoder's columns have no place."""
+        """Return where a text has which terms, as (start, end, column); the encoder's columns have none."""
         self._check_fitted()
         return self.tfidf_.locate(text)
+
+    def build(self) -> None:
+        """Make the encoder, which loading leaves until it is needed."""
+        self._encoder()
 
     def to_part(self) -> Part:
         """Return what is saved: the words' part and the encoder's."""

@@ -1,9 +1,10 @@
-"""What `Prime.fit` does, step by step; imported when a training begins, since it needs torch."""
+"""Fit PRIME step by step: encoder, prototypes, training, classifier stage; imported when a training begins."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,14 +15,14 @@ import torch
 from longtail.data import TopK, binary_hits, split_random
 from longtail.encoder import TextEncoder, TokenRows, load_text_encoder, new_text_encoder
 from longtail.kernels import Progress
-from longtail.prime.classifier_stage import ClassifierTraining, classifier_settings, train_classifier
+from longtail.prime.classifier_stage import ClassifierTraining, train_classifier
 from longtail.prime.losses import ConsistencyRegulariser, DynamicMarginLoss, PrimeLoss
 from longtail.prime.network import PrimeNetwork, start_network
 from longtail.prime.new_labels import SAMPLE, text_scale
-from longtail.prime.search import LabelSearch, shrink
+from longtail.prime.search import LabelSearch, quantize
 from longtail.prime.settings import PrimeSettings
-from longtail.prime.train import PrimeTraining, train_prime
-from longtail.training import Checkpoint, Several, check_folder, torch_threads
+from longtail.prime.train import Examples, PrimeTraining, Record, Stopwatch, train_prime
+from longtail.training import Checkpoint, ProcessGroup, check_folder, seeded, torch_threads
 from longtail.validate import resolve_seed
 
 HELD_OUT_AT_MOST = 5000
@@ -29,19 +30,83 @@ FUSIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
 DEFAULT_FUSION = 0.5
 
 
-class Fitted(NamedTuple):
-    """What a training leaves behind."""
+@dataclass(frozen=True)
+class FitOptions:
+    """Parameters of `Prime` that decide how it is fitted.
+
+    Attributes
+    ----------
+    encoder : str, Path, dict or None
+        Name or folder of the encoder, or sizes of a new one.
+    max_length : int
+        Tokens of a text that are read.
+    settings : PrimeSettings
+        The preset with the user's own values in it.
+    training : PrimeTraining
+        Settings of the training loop.
+    momentum : float
+        Momentum of the centroids.
+    warm_start : bool
+        Whether prototypes begin as averages.
+    classifier : bool
+        Whether the classifier stage follows.
+    validation : float
+        Share of the rows held out.
+    precision : str
+        How label vectors are stored.
+    device : torch.device
+        Where to train.
+    n_jobs : int or None
+        Threads on a CPU.
+    """
+
+    encoder: str | Path | dict[str, Any] | None
+    max_length: int
+    settings: PrimeSettings
+    training: PrimeTraining
+    momentum: float
+    warm_start: bool
+    classifier: bool
+    validation: float
+    precision: str
+    device: torch.device
+    n_jobs: int | None
+
+    @classmethod
+    def of(cls, params: dict[str, Any], settings: PrimeSettings, device: torch.device) -> FitOptions:
+        """Return the options from the constructor parameters of `Prime`."""
+        names = (
+            "encoder",
+            "max_length",
+            "momentum",
+            "warm_start",
+            "classifier",
+            "validation",
+            "precision",
+            "n_jobs",
+        )
+        chosen = {name: params[name] for name in names}
+        return cls(**chosen, settings=settings, training=loop_settings(params, settings), device=device)
+
+    @property
+    def mixed(self) -> bool:
+        """Whether the networks run in bfloat16."""
+        return bool(self.training.mixed) and self.device.type == "cuda"
+
+
+class PrimeFit(NamedTuple):
+    """Result of a training."""
 
     network: PrimeNetwork
-    stored: dict[str, np.ndarray]
-    history: list[dict[str, Any]]
-    fusion: float | None
-    text_scale: float
+    stored: dict[str, np.ndarray]  # label vectors, as `quantize` returns them
+    history: list[Record]
+    fusion: float | None  # share of the classifier's vectors in the label vectors
+    text_scale: float  # length of the vectors of labels that are added later
     seconds: dict[str, float]
     checkpoint: Checkpoint | None  # to be removed when all is done
 
 
-class Texts(NamedTuple):
+class TokenisedRows(NamedTuple):
     """Texts as tokens, with their labels."""
 
     tokens: TokenRows
@@ -49,67 +114,71 @@ class Texts(NamedTuple):
 
 
 def fit_prime(
-    model: Any,
-    settings: PrimeSettings,
+    options: FitOptions,
     texts: list[str],
     Y: sp.csr_array,
     label_texts: list[str],
-    progress: Progress | None,
-    on_epoch: Callable[[dict[str, Any]], None] | None,
-) -> Fitted:
-    """Train encoder and prototypes, then the classifier stage if the model asks for it."""
-    seed, device = resolve_seed(model.random_state), model.torch_device()
-    mixed = bool(model.mixed_precision) and device.type == "cuda"
-    if model.checkpoint is not None:
-        check_folder(model.checkpoint)
-    Several.start(device)  # before anything lies on a GPU: each process has its own
-    with torch_threads(model.n_jobs), torch.random.fork_rng([device] if device.type == "cuda" else []):
-        torch.manual_seed(seed)
-        encoder = make_encoder(model.encoder, [*texts, *label_texts], model.max_length).to(device)
-        held, train = _split(Y, model.validation, seed)
+    progress: Progress | None = None,
+    on_epoch: Callable[[Record], None] | None = None,
+) -> PrimeFit:
+    """Train encoder and prototypes on texts, labels and label texts; then the classifier stage, if asked for."""
+    how, mixed = options.training, options.mixed
+    if how.checkpoint is not None:
+        check_folder(how.checkpoint)
+    ProcessGroup.start(options.device)  # before anything lies on a GPU: each process has its own
+    with torch_threads(options.n_jobs), seeded(how.seed, options.device):
+        encoder = named_or_new_encoder(options.encoder, [*texts, *label_texts], options.max_length).to(options.device)
+        held_out, train = _split(Y, options.validation, how.seed)
         labels = encoder.tokens(label_texts)
-        rows = Texts(encoder.tokens([texts[i] for i in train]), sp.csr_array(Y[train]))
-        network, bank = start_network(
-            encoder,
-            rows.tokens,
-            labels,
-            rows.Y,
-            prototype=settings.prototype,
-            centroids=settings.centroids,
-            momentum=model.momentum,
-            n_free=settings.n_free,
-            n_private=settings.n_private,
-            warm=model.warm_start,
-            mixed=mixed,
-            seed=seed,
-            n_jobs=model.n_jobs,
-        )
-        valid = Texts(encoder.tokens([texts[i] for i in held]), sp.csr_array(Y[held])) if held.size else None
-        how = training(model, settings, seed)
-        seconds: dict[str, float] = {}
+        rows = TokenisedRows(encoder.tokens([texts[i] for i in train]), sp.csr_array(Y[train]))
+        network, vectors = _start(encoder, rows, labels, options)
+        valid = None
+        if held_out.size:
+            valid = TokenisedRows(encoder.tokens([texts[i] for i in held_out]), sp.csr_array(Y[held_out]))
+        watch = Stopwatch()
         history, checkpoint = train_prime(
             network,
-            rows.tokens,
-            labels,
-            rows.Y,
-            bank,
-            prime_loss(settings),
+            Examples(rows.tokens, labels, rows.Y),
+            vectors,
+            prime_loss(options.settings),
             how,
-            judge=None if valid is None else lambda: judged(network, labels, valid, mixed),
-            identity=[_digest(rows.tokens, labels, rows.Y), vars(settings)],
+            precision_at_1=None if valid is None else lambda: precision_at_1(network, labels, valid, mixed),
+            identity=[_digest(rows.tokens, labels, rows.Y), vars(options.settings)],
             on_step=progress,
             on_epoch=on_epoch,
-            seconds=seconds,
+            stopwatch=watch,
         )
         prototypes, fusion = network.prototypes(labels, mixed), None
-        if model.classifier:
+        if options.classifier:
             queries = network.queries(rows.tokens, mixed)
-            classes = train_classifier(queries, rows.Y, prototypes, ClassifierTraining(seed=seed))
+            classes = train_classifier(queries, rows.Y, prototypes, ClassifierTraining(seed=how.seed))
             fusion = DEFAULT_FUSION if valid is None else best_fusion(network, prototypes, classes, valid, mixed)
             prototypes = (1 - fusion) * prototypes + fusion * classes
         scale = scale_of_texts(network, rows.tokens, labels, prototypes, mixed)
-    stored = shrink(prototypes.cpu().numpy(), model.precision)
-    return Fitted(network, stored, history, fusion, scale, seconds, checkpoint)
+    stored = quantize(prototypes.cpu().numpy(), options.precision)
+    return PrimeFit(network, stored, history, fusion, scale, watch.seconds, checkpoint)
+
+
+def _start(
+    encoder: TextEncoder, rows: TokenisedRows, labels: TokenRows, options: FitOptions
+) -> tuple[PrimeNetwork, torch.Tensor]:
+    """Return the network before training and the vectors of all queries."""
+    settings = options.settings
+    return start_network(
+        encoder,
+        rows.tokens,
+        labels,
+        rows.Y,
+        prototype=settings.prototype,
+        centroids=settings.centroids,
+        momentum=options.momentum,
+        n_free=settings.n_free,
+        n_private=settings.n_private,
+        warm=options.warm_start,
+        mixed=options.mixed,
+        seed=options.training.seed,
+        n_jobs=options.n_jobs,
+    )
 
 
 def scale_of_texts(
@@ -121,30 +190,30 @@ def scale_of_texts(
     return text_scale(network.queries(queries, mixed, rows), vectors, texts)
 
 
-def make_encoder(given: Any, texts: list[str], max_length: int) -> TextEncoder:
-    """Return the encoder that was named, or a new one for the texts."""
-    if isinstance(given, str | Path):
-        encoder = load_text_encoder(given)
-        encoder.max_length = min(max_length, encoder.longest)
-        return encoder
-    return new_text_encoder(texts, max_length=max_length, **(given or {}))
+def named_or_new_encoder(encoder: str | Path | dict[str, Any] | None, texts: list[str], max_length: int) -> TextEncoder:
+    """Return the encoder of a name or folder, or a new one for the texts."""
+    if isinstance(encoder, str | Path):
+        loaded = load_text_encoder(encoder)
+        loaded.max_length = min(max_length, loaded.longest)
+        return loaded
+    return new_text_encoder(texts, max_length=max_length, **(encoder or {}))
 
 
-def training(model: Any, settings: PrimeSettings, seed: int) -> PrimeTraining:
-    """Return how the loop is to run."""
+def loop_settings(params: dict[str, Any], settings: PrimeSettings) -> PrimeTraining:
+    """Return the settings of the training loop, from the constructor parameters of `Prime`."""
     return PrimeTraining(
-        epochs=model.epochs,
+        epochs=params["epochs"],
         batch_size=settings.batch_size,
         lr=settings.lr,
         n_positives=settings.n_positives,
         sampling=settings.sampling,
-        accumulate=model.accumulate,
-        mixed=model.mixed_precision,
-        compile=model.compile,
-        seed=seed,
-        patience=model.patience,
-        checkpoint=model.checkpoint,
-        checkpoint_minutes=model.checkpoint_minutes,
+        accumulate=params["accumulate"],
+        mixed=params["mixed_precision"],
+        compile=params["compile"],
+        seed=resolve_seed(params["random_state"]),
+        patience=params["patience"],
+        checkpoint=params["checkpoint"],
+        checkpoint_minutes=params["checkpoint_minutes"],
     )
 
 
@@ -154,7 +223,7 @@ def prime_loss(settings: PrimeSettings) -> PrimeLoss:
     return PrimeLoss(triplet, ConsistencyRegulariser(settings.n_negatives), *settings.loss_weights)
 
 
-def judged(network: PrimeNetwork, labels: TokenRows, valid: Texts, mixed: bool) -> float:
+def precision_at_1(network: PrimeNetwork, labels: TokenRows, valid: TokenisedRows, mixed: bool) -> float:
     """Return P@1 on held-out texts."""
     stored = {"vectors": network.prototypes(labels, mixed).cpu().numpy()}
     search = LabelSearch(stored, device=str(network.encoder.device))
@@ -163,7 +232,7 @@ def judged(network: PrimeNetwork, labels: TokenRows, valid: Texts, mixed: bool) 
 
 
 def best_fusion(
-    network: PrimeNetwork, prototypes: torch.Tensor, classes: torch.Tensor, valid: Texts, mixed: bool
+    network: PrimeNetwork, prototypes: torch.Tensor, classes: torch.Tensor, valid: TokenisedRows, mixed: bool
 ) -> float:
     """Return the share of the classifier's vectors that ranks held-out texts best, by P@1 plus P@5."""
     queries = network.queries(valid.tokens, mixed).cpu().numpy()
@@ -177,44 +246,50 @@ def best_fusion(
     return max(FUSIONS, key=quality)
 
 
-def classifier_stage(
-    model: Any, texts: list[str], Y: sp.csr_array, fusion: float, settings: dict[str, Any]
-) -> tuple[dict[str, np.ndarray], float]:
-    """Return the mix of prototypes and classifier vectors for a model whose encoder is trained already.
+def fit_classifier_stage(
+    network: PrimeNetwork,
+    vectors: np.ndarray,
+    label_texts: list[str],
+    texts: list[str],
+    Y: sp.csr_array,
+    *,
+    fusion: float,
+    how: ClassifierTraining,
+    mixed: bool,
+    n_jobs: int | None,
+) -> tuple[np.ndarray, float]:
+    """Return `(1 - fusion) * prototype + fusion * classifier vector` of every label, for a network trained already.
 
-    With it comes the length of the vectors of labels that are added by their texts.
+    `vectors` (n_labels, width) are the label vectors before. The second result is the length of the vectors of labels
+    that are added later by their texts.
     """
-    network = model.network_
-    mixed = bool(model.mixed_precision) and network.encoder.device.type == "cuda"
-    how = classifier_settings({"seed": resolve_seed(model.random_state), **settings})
-    with torch_threads(model.n_jobs):
-        vectors, _ = model.output_weights()
+    with torch_threads(n_jobs):
         prototypes = torch.nn.functional.normalize(torch.from_numpy(vectors).to(network.encoder.device), dim=1)
         rows = np.flatnonzero(np.diff(Y.indptr))
         tokens = network.encoder.tokens([texts[i] for i in rows])
         queries = network.queries(tokens, mixed)
         classes = train_classifier(queries, sp.csr_array(Y[rows]), prototypes, how)
         mix = (1 - fusion) * prototypes + fusion * classes
-        labels = network.encoder.tokens(list(model.label_texts_))
-        scale = scale_of_texts(network, tokens, labels, mix, mixed)
-    return shrink(mix.cpu().numpy(), model.precision), scale
+        scale = scale_of_texts(network, tokens, network.encoder.tokens(label_texts), mix, mixed)
+    return mix.cpu().numpy(), scale
 
 
 def _split(Y: sp.csr_array, validation: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return held-out and training rows, those that have labels."""
     rows = np.flatnonzero(np.diff(Y.indptr))
-    held = min(round(validation * rows.size), HELD_OUT_AT_MOST)
-    if not held:
+    n_held_out = min(round(validation * rows.size), HELD_OUT_AT_MOST)
+    if not n_held_out:
         return np.empty(0, dtype=np.int64), rows
-    train, test = split_random(sp.csr_array(Y[rows]), test_size=held, random_state=seed)
+    train, test = split_random(sp.csr_array(Y[rows]), test_size=n_held_out, random_state=seed)
     return rows[test], rows[train]
 
 
 def _digest(queries: TokenRows, labels: TokenRows, Y: sp.csr_array) -> str:
-    found = hashlib.sha256()
+    """Return a digest of everything that a training learns from."""
+    digest = hashlib.sha256()
     for tokens in (queries, labels):
-        found.update(tokens.lengths.tobytes())
-        found.update(tokens.flat.cpu().numpy().tobytes())
+        digest.update(tokens.lengths.tobytes())
+        digest.update(tokens.flat.cpu().numpy().tobytes())
     for array in (Y.indptr.astype(np.int64), Y.indices):
-        found.update(array.tobytes())
-    return found.hexdigest()
+        digest.update(array.tobytes())
+    return digest.hexdigest()

@@ -1,7 +1,7 @@
-"""A label tree beside PRIME's encoder: it reads the words, and the vectors if asked; both say what a label scores.
+"""A label tree on words beside PRIME's encoder: `score = p_best * s_tree + share * s_prime`.
 
-In each row the tree's scores count as much as the chance of its best label: a tree that has seen too few rows to be
-sure of anything leaves the ranking to the encoder.
+p_best is the probability of the tree's best label of the row: a tree that has seen too few rows to be sure of anything
+leaves the ranking to the encoder.
 """
 
 from __future__ import annotations
@@ -38,13 +38,27 @@ WORDS, LABELS = "tree.words.", "tree.labels."
 
 @dataclass
 class TreeStage:
-    """What is trained after the encoder: the words of texts, the tree, and how the scores of both are added."""
+    """A label tree that ranks with PRIME, the words it reads, and how both scores are added.
+
+    Attributes
+    ----------
+    words : TfidfFeatures
+        Words of texts.
+    tree : LabelTreeClassifier
+        The tree.
+    weight : float
+        Weight of the encoder's vectors beside the words in what the tree reads; 0 for words alone.
+    share : float
+        Weight of PRIME's score in `p_best * s_tree + share * s_prime`.
+    line : (float, float)
+        Start and slope that stand for the tree's score of a label it does not know: `start + slope * s_prime`.
+    """
 
     words: TfidfFeatures
     tree: LabelTreeClassifier
     weight: float
     share: float
-    line: tuple[float, float] = (0.0, 0.0)  # the tree's score of a label it does not know: start + slope × product
+    line: tuple[float, float] = (0.0, 0.0)
 
     def rows(self, texts: list[str], vectors: np.ndarray) -> sp.csr_array:
         """Return the words of texts and, to the right of them, their vectors."""
@@ -75,6 +89,12 @@ class TreeStage:
         jobs = resolve_jobs(model.n_jobs)
         return blended(top, queries, model.stored_, more, k, known, allowed, self.share, self.line, jobs)
 
+    @staticmethod
+    def describe_saved(saved: dict[str, Any]) -> str:
+        """Return in a few words what the tree of a saved model reads, and how much the encoder's scores count."""
+        reads = f"words and {saved['weight']:g} × vectors" if saved["weight"] else "words"
+        return f"on {reads}; {saved['share']:g} × the encoder's score is added"
+
     def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return the parameters and arrays that make it again."""
         words, tree = self.words.to_part(), self.tree.to_part()
@@ -101,7 +121,7 @@ class TreeStage:
 
 
 class StageFeatures:
-    """What the tree of a model reads of texts: the features of a tagger that has the tree for its model."""
+    """Features that turn texts into the rows which the tree of a `Prime` reads."""
 
     def __init__(self, model: Prime, stage: TreeStage) -> None:
         self.model, self.stage = model, stage
@@ -119,7 +139,7 @@ class StageFeatures:
 
 
 def trust_in(top: TopK) -> np.ndarray:
-    """Return the chance of the first label of every row, 0 where there is none.
+    """Return the probability of the first label of every row (p_best), 0 where there is none.
 
     >>> trust_in(TopK([[4, 2], [-1, -1]], [[0.0, -3.0], [-np.inf, -np.inf]])).tolist()
     [1.0, 0.0]
@@ -139,18 +159,18 @@ def blended(
     line: tuple[float, float] = (0.0, 0.0),
     n_jobs: int = 1,
 ) -> TopK:
-    """Return the k best labels by the scores of a tree, as far as it is sure, plus `share` × the products of vectors.
+    """Return the k best labels by `p_best * s_tree + share * s_prime`, with s_prime the products of vectors.
 
     `top` holds the tree's labels and scores, `more` further labels (-1 for none), `known` which labels the tree knows,
-    `allowed` which may come out. What a label scores depends on neither k nor `allowed`.
+    `allowed` which may come out. A label's score depends on neither k nor `allowed`.
     """
-    from longtail.prime.search import widen
+    from longtail.prime.search import dequantize
 
     lowest = np.where(top.ids >= 0, top.scores, 0).min(axis=1).astype(np.float32)
     listed = top.ids if allowed is None else np.where((top.ids >= 0) & allowed[top.ids], top.ids, -1)
     used = np.unique(np.concatenate([listed.ravel(), more.ravel()]))  # only labels that occur are made float32
     used = used[used >= 0]
-    vectors = widen({name: array[used] for name, array in stored.items()})
+    vectors = dequantize({name: array[used] for name, array in stored.items()})
     first, second = _renumbered(listed, used), _renumbered(more, used)
     ids = np.empty((queries.shape[0], k), dtype=np.int32)
     scores = np.empty((queries.shape[0], k), dtype=np.float32)
@@ -173,8 +193,8 @@ def blended(
         )
 
     run_tasks(blend, blocks(queries.shape[0], BLOCK), n_jobs)
-    found = ids >= 0
-    ids[found] = used[ids[found]]
+    filled = ids >= 0
+    ids[filled] = used[ids[filled]]
     return TopK(ids, scores)
 
 

@@ -29,24 +29,39 @@ def draw_positives(target: Tensor, generator: torch.Generator | None = None) -> 
 
 
 def hardest_negatives(S: Tensor, target: Tensor, n: int) -> tuple[Tensor, Tensor]:
-    """Return the columns of the n most similar false columns of every row, and which of these places are real.
+    """Return the columns of the n most similar false columns of every row, and which of these entries are real.
 
     >>> columns, real = hardest_negatives(torch.tensor([[0.9, 0.1, 0.5]]), torch.tensor([[True, False, False]]), 5)
     >>> columns[real].tolist()
     [2, 1]
     """
-    found = S.detach().masked_fill(target, UNSEEN).topk(min(n, S.shape[1]), dim=1)
-    return found.indices, found.values > UNSEEN
+    hardest = S.detach().masked_fill(target, UNSEEN).topk(min(n, S.shape[1]), dim=1)
+    return hardest.indices, hardest.values > UNSEEN
 
 
 class DynamicMarginLoss(nn.Module):
     """Triplet loss whose margin follows the gap between positive and negative, clipped and without gradient.
 
-    For one positive p and its hardest negatives n of a row: max(0, s_n - s_p + m), m = clip(|s_p - s_n|, low, high),
-    weighted by the softmax of s_n / temperature over the negatives that violate the margin; summed over negatives,
-    averaged over rows. A pair more than `low` apart is left alone; a pair in the wrong order counts the more, the
-    further apart it is. With `low` = `high` the margin is fixed.
+    For one positive p and the hardest negatives n of a row::
 
+        loss = sum_n w_n * max(0, s_n - s_p + m_n)
+        m_n = clip(|s_p - s_n|, low, high)
+        w_n = softmax(s_n / temperature) over the negatives with max(...) > 0
+
+    averaged over rows. A pair in the right order and more than `low` apart adds nothing; a pair in the wrong order
+    counts the more, the further apart it is. With `low` = `high` the margin is fixed.
+
+    Parameters
+    ----------
+    num_negatives : int, default=100
+        Hardest negatives of a row.
+    low, high : float, default=0.1, 0.3
+        Smallest and largest margin.
+    temperature : float, default=0.1
+        Temperature of the softmax over negatives.
+
+    Examples
+    --------
     >>> loss = DynamicMarginLoss(num_negatives=1)
     >>> target = torch.tensor([[True, False]])
     >>> [round(float(loss(torch.tensor([[p, n]]), target)), 3) for p, n in ((0.8, 0.6), (0.8, 0.75), (0.5, 0.7))]
@@ -76,12 +91,24 @@ class DynamicMarginLoss(nn.Module):
 
 
 class ConsistencyRegulariser(nn.Module):
-    """Asks prototypes to do better than label texts: closer to a query's positive, farther from its negatives.
+    """Loss that wants prototypes closer than label texts to a query's positive, and farther from its negatives.
 
     With b the similarities to prototypes and s those to label texts, for one positive p and the hardest negatives n by
-    b: the mean of max(0, s_p - b_p + margin) and that of max(0, b_n - s_n + margin), each over the pairs that are above
-    0, and the mean of the two. Where no pair is above 0 its part is 0.
+    b of every row::
 
+        loss = (mean(max(0, s_p - b_p + margin)) + mean(max(0, b_n - s_n + margin))) / 2
+
+    each mean over the pairs that are above 0; it is 0 where none is.
+
+    Parameters
+    ----------
+    num_negatives : int, default=100
+        Hardest negatives of a row.
+    margin : float, default=0.1
+        By how much prototypes should do better.
+
+    Examples
+    --------
     >>> b, s = torch.tensor([[0.8, 0.1]]), torch.tensor([[0.75, 0.15]])
     >>> round(float(ConsistencyRegulariser()(b, s, torch.tensor([[True, False]]))), 3)
     0.05
@@ -110,7 +137,7 @@ def _mean_above_zero(values: Tensor, counted: Tensor) -> Tensor:
 
 
 class LossParts(NamedTuple):
-    """The loss to descend, and what it is made of."""
+    """The total loss and its parts before they are weighted."""
 
     total: Tensor
     query_prototype: Tensor
@@ -120,10 +147,28 @@ class LossParts(NamedTuple):
 
 
 class PrimeLoss(nn.Module):
-    """The whole loss of PRIME: query to prototype, query to label text, label text to query, and the regulariser.
+    """The whole loss of PRIME: three triplet losses and the regulariser.
 
-    The last three are weighted by `query_label`, `label_query` and `consistency`; a part with weight 0 is not computed.
+    ::
 
+        total = triplet(queries, prototypes) + query_label * triplet(queries, label texts)
+              + label_query * triplet(label texts, queries) + consistency * regulariser
+
+    A part with weight 0 is not computed.
+
+    Parameters
+    ----------
+    triplet : DynamicMarginLoss, default=None
+        The triplet loss; None for `DynamicMarginLoss()`.
+    regulariser : ConsistencyRegulariser, default=None
+        The regulariser; None for `ConsistencyRegulariser()`.
+    query_label, label_query : float, default=1.0
+        Weights of the triplet losses between queries and label texts, in both directions.
+    consistency : float, default=0.1
+        Weight of the regulariser.
+
+    Examples
+    --------
     >>> q = F.normalize(torch.tensor([[1.0, 0.2], [0.1, 1.0]]), dim=1)
     >>> parts = PrimeLoss()(q, q, q, torch.eye(2, dtype=torch.bool))
     >>> bool(parts.total == parts.query_prototype + parts.query_label + parts.label_query + 0.1 * parts.consistency)
@@ -152,6 +197,7 @@ class PrimeLoss(nn.Module):
         texts: Tensor,  # (n_labels, d), unit length
         target: Tensor,  # bool (n_queries, n_labels): every known positive
     ) -> LossParts:
+        """Return the loss and its parts."""
         b = queries @ prototypes.T
         nothing = b.new_zeros(())
         first = self.triplet(b, target)

@@ -1,4 +1,4 @@
-"""The network of PRIME: one encoder for queries and labels, and what makes a label's prototype from its text."""
+"""The network of PRIME: one encoder for queries and labels, and the prototypes of labels."""
 
 from __future__ import annotations
 
@@ -16,10 +16,30 @@ LABELS_AT_ONCE = 8192
 
 
 class PrimeNetwork(nn.Module):
-    """An encoder with label prototypes; `prototype` says how they are made.
+    """An encoder of queries and label texts, with a prototype for every label.
 
-    "network": a `PrototypeNetwork` over text, centroid and free vector, as many of these as there are (PRIME).
-    "sum": text plus free vector (DEXA). "text": the text alone (NGAME).
+    Parameters
+    ----------
+    encoder : TextEncoder
+        Encoder of queries and label texts.
+    prototype : {"network", "sum", "text"}, default="network"
+        How prototypes are made. "network": a `PrototypeNetwork` over text, centroid and free vector, as many of these
+        as there are (PRIME). "sum": text plus free vector (DEXA). "text": the text alone (NGAME).
+    centroids : Centroids, default=None
+        Centroids of the labels' queries; None for none.
+    free : FreeVectors, default=None
+        Learned vectors of the labels; None for none.
+    hidden : int, default=1024
+        Width of the prototype network's feed-forward network.
+
+    Examples
+    --------
+    >>> from longtail.encoder import new_text_encoder
+    >>> names = ["red apple", "old car"]
+    >>> encoder = new_text_encoder(names, width=16, layers=1, heads=2)
+    >>> network = PrimeNetwork(encoder, centroids=Centroids(torch.eye(2, 16)))
+    >>> network.prototypes(encoder.tokens(names)).shape
+    torch.Size([2, 16])
     """
 
     def __init__(
@@ -64,9 +84,9 @@ class PrimeNetwork(nn.Module):
         self.eval()
         texts = self.encoder.embed_all(tokens, mixed)
         numbers = torch.arange(len(tokens), device=texts.device)
-        found = [self.prototypes_of(texts[at], numbers[at]) for at in blocks(len(tokens), LABELS_AT_ONCE)]
+        parts = [self.prototypes_of(texts[at], numbers[at]) for at in blocks(len(tokens), LABELS_AT_ONCE)]
         self.train(training)
-        return F.normalize(torch.cat(found).float(), dim=1)
+        return F.normalize(torch.cat(parts).float(), dim=1)
 
 
 def start_network(
@@ -97,8 +117,7 @@ def start_network(
     unit = F.normalize(texts, dim=1)
     means = None
     if centroids:
-        found = mean_queries(bank.cpu().numpy(), Y, unit.cpu().numpy())
-        means = Centroids(torch.as_tensor(found), momentum)
+        means = Centroids(torch.as_tensor(mean_queries(bank.cpu().numpy(), Y, unit.cpu().numpy())), momentum)
     free = None
     if n_free or n_private:
         counts = np.bincount(Y.indices, minlength=Y.shape[1])
@@ -112,6 +131,7 @@ def start_network(
 
 @torch.no_grad()
 def _start_warm(network: PrimeNetwork, texts: Tensor) -> None:
+    """Let prototypes begin as averages: free vectors as mean texts, and a joiner that adds nothing to its inputs."""
     if network.free is not None:
         sums = torch.zeros_like(network.free.vectors).index_add_(0, network.free.cluster, texts)
         counts = torch.bincount(network.free.cluster, minlength=sums.shape[0]).clamp(min=1)

@@ -1,18 +1,20 @@
-"""Labels that a `Prime` never saw: prototypes from their texts and from the labels nearest to them."""
+"""Prototypes of labels without training rows, from their texts and from the trained labels nearest to them."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from longtail.kernels import blocks
+from longtail.prime.network import PrimeNetwork
 
 CENTROIDS = ("neighbours", "text", "none")
-COMPARED = 10  # the place in a ranking at which texts and label vectors are compared; less for few labels
-LABELS_PER_PLACE = 100
+COMPARED = 10  # the rank at which texts and label vectors are compared; less for few labels
+LABELS_PER_RANK = 100
 SAMPLE = 2000  # queries that compare them
 NEIGHBOURS = 5
 SHARPNESS = 10.0  # of the weights of neighbours: exp(SHARPNESS * cosine)
@@ -31,9 +33,9 @@ def text_scale(queries: Tensor, vectors: Tensor, texts: Tensor) -> float:
     >>> round(text_scale(torch.tensor([[1.0, 0.0]]), far, near), 3)
     0.75
     """
-    place = min(COMPARED, 1 + len(vectors) // LABELS_PER_PLACE)
+    rank = min(COMPARED, 1 + len(vectors) // LABELS_PER_RANK)
     ours, theirs = (
-        torch.cat([(queries[at] @ side.T).topk(place, dim=1).values[:, -1] for at in blocks(len(queries), 256)]).mean()
+        torch.cat([(queries[at] @ side.T).topk(rank, dim=1).values[:, -1] for at in blocks(len(queries), 256)]).mean()
         for side in (vectors, texts)
     )
     if not (ours > 0 and theirs > 0):
@@ -41,20 +43,40 @@ def text_scale(queries: Tensor, vectors: Tensor, texts: Tensor) -> float:
     return min(1.0, float(ours / theirs))
 
 
+def is_text_alone(network: PrimeNetwork, centroid: str) -> bool:
+    """Say whether the prototype of a new label is the vector of its text, without regard to trained labels."""
+    return centroid == "none" or network.prototype == "text"
+
+
 @torch.no_grad()
-def new_prototypes(model: Any, label_texts: list[str], centroid: str) -> Any:
-    """Return prototypes of unit length, float32 (n, width), for labels known by their texts alone."""
-    network = model.network_
+def trained_text_vectors(network: PrimeNetwork, label_texts: Sequence[str]) -> Tensor:
+    """Return the vectors of the texts of all trained labels at unit length, (n_trained, width).
+
+    `label_texts` are those of all labels of the model, the trained ones first.
+    """
+    n_trained = len(label_texts)
+    if network.centroids is not None:
+        n_trained = network.centroids.values.shape[0]
+    elif network.free is not None:
+        n_trained = network.free.cluster.shape[0]
+    encoder = network.encoder
+    return F.normalize(encoder.embed_all(encoder.tokens(list(label_texts[:n_trained]))), dim=1)
+
+
+@torch.no_grad()
+def new_prototypes(
+    network: PrimeNetwork, label_texts: Sequence[str], centroid: str, trained: Tensor | None
+) -> np.ndarray:
+    """Return prototypes of unit length, float32 (n, width), for labels known by their texts alone.
+
+    `trained` is what `trained_text_vectors` returns; None where `is_text_alone`.
+    """
     encoder = network.encoder
     texts = encoder.embed_all(encoder.tokens(label_texts))
     unit = F.normalize(texts, dim=1)
-    if centroid == "none" or network.prototype == "text":
+    if trained is None:
         return unit.cpu().numpy()
-    n_trained = network.centroids.values.shape[0] if network.centroids is not None else network.free.cluster.shape[0]
-    if not hasattr(model, "_text_vectors"):
-        known = encoder.embed_all(encoder.tokens(list(model.label_texts_[:n_trained])))
-        model._text_vectors = F.normalize(known, dim=1)
-    cosines, nearest = (unit @ model._text_vectors.T).topk(min(NEIGHBOURS, n_trained), dim=1)
+    cosines, nearest = (unit @ trained.T).topk(min(NEIGHBOURS, len(trained)), dim=1)
     parts = [texts]
     if network.centroids is not None:
         weights = torch.softmax(SHARPNESS * cosines, dim=1)

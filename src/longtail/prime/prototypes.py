@@ -1,4 +1,4 @@
-"""What a label is known by: its text, the queries it was given to, and a vector it shares with labels like it."""
+"""Components of a label prototype: free vectors, centroids, and the network that joins them with the text."""
 
 from __future__ import annotations
 
@@ -19,10 +19,23 @@ MAX_ITER = 20  # divisions of a cluster of labels, at most
 
 
 class PrototypeNetwork(nn.Module):
-    """Joins the vectors of a label to one prototype: a transformer layer over them as a bag, then their mean.
+    """Joins the vectors of a label to one prototype: a transformer layer over them, then the mean.
 
-    One post-norm layer with one attention head; the vectors have no order and no names, so any number of them works.
+    One post-norm layer; the vectors have no order and no names, so any number of them works.
 
+    Parameters
+    ----------
+    width : int
+        Length of the vectors.
+    hidden : int, default=1024
+        Width of the layer's feed-forward network.
+    heads : int, default=1
+        Attention heads.
+    dropout : float, default=0.1
+        Dropout of the layer.
+
+    Examples
+    --------
     >>> network = PrototypeNetwork(8, hidden=16).eval()
     >>> text, centroid, free = torch.randn(3, 5, 8)
     >>> network(text, centroid, free).shape
@@ -49,10 +62,21 @@ class PrototypeNetwork(nn.Module):
 
 
 class FreeVectors(nn.Module):
-    """Learned vectors that labels share: one per cluster of labels, and one of its own for each of the private labels.
+    """Learned vectors that similar labels share; frequent labels may have one of their own.
 
-    `cluster` names the vector of every label; `label_clusters` makes such a map. Without weight decay, as published.
+    They are trained without weight decay, as published.
 
+    Parameters
+    ----------
+    cluster : ndarray of shape (n_labels,)
+        Number of the vector of every label, as `label_clusters` returns it.
+    width : int
+        Length of the vectors.
+    n_vectors : int, default=None
+        Number of vectors; None for the largest number in `cluster` plus one.
+
+    Examples
+    --------
     >>> bank = FreeVectors(np.array([0, 1, 0]), width=4)
     >>> vectors = bank(torch.tensor([0, 2, 1]))
     >>> bool((vectors[0] == vectors[1]).all()), bool((vectors[0] == vectors[2]).all())
@@ -115,11 +139,21 @@ def label_clusters(
 
 
 class Centroids(nn.Module):
-    """The running mean direction of the queries of every label; follows the encoder as it learns, without gradient.
+    """The running mean direction of the queries of every label, without gradient.
 
-    c <- momentum * c + (1 - momentum) * h for a label's query h, then scaled to unit length; of several queries of a
-    label in one batch their mean counts.
+    For the mean h of a label's queries in a batch::
 
+        c <- unit(momentum * c + (1 - momentum) * h)
+
+    Parameters
+    ----------
+    values : Tensor of shape (n_labels, width)
+        Centroids at first; they are scaled to unit length.
+    momentum : float, default=0.95
+        How slowly they move.
+
+    Examples
+    --------
     >>> centroids = Centroids(torch.eye(2), momentum=0.5)
     >>> centroids.update(torch.tensor([0, 0]), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
     >>> [[round(v, 3) for v in row] for row in centroids(torch.tensor([0, 1])).tolist()]
@@ -140,17 +174,17 @@ class Centroids(nn.Module):
     @torch.no_grad()
     def update(self, labels: Tensor, queries: Tensor) -> None:
         """Move the centroids of labels (n_pairs,) towards their queries (n_pairs, width), a pair per row."""
-        found, place = torch.unique(labels, return_inverse=True)
-        self.move(found, place, queries)
+        unique, position = torch.unique(labels, return_inverse=True)
+        self.update_unique(unique, position, queries)
 
     @torch.no_grad()
-    def move(self, found: Tensor, place: Tensor, queries: Tensor) -> None:
-        """The same for labels `found[place]`, where the different ones are known: then a GPU need not be waited for."""
+    def update_unique(self, unique: Tensor, position: Tensor, queries: Tensor) -> None:
+        """Do the same for labels `unique[position]`; with these known, a GPU need not be waited for."""
         queries = F.normalize(queries.detach().to(self.values.dtype), dim=1)
-        sums = self.values.new_zeros(found.numel(), self.values.shape[1]).index_add_(0, place, queries)
-        counts = torch.zeros_like(sums[:, 0]).index_add_(0, place, torch.ones_like(queries[:, 0]))
-        moved = self.momentum * self.values[found] + (1 - self.momentum) * (sums / counts[:, None])
-        self.values[found] = F.normalize(moved, dim=1)
+        sums = self.values.new_zeros(unique.numel(), self.values.shape[1]).index_add_(0, position, queries)
+        counts = torch.zeros_like(sums[:, 0]).index_add_(0, position, torch.ones_like(queries[:, 0]))
+        moved = self.momentum * self.values[unique] + (1 - self.momentum) * (sums / counts[:, None])
+        self.values[unique] = F.normalize(moved, dim=1)
 
 
 def mean_queries(queries: np.ndarray, Y: sp.csr_array, instead: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
-"""Balanced clusters of vectors where they lie, on a GPU or not: all nodes of a level are halved at once.
+"""Balanced clusters of dense vectors on their own device: all nodes of a level are halved at once.
 
-The label trees have their own clustering (`longtail.partition`), made for sparse vectors and threads. Here the vectors
+The label trees have their own clustering (`longtail.tree`), made for sparse vectors and threads. Here the vectors
 are the dense embeddings of a network in training; on a GPU, hundreds of thousands are clustered in a second.
 """
 
@@ -30,17 +30,17 @@ def balanced_clusters(vectors: Tensor, size: int, seed: int, max_iter: int = 8) 
     """
     n = vectors.shape[0]
     depth = max(0, math.ceil(math.log2(n / check_integer("size", size, low=1)))) if n else 0
-    places = -(-n // 2**depth) * 2**depth
+    n_positions = -(-n // 2**depth) * 2**depth
     # rows that are not there fill every node up to the same size; they sit at both ends of a ranking, so they are
     # shared out evenly
-    order = torch.full((places,), -1, dtype=torch.int64, device=vectors.device)
+    order = torch.full((n_positions,), -1, dtype=torch.int64, device=vectors.device)
     order[:n] = torch.arange(n, device=vectors.device)
     rng = np.random.default_rng(seed)
     unit = F.normalize(vectors.float(), dim=1)
     for level in range(depth):
         order = _halve(unit, order.view(2**level, -1), rng, max_iter).reshape(-1)
     out = torch.empty(n, dtype=torch.int64, device=vectors.device)
-    numbers = torch.arange(2**depth, device=vectors.device).repeat_interleave(places // 2**depth)
+    numbers = torch.arange(2**depth, device=vectors.device).repeat_interleave(n_positions // 2**depth)
     out[order[order >= 0]] = numbers[order >= 0]
     return out
 
@@ -58,11 +58,11 @@ def _halve(unit: Tensor, nodes: Tensor, rng: np.random.Generator, max_iter: int)
     first = (draws[:, 0] * count).long().clamp(max=size - 1)
     second = (draws[:, 1] * (count - 1).clamp(min=1)).long()
     second = (second + (second >= first)).clamp(max=size - 1)
-    place = real.to(torch.int8).argsort(dim=1, descending=True, stable=True)  # members that are there, first
+    present_first = real.to(torch.int8).argsort(dim=1, descending=True, stable=True)  # members that are there, first
     every = torch.arange(n_nodes, device=unit.device)
-    left, right = (members[every, place[every, at]] for at in (first, second))
+    left, right = (members[every, present_first[every, at]] for at in (first, second))
     before: Tensor | None = None
-    rank = place
+    rank = present_first
     for _ in range(max_iter):
         direction = F.normalize(right, dim=1) - F.normalize(left, dim=1)
         scores = torch.where(real, torch.bmm(members, direction[:, :, None])[:, :, 0], ends)

@@ -1,4 +1,4 @@
-"""Drawing a few labels for each row of a batch, and finding which of the drawn labels are true for which row."""
+"""Compiled: draw labels for the rows of a batch, and find which of them are true for which row."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def draw_pool(
     weights: np.ndarray,  # float64 (n_labels,)
     lots: np.ndarray,  # float64 (labels of these rows, row after row): the smallest, divided by weights, are drawn
     n_drawn: int,
-    place: np.ndarray,  # int64 (n_labels,), all -1: scratch, left as it was
+    position: np.ndarray,  # int64 (n_labels,), all -1: scratch, left as it was
 ) -> Pool:
-    """Return rows and labels of the draw, the different labels, where each is among them, and all true pairs.
+    """Return rows and labels drawn, the different labels, the position of each draw among them, and all true pairs.
 
-    The pairs are (row, place) for every label of a row that was drawn, for whichever row it was.
+    The pairs are (row, position) for every label of a row that was drawn, for whichever row it was.
     """
     n_most = 0
     for i in range(rows.size):
@@ -49,39 +49,17 @@ def draw_pool(
         first += count
     unique = np.unique(drawn)
     for i in range(unique.size):
-        place[unique[i]] = i
-    places = np.empty(n_most, np.int64)
+        position[unique[i]] = i
+    positions = np.empty(n_most, np.int64)
     for i in range(n_most):
-        places[i] = place[drawn[i]]
-    true_rows, true_places = np.empty(first, np.int64), np.empty(first, np.int64)
+        positions[i] = position[drawn[i]]
+    true_rows, true_positions = np.empty(first, np.int64), np.empty(first, np.int64)
     n_true = 0
     for i in range(rows.size):
         for j in range(indptr[rows[i]], indptr[rows[i] + 1]):
-            if place[indices[j]] >= 0:
-                true_rows[n_true], true_places[n_true] = i, place[indices[j]]
+            if position[indices[j]] >= 0:
+                true_rows[n_true], true_positions[n_true] = i, position[indices[j]]
                 n_true += 1
     for i in range(unique.size):
-        place[unique[i]] = -1
-    return drawn_rows, drawn, unique, places, true_rows[:n_true], true_places[:n_true]
-
-
-def draw_pool_plain(
-    rows: np.ndarray,
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    weights: np.ndarray,
-    lots: np.ndarray,
-    n_drawn: int,
-    place: np.ndarray,
-) -> Pool:
-    """The same in numpy."""
-    counts = indptr[rows + 1] - indptr[rows]
-    row = np.repeat(np.arange(rows.size), counts)
-    at = np.arange(row.size) - np.repeat(np.cumsum(counts) - counts, counts)  # 0, 1, ... within each row
-    labels = indices[np.repeat(indptr[rows], counts) + at].astype(np.int64)
-    kept = np.lexsort((lots / weights[labels], row))[at < n_drawn]
-    unique, places = np.unique(labels[kept], return_inverse=True)
-    where = np.full(place.size, -1)
-    where[unique] = np.arange(unique.size)
-    true = where[labels] >= 0
-    return row[kept], labels[kept], unique, places, row[true], where[labels][true]
+        position[unique[i]] = -1
+    return drawn_rows, drawn, unique, positions, true_rows[:n_true], true_positions[:n_true]

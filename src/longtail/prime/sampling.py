@@ -1,4 +1,4 @@
-"""Batches for contrastive training: queries that are alike together, and which of their labels are shown.
+"""Batches for contrastive training: similar queries together, and the labels that are shown with them.
 
 All of it is numpy and follows from the seed, the epoch and the step alone, so a run that was stopped goes on as if
 nothing had happened.
@@ -39,14 +39,14 @@ def label_weights(Y: sp.csr_array, sampling: str) -> np.ndarray:
 
 
 class LabelPool(NamedTuple):
-    """The labels of a batch: which were sampled for which row, and which are true for it though sampled for another."""
+    """The labels sampled for the rows of a batch, and which of them are true for which row."""
 
     rows: np.ndarray  # int64 (n_pool,): the batch row each entry of the pool was sampled for, ascending
     labels: np.ndarray  # int64 (n_pool,): its label; a label may come several times
     unique: np.ndarray  # int64 (n_unique,): the labels once each
-    place: np.ndarray  # int64 (n_pool,): unique[place] == labels
-    true_rows: np.ndarray  # int64 (n_true,): pairs (batch row, place in `unique`) that are true
-    true_places: np.ndarray
+    position: np.ndarray  # int64 (n_pool,): unique[position] == labels
+    true_rows: np.ndarray  # int64 (n_true,): pairs (batch row, position in `unique`) that are true
+    true_positions: np.ndarray
 
 
 class PositiveSampler:
@@ -54,6 +54,17 @@ class PositiveSampler:
 
     A row's labels are drawn one after the other in proportion to their `weights`, none twice.
 
+    Parameters
+    ----------
+    Y : csr_array of shape (n_rows, n_labels)
+        Labels of all rows.
+    weights : ndarray of shape (n_labels,)
+        Weights of the labels, above 0.
+    n_positives : int
+        Labels drawn per row, at most.
+
+    Examples
+    --------
     >>> Y = sp.csr_array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]])
     >>> pool = PositiveSampler(Y, np.ones(3), n_positives=2)(np.array([1, 0]), np.random.default_rng(0))
     >>> pool.rows.tolist(), sorted(pool.labels.tolist())
@@ -66,7 +77,7 @@ class PositiveSampler:
         self.indptr, self.indices = Y.indptr.astype(np.int64), Y.indices
         self.weights = weights.astype(np.float64, copy=False)
         self.n_positives = check_integer("n_positives", n_positives, low=1)
-        self._place = np.full(Y.shape[1], -1, dtype=np.int64)
+        self._position = np.full(Y.shape[1], -1, dtype=np.int64)
 
     def __call__(self, rows: np.ndarray, rng: np.random.Generator) -> LabelPool:
         """Return the labels sampled for some rows."""
@@ -74,8 +85,9 @@ class PositiveSampler:
         n = int((self.indptr[rows + 1] - self.indptr[rows]).sum())
         # the labels with the smallest exponential variables of rate w are a draw without replacement, weighted by w
         lots = rng.exponential(size=n)
-        found = draw_pool(rows, self.indptr, self.indices, self.weights, lots, self.n_positives, self._place)
-        return LabelPool(*found)
+        return LabelPool(
+            *draw_pool(rows, self.indptr, self.indices, self.weights, lots, self.n_positives, self._position)
+        )
 
 
 def cut_batches(
@@ -97,11 +109,19 @@ def cut_batches(
 
 @dataclass(frozen=True)
 class Curriculum:
-    """How large the clusters of like queries are as training goes on, and when they are made anew.
+    """Sizes of the clusters of similar queries as training goes on, and the epochs in which they are formed anew.
 
-    No clusters before the first entry of `growth` (shares of all epochs); from it on clusters of `start` queries, twice
-    as many at every further entry. They are made anew `refreshes` times in all, at most once an epoch.
+    Parameters
+    ----------
+    start : int, default=4
+        Queries of a cluster at first.
+    growth : sequence of float, default=GROWTH
+        Shares of all epochs: no clusters before the first one, and clusters twice as large from every further one.
+    refreshes : int, default=60
+        How often clusters are formed in all; at most once an epoch.
 
+    Examples
+    --------
     >>> [Curriculum(start=4).size(epoch, 300) for epoch in (0, 9, 10, 25, 299)]
     [0, 0, 4, 8, 512]
     """
@@ -122,7 +142,7 @@ class Curriculum:
         return self.start * 2 ** (passed - 1) if passed else 0
 
     def refresh(self, epoch: int, epochs: int) -> bool:
-        """Say whether clusters are made anew before an epoch: on schedule, and when there are none yet."""
+        """Say whether clusters are formed anew before an epoch: on schedule, and when there are none yet."""
         if not self.size(epoch, epochs):
             return False
         every = max(1, epochs // self.refreshes)

@@ -1,4 +1,4 @@
-"""The labels with the largest inner products: exact in blocks, or by an approximate index of the faiss library."""
+"""Search for the label vectors with the largest inner products: exact, or by an approximate index of faiss."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ LINKS, BUILD_WIDTH, SEARCH_WIDTH = 32, 200, 128  # of the graph "hnsw"
 INT8_MAX = 127
 
 
-def shrink(vectors: np.ndarray, precision: str) -> dict[str, np.ndarray]:
-    """Return vectors as they are stored: `vectors`, and for "int8" also `scales`, one per row.
+def quantize(vectors: np.ndarray, precision: str) -> dict[str, np.ndarray]:
+    """Return vectors in a precision, as they are stored: `vectors`, and for "int8" also `scales`, one per row.
 
-    >>> stored = shrink(np.array([[0.5, -1.0]], dtype=np.float32), "int8")
-    >>> stored["vectors"].tolist(), widen(stored).round(2).tolist()
+    >>> stored = quantize(np.array([[0.5, -1.0]], dtype=np.float32), "int8")
+    >>> stored["vectors"].tolist(), dequantize(stored).round(2).tolist()
     ([[64, -127]], [[0.5, -1.0]])
     """
     check_choice("precision", precision, PRECISIONS)
@@ -35,8 +35,8 @@ def shrink(vectors: np.ndarray, precision: str) -> dict[str, np.ndarray]:
     return {"vectors": np.rint(vectors / scales[:, None]).astype(np.int8), "scales": scales}
 
 
-def widen(stored: dict[str, np.ndarray]) -> np.ndarray:
-    """Return stored vectors as float32."""
+def dequantize(stored: dict[str, np.ndarray]) -> np.ndarray:
+    """Return vectors that `quantize` has stored, as float32."""
     out = stored["vectors"].astype(np.float32)
     return out * stored["scales"][:, None] if "scales" in stored else out
 
@@ -44,7 +44,18 @@ def widen(stored: dict[str, np.ndarray]) -> np.ndarray:
 class LabelSearch:
     """Finds the labels whose vectors have the largest inner products with a query.
 
-    >>> search = LabelSearch(shrink(np.eye(3, dtype=np.float32), "float32"))
+    Parameters
+    ----------
+    stored : dict of str to ndarray
+        Label vectors as `quantize` returns them.
+    index : {"exact", "hnsw", "ivf"}, default="exact"
+        Exact search, or an index of the faiss library.
+    device : str, default="cpu"
+        Where exact search runs.
+
+    Examples
+    --------
+    >>> search = LabelSearch(quantize(np.eye(3, dtype=np.float32), "float32"))
     >>> ids, scores = search.topk(np.array([[0.2, 0.9, 0.1]], dtype=np.float32), k=2)
     >>> ids.tolist()
     [[1, 0]]
@@ -57,7 +68,7 @@ class LabelSearch:
         scales = stored.get("scales")
         self.scales = None if scales is None else torch.from_numpy(np.array(scales)).to(self.device)
         self.n_labels = self.vectors.shape[0]
-        self.index = _build(widen(stored), index) if index != "exact" else None
+        self.index = _build(dequantize(stored), index) if index != "exact" else None
 
     def topk(self, queries: np.ndarray, k: int, allowed: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return ids (int32) and inner products of the k best labels, best first; -1 and -inf where there are none.
@@ -68,7 +79,7 @@ class LabelSearch:
         scores = np.full((queries.shape[0], k), -np.inf, dtype=np.float32)
         used = min(k, self.n_labels)
         if self.index is not None and allowed is None:
-            _widen_search(self.index, used)
+            _set_search_width(self.index, used)
             scores[:, :used], ids[:, :used] = self.index.search(np.ascontiguousarray(queries, np.float32), used)
             scores[ids < 0] = -np.inf
         else:
@@ -82,14 +93,15 @@ class LabelSearch:
         return np.take_along_axis(ids, order, axis=1), np.take_along_axis(scores, order, axis=1)
 
     def _exact(self, rows: Tensor, k: int, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Return scores and ids of the k best labels of every row, block after block of labels."""
         best: tuple[Tensor, Tensor] | None = None
         for at in blocks(self.n_labels, LABELS_AT_ONCE):
-            found = rows @ self.vectors[at].to(torch.float32).T
+            products = rows @ self.vectors[at].to(torch.float32).T
             if self.scales is not None:
-                found *= self.scales[at]
+                products *= self.scales[at]
             if mask is not None:
-                found = found.masked_fill(~mask[at], -torch.inf)
-            scores, ids = found.topk(min(k, found.shape[1]), dim=1)
+                products = products.masked_fill(~mask[at], -torch.inf)
+            scores, ids = products.topk(min(k, products.shape[1]), dim=1)
             ids = ids + at.start
             if best is not None:
                 scores, ids = torch.cat([best[0], scores], dim=1), torch.cat([best[1], ids], dim=1)
@@ -125,6 +137,6 @@ def _build(vectors: np.ndarray, index: str) -> Any:
     return made
 
 
-def _widen_search(index: Any, k: int) -> None:
+def _set_search_width(index: Any, k: int) -> None:
     if hasattr(index, "hnsw"):
         index.hnsw.efSearch = max(SEARCH_WIDTH, 2 * k)

@@ -1,4 +1,4 @@
-"""The presets of `Prime`, and what follows from a preset, the data and what the user set."""
+"""The presets of `Prime`, and the settings that follow from a preset, the data and the user's own values."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class PrimeSettings:
 def resolve_settings(given: dict[str, Any], n_rows: int, n_labels: int) -> PrimeSettings:
     """Return the settings of a training: what was given, else the preset's.
 
-    >>> found = resolve_settings({"preset": "prime-lite", "lr": 1e-3}, n_rows=10_000, n_labels=5_000)
-    >>> found.lr, found.n_positives, found.batch_size, found.n_free, found.n_private
+    >>> settings = resolve_settings({"preset": "prime-lite", "lr": 1e-3}, n_rows=10_000, n_labels=5_000)
+    >>> settings.lr, settings.n_positives, settings.batch_size, settings.n_free, settings.n_private
     (0.001, 1, 500, 2048, 250)
     """
     preset = PRESETS[check_choice("preset", given["preset"], tuple(PRESETS))]
@@ -105,18 +105,19 @@ def _margin(given: Any) -> tuple[float, float]:
     if isinstance(given, int | float) and not isinstance(given, bool):
         given = (given, given)
     if not isinstance(given, tuple | list) or len(given) != 2:
-        raise ParameterError(f"margin must be a number or a pair (low, high); got {given!r}.")
+        raise ParameterError(name="margin", allowed="a number or a pair (low, high)", got=given)
     low, high = (check_real("margin", value, low=0) for value in given)
     if low > high:
-        raise ParameterError(f"margin must be a pair (low, high) with low <= high; got {given!r}.")
+        raise ParameterError(name="margin", allowed="a pair (low, high) with low <= high", got=given)
     return low, high
 
 
 def _weights(given: Any) -> tuple[float, float, float]:
     if not isinstance(given, tuple | list) or len(given) != 3:
         raise ParameterError(
-            "loss_weights must be three numbers (query to label text, label text to query, regulariser); "
-            f"got {given!r}."
+            name="loss_weights",
+            allowed="three numbers (query to label text, label text to query, regulariser)",
+            got=given,
         )
     first, second, third = (check_real("loss_weights", value, low=0) for value in given)
     return first, second, third

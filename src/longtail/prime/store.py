@@ -1,4 +1,4 @@
-"""The network of a `Prime` as plain parameters and arrays, and back."""
+"""Save and restore the network of a `Prime` as plain parameters and arrays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from longtail.encoder import KIND, TextEncoder
+from longtail.encoder import TEXT_ENCODER_KIND, TextEncoder
 from longtail.errors import ModelError
 from longtail.prime.network import PrimeNetwork
 from longtail.prime.prototypes import Centroids, FreeVectors
@@ -36,7 +36,7 @@ def restore_network(part: Part) -> PrimeNetwork:
     """Return the network that a model's part describes."""
     try:
         params = part.params["fitted"]["network"]
-        encoder = TextEncoder.from_part(Part(KIND, params["encoder"], part.under(ENCODER)))
+        encoder = TextEncoder.from_part(Part(TEXT_ENCODER_KIND, params["encoder"], part.under(ENCODER)))
         arrays = part.under(NETWORK)
         if params["prototype"] not in PROTOTYPES:
             raise ValueError(f"prototype is {params['prototype']!r}")
@@ -76,8 +76,8 @@ def _check_sizes(arrays: dict[str, np.ndarray], width: int, labels: tuple[int, .
             raise ValueError(f"its 'free.cluster' must name vectors from 0 to {n_vectors - 1} of 'free.vectors'")
         trained["free.cluster"] = cluster.size
     if len(set(trained.values())) > 1 or any(not 0 < n <= labels[0] for n in trained.values()):
-        found = ", ".join(f"'{name}' {n}" for name, n in trained.items())
-        raise ValueError(f"its arrays are of different numbers of labels ({found}, 'labels.vectors' {labels[0]})")
+        counts = ", ".join(f"'{name}' {n}" for name, n in trained.items())
+        raise ValueError(f"its arrays are of different numbers of labels ({counts}, 'labels.vectors' {labels[0]})")
 
 
 def _has_free(arrays: dict[str, np.ndarray]) -> bool:
@@ -86,9 +86,9 @@ def _has_free(arrays: dict[str, np.ndarray]) -> bool:
 
 
 def _load(network: PrimeNetwork, weights: dict[str, torch.Tensor]) -> list[str]:
-    """Put weights into a network and return the names of those it lacks; torch's words on bad ones are many."""
+    """Put weights into a network and return the names of those it lacks; refuse weights of other shapes."""
     try:
-        found = network.load_state_dict(weights, strict=False)
+        result = network.load_state_dict(weights, strict=False)
     except RuntimeError as error:
         raise ValueError("the shapes of its weights do not fit its parameters") from error
-    return list(found.missing_keys)
+    return list(result.missing_keys)

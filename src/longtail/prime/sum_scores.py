@@ -1,4 +1,4 @@
-"""Two opinions on labels made one: the scores of one model, and products of vectors by another."""
+"""Compiled: rank labels by `score = trust * s_tree + share * s_prime`, the scores of a tree and of PRIME."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ def blend_lists(
     share, start, slope,  # IN   what a product counts; what stands for the score of a label that is not known
     out_ids, out_scores,  # OUT  best first, equal scores by label, -1 and -inf where none        (n, k)
 ):  # fmt: skip
-    """Add share × product to trust × the score of every label and keep the k best.
+    """Keep the k labels of every row with the largest `trust * base + share * product`.
 
-    A further label has the row's lowest score if the first model knows it, else min(0, start + slope × product).
+    `product` is the inner product of query and label, and `base` the first model's score: of a listed label its own, of
+    a further label that the model knows `lowest`, of one it does not know `min(0, start + slope * product)`.
     """
     n, k = out_ids.shape
     width = rows.shape[1]
@@ -48,44 +49,16 @@ def blend_lists(
             else:
                 base = np.float32(min(0.0, start + slope * product))
             score = np.float32(trust[row] * base + share * product)
-            place = k
-            while place > 0 and (
-                score > out_scores[row, place - 1]
-                or (score == out_scores[row, place - 1] and label < out_ids[row, place - 1])
+            rank = k
+            while rank > 0 and (
+                score > out_scores[row, rank - 1]
+                or (score == out_scores[row, rank - 1] and label < out_ids[row, rank - 1])
             ):
-                place -= 1
-            if place == k:
+                rank -= 1
+            if rank == k:
                 continue
-            for j in range(k - 1, place, -1):
+            for j in range(k - 1, rank, -1):
                 out_scores[row, j] = out_scores[row, j - 1]
                 out_ids[row, j] = out_ids[row, j - 1]
-            out_scores[row, place] = score
-            out_ids[row, place] = label
-
-
-def blend_lists_plain(
-    rows: np.ndarray,
-    vectors: np.ndarray,
-    ids: np.ndarray,
-    scores: np.ndarray,
-    more: np.ndarray,
-    known: np.ndarray,
-    lowest: np.ndarray,
-    trust: np.ndarray,
-    share: float,
-    start: float,
-    slope: float,
-    out_ids: np.ndarray,
-    out_scores: np.ndarray,
-) -> None:
-    """The same in numpy."""
-    out_ids[:], out_scores[:] = -1, -np.inf
-    for row in range(rows.shape[0]):
-        listed = {int(label): score for label, score in zip(ids[row], scores[row], strict=True) if label >= 0}
-        labels = np.array(sorted({*listed, *(int(label) for label in more[row] if label >= 0)}), dtype=np.int64)
-        products = vectors[labels] @ rows[row]
-        unknown = np.minimum(0.0, start + slope * products)
-        base = [listed.get(int(m), lowest[row] if known[m] else u) for m, u in zip(labels, unknown, strict=True)]
-        total = (trust[row] * np.array(base) + share * products).astype(np.float32)
-        best = np.argsort(-total, kind="stable")[: out_ids.shape[1]]
-        out_ids[row, : best.size], out_scores[row, : best.size] = labels[best], total[best]
+            out_scores[row, rank] = score
+            out_ids[row, rank] = label

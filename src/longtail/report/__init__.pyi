@@ -1,5 +1,6 @@
 from .formatting import duration as duration
 from .formatting import file_size as file_size
+from .formatting import plural as plural
 from .html.audit_page import audit_page as audit_page
 from .html.comparison_page import comparison_page as comparison_page
 from .html.evaluation_page import evaluation_page as evaluation_page

@@ -86,18 +86,18 @@ def fact_text(key: str, value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(fact_text("", item) for item in value[:12]) + (", …" if len(value) > 12 else "")
     if finite(value) and key.endswith("seconds"):
-        return duration(value)
+        return seconds_text(value)
     if finite(value) and key.endswith("bytes"):
-        return file_size(value)
+        return bytes_text(value)
     if isinstance(value, int):
         return str(value) if key in ("seed", "random_state", "version") else f"{value:,}"
     return f"{value:,.4g}" if isinstance(value, float) and abs(value) < 10_000 else count(value) or str(value)
 
 
-def duration(value: float) -> str:
+def seconds_text(value: float) -> str:
     """Return a number of seconds as people say it.
 
-    >>> duration(0.0123), duration(9.5), duration(3720)
+    >>> seconds_text(0.0123), seconds_text(9.5), seconds_text(3720)
     ('12 ms', '9.5 s', '1 h 2 min')
     """
     if value < 0.1:
@@ -108,15 +108,15 @@ def duration(value: float) -> str:
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def file_size(value: float) -> str:
+def bytes_text(value: float, form: str = ".3g") -> str:
     """Return a number of bytes as people say it.
 
-    >>> file_size(2_500_000), file_size(12)
+    >>> bytes_text(2_500_000), bytes_text(12)
     ('2.5 MB', '12 bytes')
     """
     for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if value >= unit:
-            return f"{value / unit:.3g} {name}"
+            return f"{value / unit:{form}} {name}"
     return f"{value:.0f} bytes"
 
 
@@ -141,3 +141,34 @@ def number_range(low: object, high: object) -> str:
     if high == 0:
         return "none"
     return f"{low:,}" if low == high else f"{low:,}–{high:,}"
+
+
+def file_size(n_bytes: int) -> str:
+    """Return the size of a file, with one decimal.
+
+    >>> file_size(2_500_000), file_size(12)
+    ('2.5 MB', '12 bytes')
+    """
+    return bytes_text(n_bytes, ".1f")
+
+
+def duration(seconds: float) -> str:
+    """Return an estimated time, rounded as an estimate should be.
+
+    >>> duration(4.26), duration(95), duration(9000)
+    ('4.3 s', '95 s', '2.5 hours')
+    """
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"
+
+
+def plural(number: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun.
+
+    >>> plural(1, "row"), plural(2500, "row")
+    ('1 row', '2,500 rows')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

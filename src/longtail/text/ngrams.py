@@ -40,7 +40,7 @@ def _child(
 
 
 @njit(nogil=True, cache=True)
-def gram_counts(
+def gram_counts(  # long on purpose: see above
     ids: np.ndarray,  # IN      symbols; no n-gram goes across a -1             (n_ids,) int32
     id_ends: np.ndarray,  # IN      where each document ends in ids                 (n_docs,) int64
     low: int,  # IN      shortest n-gram

@@ -72,7 +72,7 @@ def hstack_rows(sparse: MatrixLike, dense: MatrixLike, weight: float = 1.0) -> s
 
 
 def side_by_side(left: Rows, right: Rows) -> Rows:
-    """Put the columns of two matrices side by side; dense if both are."""
+    """Return the columns of two matrices side by side; dense if both are."""
     if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
         return np.hstack([left, right])
     joined = sp.hstack([sp.csr_array(left), sp.csr_array(right)], format="csr")

@@ -42,7 +42,7 @@ def _same_bytes(word: np.ndarray, size: int, arena: np.ndarray, start: int, stop
 
 
 @njit(nogil=True, cache=True)
-def word_ids(
+def word_ids(  # long on purpose: one loop over the bytes, without a call per word
     text: np.ndarray,  # IN      UTF-8 bytes of all documents                 (n_bytes,) uint8
     ends: np.ndarray,  # IN      where each document ends in text             (n_docs,) int64
     fold: np.ndarray,  # IN      code point -> the one to keep, or -1: no word character   (CODE_POINTS,) int32

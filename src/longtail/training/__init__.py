@@ -1,4 +1,4 @@
-"""One training loop for torch models, with checkpoints, schedules, devices and several processes."""
+"""One training loop for torch models, its checkpoints, processes and devices."""
 
 from longtail._front_door import front_door
 

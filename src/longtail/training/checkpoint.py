@@ -1,4 +1,4 @@
-"""Where a training stands, on disk: weights, optimiser, random numbers and position, as plain arrays and JSON.
+"""Save and resume the state of a training: weights, optimisers, random numbers and position, as arrays and JSON.
 
 A checkpoint is written as a model folder is: to new files, with digests, and made valid by one rename. It belongs to
 one training: the same data, settings, seed and first weights. Another training in the same folder has its own.
@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import shutil
+import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,30 +23,73 @@ from torch import nn
 from longtail.errors import ModelError, ParameterError
 from longtail.storage import Part, load_folder, read_manifest, save_folder
 
-KIND = "training.v1"
+KIND = "training.v2"
+ANY_VERSION = "training."
 Weights = dict[str, torch.Tensor]
+NUMBERS = ("epoch", "step", "best_loss", "epochs_since_best")  # of the state, saved as JSON
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """Record of one epoch.
+
+    Attributes
+    ----------
+    epoch : int
+        Its number, from 1.
+    loss : float
+        Mean loss on the training rows.
+    valid_loss : float or None
+        Loss on the held-out rows, if there are any.
+    best : bool
+        Whether no earlier epoch had a validation loss as low.
+    seconds : float
+        Time it took.
+    """
+
+    epoch: int
+    loss: float
+    valid_loss: float | None
+    best: bool
+    seconds: float
 
 
 @dataclass
-class Position:
-    """How far a training is, and what it has found so far."""
+class TrainingState:
+    """All that changes in a training.
 
-    epoch: int = 0  # finished epochs
-    step: int = 0  # finished steps of the epoch after them
-    best_loss: float | None = None  # on the validation rows
-    worse: int = 0  # epochs since the best one
-    history: list[dict[str, Any]] = field(default_factory=list)
-
-
-@dataclass
-class State:
-    """All that changes in a training."""
+    Attributes
+    ----------
+    model : nn.Module
+        The network, changed in place.
+    optimizers : list of torch.optim.Optimizer
+        Its optimisers.
+    extra : dict of str to Tensor
+        Further tensors that change in place.
+    loss_sum : Tensor
+        Sum of the losses of the finished steps of the current epoch.
+    epoch, step : int
+        Finished epochs, and finished steps of the epoch after them.
+    best_loss : float or None
+        Lowest loss on the held-out rows.
+    best : dict of str to Tensor, or None
+        Weights of the epoch that had it.
+    epochs_since_best : int
+        Epochs after that one.
+    history : list of Epoch
+        Records of the finished epochs.
+    """
 
     model: nn.Module
     optimizers: list[torch.optim.Optimizer]
-    at: Position
-    best: Weights | None  # of the best epoch, where there are validation rows
-    loss_sum: torch.Tensor  # over the finished steps of this epoch
+    extra: dict[str, torch.Tensor]
+    loss_sum: torch.Tensor
+    epoch: int = 0
+    step: int = 0
+    best_loss: float | None = None
+    best: Weights | None = None
+    epochs_since_best: int = 0
+    history: list[Epoch] = field(default_factory=list)
 
 
 def copy_weights(model: nn.Module) -> Weights:
@@ -53,42 +97,69 @@ def copy_weights(model: nn.Module) -> Weights:
     return {name: value.detach().clone() for name, value in model.state_dict().items()}
 
 
-def check_folder(folder: Any) -> Path:
+def check_folder(folder: object) -> Path:
     """Return the folder for checkpoints if they can be written there: an hour's work must not end in a refusal."""
     if not isinstance(folder, str | Path) or str(folder) in ("", ".") or "\0" in str(folder):
-        raise ParameterError(f"checkpoint must be the name of a folder of its own, or None; got {str(folder)!r}.")
+        raise ParameterError(
+            name="checkpoint", allowed="the name of a folder of its own", got=str(folder), optional=", or None"
+        )
     path = Path(folder)
     if path.exists() and not path.is_dir():
         raise ModelError(f"{path} is a file; checkpoint must be the name of a folder.")
     if (path / "manifest.json").exists():
         raise ModelError(f"{path} is a model folder; give checkpoint a folder of its own.")
-    made = not path.exists()
+    is_new = not path.exists()
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ModelError(f"{path} cannot be made for checkpoints: {error.strerror}.") from error
     if not os.access(path, os.W_OK):
         raise ModelError(f"{path} cannot be written to; checkpoint must be a folder that can.")
-    if made:
+    if is_new:
         path.rmdir()
     return path
 
 
 class Checkpoint:
-    """The checkpoint of one training within a folder."""
+    """The checkpoint of one training within a folder.
 
-    def __init__(self, folder: str | Path, identity: Any, model: nn.Module) -> None:
+    Parameters
+    ----------
+    folder : str or Path
+        Folder of checkpoints.
+    identity : JSON
+        Tells this training from others: its data and settings.
+    model : nn.Module
+        The network before training; its weights are part of the identity.
+    minutes : float, default=10.0
+        Minutes between two checkpoints.
+    """
+
+    def __init__(self, folder: str | Path, identity: object, model: nn.Module, minutes: float = 10.0) -> None:
         check_folder(folder)
         digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode())
         for name, value in sorted(model.state_dict().items()):
             digest.update(f"{name} {tuple(value.shape)}".encode())
             digest.update(value.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
         self.path = Path(folder) / digest.hexdigest()[:16]
+        self.minutes = minutes
+        self._last_saved = time.monotonic()
+        for path, kind in self._others():
+            if kind != KIND:
+                raise ModelError(
+                    f"{path} is a checkpoint of another version ({kind}, not {KIND}); remove it to start again."
+                )
 
-    def save(self, state: State) -> None:
-        """Write where the training stands; a crash while writing leaves the checkpoint before."""
+    def save_if_due(self, state: TrainingState) -> None:
+        """Save the state if the last checkpoint is `minutes` old."""
+        if time.monotonic() - self._last_saved >= 60 * self.minutes:
+            self.save(state)
+
+    def save(self, state: TrainingState) -> None:
+        """Save the state; a crash while writing leaves the checkpoint before."""
         arrays = {f"model.{name}": _array(value) for name, value in state.model.state_dict().items()}
         arrays |= {f"best.{name}": _array(value) for name, value in (state.best or {}).items()}
+        arrays |= {f"extra.{name}": _array(value) for name, value in state.extra.items()}
         for which, optimizer in enumerate(state.optimizers):
             for number, values in optimizer.state_dict()["state"].items():
                 arrays |= {f"optimizer.{which}.{number}.{name}": _array(value) for name, value in values.items()}
@@ -96,10 +167,13 @@ class Checkpoint:
         arrays["random.cpu"] = torch.get_rng_state().numpy()
         if state.loss_sum.is_cuda:
             arrays["random.cuda"] = torch.cuda.get_rng_state(state.loss_sum.device).numpy()
-        save_folder(self.path, KIND, {"training": Part(KIND, asdict(state.at), arrays)})
+        params: dict[str, Any] = {name: getattr(state, name) for name in NUMBERS}
+        params["history"] = [asdict(record) for record in state.history]
+        save_folder(self.path, KIND, {"training": Part(KIND, params, arrays)})
+        self._last_saved = time.monotonic()
 
-    def restore(self, state: State) -> bool:
-        """Bring a training to where the checkpoint stands; say whether there was one."""
+    def restore(self, state: TrainingState) -> bool:
+        """Bring a training to the saved state; say whether there was one."""
         if not (self.path / "manifest.json").exists():
             return False
         part = load_folder(self.path).parts.get("training")
@@ -107,9 +181,13 @@ class Checkpoint:
             raise ModelError(f"{self.path} is not the checkpoint of a training; remove it to start again.")
         device = state.loss_sum.device
         try:
-            state.at = Position(**part.params)
+            for name in NUMBERS:
+                setattr(state, name, part.params[name])
+            state.history = [Epoch(**record) for record in part.params["history"]]
             state.model.load_state_dict(_under(part, "model.", device))
             state.best = _under(part, "best.", device) or None
+            for name, tensor in state.extra.items():
+                tensor.copy_(_tensor(part.array(f"extra.{name}")))
             state.loss_sum = _tensor(part.array("loss_sum")).reshape(()).to(device)
             for which, optimizer in enumerate(state.optimizers):
                 optimizer.load_state_dict(_optimizer_state(part, which, optimizer))
@@ -120,14 +198,23 @@ class Checkpoint:
             raise ModelError(f"{self.path} is damaged; remove it to start again.") from error
         return True
 
-    def others(self) -> list[Path]:
-        """Return the checkpoints of other trainings in the same folder."""
-        found = []
-        for path in sorted(self.path.parent.glob("*/manifest.json")):
+    def refuse_others(self) -> None:
+        """Refuse a folder that holds the checkpoint of another training."""
+        if others := self._others():
+            raise ModelError(
+                f"{self.path.parent} holds the checkpoint of a training on other data or with other settings "
+                f"({others[0][0].name}); give another folder or remove that one."
+            )
+
+    def _others(self) -> list[tuple[Path, str]]:
+        """Return path and kind of the checkpoints of other trainings in the same folder."""
+        others = []
+        for manifest in sorted(self.path.parent.glob("*/manifest.json")):
             with contextlib.suppress(ModelError):
-                if path.parent != self.path and read_manifest(path.parent).get("kind") == KIND:
-                    found.append(path.parent)
-        return found
+                kind = str(read_manifest(manifest.parent).get("kind"))
+                if manifest.parent != self.path and kind.startswith(ANY_VERSION):
+                    others.append((manifest.parent, kind))
+        return others
 
     def remove(self) -> None:
         """Remove the checkpoint: its training is done."""
@@ -147,7 +234,7 @@ def _under(part: Part, prefix: str, device: torch.device) -> Weights:
 
 
 def _optimizer_state(part: Part, which: int, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
-    found: dict[int, dict[str, Any]] = {}
+    state: dict[int, dict[str, Any]] = {}
     prefix = f"optimizer.{which}."
     for name, array in part.arrays.items():
         if name.startswith(prefix):
@@ -155,5 +242,5 @@ def _optimizer_state(part: Part, which: int, optimizer: torch.optim.Optimizer) -
             value: Any = _tensor(array)
             if what == "step":  # a tensor in some optimisers, a whole number in others
                 value = value.reshape(()) if value.is_floating_point() else int(value)
-            found.setdefault(int(number), {})[what] = value
-    return {"state": found, "param_groups": optimizer.state_dict()["param_groups"]}
+            state.setdefault(int(number), {})[what] = value
+    return {"state": state, "param_groups": optimizer.state_dict()["param_groups"]}

@@ -1,190 +1,189 @@
-"""The training loop: shuffled batches, early stopping, checkpoints that resume to the same weights.
+"""The training loop of all networks: epochs, batches, steps, validation, checkpoints.
 
-The loop knows nothing of the data. It is given a function that turns row numbers into a loss, and calls it.
+The loop knows neither data nor method. A method gives it batches and a function from a batch to its loss; everything
+else that differs between methods is an optional argument.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import TypeVar
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from longtail.errors import ModelError
-from longtail.training.checkpoint import Checkpoint, Position, State, copy_weights
+from longtail.training.checkpoint import Checkpoint, Epoch, TrainingState, copy_weights
+from longtail.training.process_group import ALONE, ProcessGroup
+from longtail.training.settings import Training
+from longtail.training.torch_runtime import mixed_precision, seeded
 
-# The loss is a mean over all labels, most of which a row does not have: gradients are tiny, and Adam's usual 1e-8
-# beside them would act as a smaller step for rare labels.
-ADAM_EPS = 1e-12
-NOT_PART_OF_IDENTITY = ("epochs", "patience", "checkpoint", "checkpoint_minutes")
-
-
-@dataclass(frozen=True)
-class Training:
-    """How to train.
-
-    epochs : at most this many passes over the rows.
-    batch_size : rows whose loss is computed at once; `accumulate` such batches make one step of the optimiser.
-    lr, weight_decay : of AdamW.
-    patience : stop after this many epochs without a better validation loss.
-    mixed : on a GPU, compute in bfloat16 where that is safe; weights stay float32.
-    seed : of the order of rows and of dropout.
-    checkpoint : folder for a checkpoint every `checkpoint_minutes`; None for none.
-    """
-
-    epochs: int = 50
-    batch_size: int = 128
-    lr: float = 1e-3
-    weight_decay: float = 0.0
-    patience: int = 5
-    accumulate: int = 1
-    mixed: bool = True
-    seed: int = 0
-    checkpoint: str | Path | None = None
-    checkpoint_minutes: float = 10.0
-
-
-@dataclass(frozen=True)
-class Epoch:
-    """What one epoch brought: mean loss on the training rows, loss on the validation rows, whether it is the best."""
-
-    epoch: int
-    loss: float
-    valid_loss: float | None
-    best: bool
-    seconds: float
+Batch = TypeVar("Batch")
 
 
 def train(
     model: nn.Module,
-    batch_loss: Callable[[Tensor], Tensor],  # row numbers, int64 on the CPU -> mean loss over these rows
-    n_rows: int,
+    optimizers: Sequence[torch.optim.Optimizer],
+    n_batches: int,
+    epoch_batches: Callable[[int], Iterable[Batch]],
+    batch_loss: Callable[[Batch], Tensor],
     how: Training,
     *,
-    valid_loss: Callable[[], float] | None = None,
-    identity: Any = None,
-    on_batch: Callable[[int, int], None] | None = None,
+    begin_epoch: Callable[[int], None] | None = None,
+    learning_rate: Callable[[int, int], float] | None = None,
+    step_weight: Callable[[int], float] | None = None,
+    validate: Callable[[], float] | None = None,
+    extra: Mapping[str, Tensor] | None = None,
+    processes: ProcessGroup = ALONE,
+    checkpoint: Checkpoint | None = None,
+    on_step: Callable[[int, int], None] | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
-) -> list[dict[str, Any]]:
-    """Train a model in place and return one record per epoch.
+) -> TrainingState:
+    """Train a model in place and return the state at the end, with a record of every epoch.
 
-    With `valid_loss`, training stops when it has not fallen for `patience` epochs, and the model gets the weights of
-    its best epoch; without, it runs all epochs and keeps the last weights. `identity` is JSON that tells this training
-    from others in the same checkpoint folder, such as a digest of the data. `on_batch(done, total)` counts steps;
-    `on_epoch` gets each `Epoch`. An interrupted training leaves its last checkpoint and goes on from there when it is
-    called again; on a CPU it ends with the same weights, to the last bit.
+    Interrupted and called again with the same checkpoint, it goes on from there; on a CPU it ends with the same
+    weights, to the last bit.
 
+    Parameters
+    ----------
+    model : nn.Module
+        The network to train.
+    optimizers : sequence of torch.optim.Optimizer
+        Optimisers of its weights; all of them make a step together.
+    n_batches : int
+        Batches of an epoch.
+    epoch_batches : callable (epoch) -> iterable of batches
+        The batches of an epoch, counted from 0; the same ones whenever the same epoch is asked for.
+    batch_loss : callable (batch) -> Tensor
+        The loss of a batch, a number with a gradient. It runs in mixed precision if `how` says so.
+    how : Training
+        Epochs, patience, accumulation, precision, seed.
+    begin_epoch : callable (epoch) -> None, default=None
+        Called before an epoch, but not before the rest of an interrupted one.
+    learning_rate : callable (step, n_steps) -> float, default=None
+        Learning rate of every step of the training; None leaves that of the optimisers.
+    step_weight : callable (step) -> float, default=None
+        Weight of each step of an epoch in the mean loss that is recorded; None weights all steps alike.
+    validate : callable () -> float, default=None
+        A loss on held-out rows, called after every epoch. Training stops after `how.patience` epochs without a lower
+        one, and the model gets the weights of its best epoch. None trains all epochs and keeps the last weights.
+    extra : mapping of str to Tensor, default=None
+        Further tensors that training changes in place; they are saved in checkpoints beside the weights.
+    processes : ProcessGroup, default=ALONE
+        The processes that share the batches; gradients and losses are averaged over them.
+    checkpoint : Checkpoint, default=None
+        Where the state is saved from time to time, by the first process. The caller removes it.
+    on_step : callable (done, n_steps) -> None, default=None
+        Called after every step.
+    on_epoch : callable (Epoch) -> None, default=None
+        Called after every epoch.
+
+    Returns
+    -------
+    TrainingState
+        Its `history` holds one `Epoch` per epoch.
+
+    Examples
+    --------
     >>> _ = torch.manual_seed(0)
     >>> X, y = torch.randn(64, 3), torch.randn(64, 1)
     >>> model = nn.Linear(3, 1)
-    >>> history = train(model, lambda rows: nn.functional.mse_loss(model(X[rows]), y[rows]), 64, Training(epochs=3))
-    >>> [record["epoch"] for record in history], history[2]["loss"] < history[0]["loss"]
+    >>> loss = lambda rows: nn.functional.mse_loss(model(X[rows]), y[rows])
+    >>> adam = torch.optim.Adam(model.parameters(), lr=0.1)
+    >>> state = train(model, [adam], 4, lambda epoch: torch.randperm(64).split(16), loss, Training(epochs=3))
+    >>> [record.epoch for record in state.history], state.history[2].loss < state.history[0].loss
     ([1, 2, 3], True)
     """
     device = next(model.parameters()).device
-    state = State(model, _optimizers(model, how), Position(), None, torch.zeros((), device=device))
-    checkpoint = None
-    if how.checkpoint is not None:
-        settings = {name: value for name, value in asdict(how).items() if name not in NOT_PART_OF_IDENTITY}
-        checkpoint = Checkpoint(how.checkpoint, [identity, settings, n_rows, device.type], model)
-    rows_per_step = how.batch_size * how.accumulate
-    n_steps = -(-n_rows // rows_per_step)
-    written = time.monotonic()
+    state = TrainingState(model, list(optimizers), dict(extra or {}), loss_sum=torch.zeros((), device=device))
+    n_steps = -(-n_batches // how.accumulate)  # of an epoch
+    weights = [1.0 if step_weight is None else step_weight(step) for step in range(n_steps)]
 
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        torch.manual_seed(how.seed)
+    with seeded(how.seed, device):
         if checkpoint is not None:
             checkpoint.restore(state)
-        while state.at.epoch < how.epochs and state.at.worse < how.patience:
+        while state.epoch < how.epochs and state.epochs_since_best < how.patience:
             started = time.monotonic()
-            # from the seed and the epoch alone: a resumed epoch has the same order
-            order = np.random.default_rng([how.seed, state.at.epoch]).permutation(n_rows)
+            if state.step == 0 and begin_epoch is not None:
+                begin_epoch(state.epoch)
+            batches = islice(epoch_batches(state.epoch), state.step * how.accumulate, None)
             model.train()
-            for step in range(state.at.step, n_steps):
-                rows = torch.from_numpy(order[step * rows_per_step : (step + 1) * rows_per_step])
-                state.loss_sum += _step(state.optimizers, batch_loss, rows, how, device) * len(rows)
-                state.at.step = step + 1
-                if on_batch is not None:
-                    on_batch(state.at.epoch * n_steps + step + 1, how.epochs * n_steps)
-                if checkpoint is not None and time.monotonic() - written >= 60 * how.checkpoint_minutes:
-                    checkpoint.save(state)
-                    written = time.monotonic()
-            record = _end_epoch(state, n_rows, valid_loss, how, device, time.monotonic() - started)
+
+            for step in range(state.step, n_steps):
+                if learning_rate is not None:
+                    _set_lr(optimizers, learning_rate(state.epoch * n_steps + step, how.epochs * n_steps))
+                for optimizer in optimizers:
+                    optimizer.zero_grad(set_to_none=True)
+                n_together = min(how.accumulate, n_batches - step * how.accumulate)
+                for batch in islice(batches, n_together):
+                    with mixed_precision(device, how.mixed):
+                        loss = batch_loss(batch).float()
+                    (loss / n_together).backward()
+                    state.loss_sum += weights[step] * (processes.mean(loss.detach()) / n_together)
+                processes.average_gradients(model.parameters())
+                for optimizer in optimizers:
+                    optimizer.step()
+                state.step = step + 1
+                if on_step is not None:
+                    on_step(state.epoch * n_steps + step + 1, how.epochs * n_steps)
+                if checkpoint is not None and processes.is_first:
+                    checkpoint.save_if_due(state)
+
+            mean_loss = float(state.loss_sum) / sum(weights)
+            valid_loss = _validate(state, mean_loss, validate)
+            best = valid_loss is not None and (state.best_loss is None or valid_loss < state.best_loss)
+            if best:
+                state.best_loss, state.best, state.epochs_since_best = valid_loss, copy_weights(model), 0
+            elif valid_loss is not None:
+                state.epochs_since_best += 1
+            state.epoch, state.step = state.epoch + 1, 0
+            state.loss_sum = torch.zeros((), device=device)
+            state.history.append(Epoch(state.epoch, mean_loss, valid_loss, best, time.monotonic() - started))
             if on_epoch is not None:
-                on_epoch(record)
+                on_epoch(state.history[-1])
+
     if state.best is not None:
         model.load_state_dict(state.best)
     model.eval()
-    if checkpoint is not None:
-        checkpoint.remove()
-    return state.at.history
+    return state
 
 
-def _optimizers(model: nn.Module, how: Training) -> list[torch.optim.Optimizer]:
-    """Return AdamW, and SparseAdam for the weights of layers that say `sparse`: it moves only what a batch has met."""
-    sparse = [layer.weight for layer in model.modules() if getattr(layer, "sparse", False)]
-    rest = [p for p in model.parameters() if p.requires_grad and not any(p is other for other in sparse)]
-    out: list[torch.optim.Optimizer] = [
-        torch.optim.AdamW(rest, lr=how.lr, weight_decay=how.weight_decay, eps=ADAM_EPS, fused=True)
-    ]
-    return [*out, torch.optim.SparseAdam(sparse, lr=how.lr, eps=ADAM_EPS)] if sparse else out
+def warmup_and_decay(lr: float, warmup: int) -> Callable[[int, int], float]:
+    """Return a learning rate that rises to `lr` over the first steps and then falls to 0 on a straight line.
+
+    The warm-up is at most a tenth of all steps.
+
+    >>> rate = warmup_and_decay(1.0, warmup=1)
+    >>> [rate(step, 10) for step in (0, 1, 4, 9)]
+    [0.5, 1.0, 0.6666666666666666, 0.1111111111111111]
+    """
+
+    def rate(step: int, n_steps: int) -> float:
+        rising = min(warmup, n_steps // 10)
+        share = (step + 1) / (rising + 1) if step < rising else (n_steps - step) / max(1, n_steps - rising)
+        return lr * share
+
+    return rate
 
 
-def _step(
-    optimizers: list[torch.optim.Optimizer],
-    batch_loss: Callable[[Tensor], Tensor],
-    rows: Tensor,
-    how: Training,
-    device: torch.device,
-) -> Tensor:
-    """Change the weights once and return the mean loss over the rows."""
+def _set_lr(optimizers: Sequence[torch.optim.Optimizer], lr: float) -> None:
     for optimizer in optimizers:
-        optimizer.zero_grad(set_to_none=True)
-    total = torch.zeros((), device=device)
-    for part in torch.split(rows, how.batch_size):
-        with _precision(how, device):
-            loss = batch_loss(part).float() * (len(part) / len(rows))
-        loss.backward()
-        total += loss.detach()
-    for optimizer in optimizers:
-        optimizer.step()
-    return total
+        for group in optimizer.param_groups:
+            group["lr"] = lr
 
 
-def _end_epoch(
-    state: State,
-    n_rows: int,
-    valid_loss: Callable[[], float] | None,
-    how: Training,
-    device: torch.device,
-    seconds: float,
-) -> Epoch:
-    """Judge the epoch, keep its weights if they are the best so far, and move on to the next."""
-    at = state.at
-    loss, judged = float(state.loss_sum) / n_rows, None
-    if valid_loss is not None:
+def _validate(state: TrainingState, mean_loss: float, validate: Callable[[], float] | None) -> float | None:
+    """Return the loss on held-out rows, None without any; refuse to go on with a model that has diverged."""
+    weights_finite = all(bool(p.isfinite().all()) for p in state.model.parameters())
+    valid_loss = None
+    if validate is not None and weights_finite:
         state.model.eval()
-        with torch.no_grad(), _precision(how, device):
-            judged = float(valid_loss())
-    if not math.isfinite(loss) or (judged is not None and not math.isfinite(judged)):
-        raise ModelError(f"training diverged: the loss is not finite in epoch {at.epoch + 1}; use a smaller lr.")
-    best = judged is not None and (at.best_loss is None or judged < at.best_loss)
-    if best:
-        at.best_loss, at.worse, state.best = judged, 0, copy_weights(state.model)
-    elif judged is not None:
-        at.worse += 1
-    record = Epoch(at.epoch + 1, loss, judged, best, seconds)
-    at.history.append({name: value for name, value in asdict(record).items() if name != "seconds"})
-    at.epoch, at.step = at.epoch + 1, 0
-    state.loss_sum = torch.zeros((), device=device)
-    return record
-
-
-def _precision(how: Training, device: torch.device) -> Any:
-    return torch.autocast(device.type, torch.bfloat16, enabled=how.mixed and device.type == "cuda")
+        with torch.no_grad():
+            valid_loss = float(validate())
+    if not (weights_finite and math.isfinite(mean_loss) and (valid_loss is None or math.isfinite(valid_loss))):
+        what = "weights are" if math.isfinite(mean_loss) and not weights_finite else "loss is"
+        raise ModelError(f"training diverged: the {what} not finite in epoch {state.epoch + 1}; use a smaller lr.")
+    return valid_loss

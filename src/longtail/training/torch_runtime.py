@@ -1,19 +1,22 @@
-"""torch, where a model needs it: whether it is there, which device, how many threads. Imported only when used."""
+"""Torch's devices, threads, precision and random numbers; torch itself is imported only when it is used."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
 
 from longtail.errors import MissingExtraError, ParameterError
-from longtail.validate import check_integer, check_real, resolve_seed
+from longtail.validate import resolve_jobs
 
 if TYPE_CHECKING:
-    from torch import nn
+    import torch
+    from torch import Tensor, nn
 
-    from longtail.training.loop import Training
-
+Network = TypeVar("Network", bound="nn.Module")
 WORTH_THREADS = 50_000_000  # multiplications in a batch, below which a second thread costs more than it brings
 
 
@@ -35,44 +38,77 @@ def import_nn() -> None:
             raise MissingExtraError("Prime", package, "torch") from error
 
 
-def pick_device(device: Any) -> Any:
+def pick_device(device: Any) -> torch.device:
     """Return the torch device of a name; None for a GPU if there is one, else the CPU."""
     torch = import_torch()
     if device is None:
         return torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else torch.device("cpu")
     try:
-        found = torch.device(device)
+        chosen = torch.device(device)
     except (RuntimeError, TypeError) as error:
-        allowed = "None or the name of a torch device such as 'cpu'"
-        raise ParameterError(f"device must be {allowed}; got {device!r}.") from error
-    if found.type == "cuda" and not torch.cuda.is_available():
-        raise ParameterError(f"device must be one that is there; got {device!r}, and there is no GPU.")
-    if found.type not in ("cpu", "cuda"):
-        raise ParameterError(f"device must be None, 'cpu' or 'cuda' (with a number, 'cuda:1'); got {device!r}.")
-    return found
+        told = "{name} must be {optional}the name of a torch device such as 'cpu'; got {got!r}."
+        raise ParameterError(told, name="device", optional="None or ", got=device) from error
+    if chosen.type == "cuda" and not torch.cuda.is_available():
+        raise ParameterError(name="device", problem=f"must be one that is there; got {device!r}, and there is no GPU.")
+    if chosen.type not in ("cpu", "cuda"):
+        raise ParameterError(name="device", allowed="None, 'cpu' or 'cuda' (with a number, 'cuda:1')", got=device)
+    return chosen
+
+
+def to_device(array: np.ndarray, device: torch.device | str) -> Tensor:
+    """Return an array as a tensor on a device, without waiting for the work that a GPU has queued."""
+    import torch
+
+    tensor = torch.from_numpy(np.ascontiguousarray(array))
+    if torch.device(device).type != "cuda":
+        return tensor.to(device)
+    # a copy from ordinary memory would wait for the GPU, and the next step could not be prepared while it works
+    return tensor.pin_memory().to(device, non_blocking=True)
+
+
+def on_device(network: Network, device: Any) -> Network:
+    """Return a network on the device of a name (see `pick_device`), moved there if it is elsewhere."""
+    wanted, now = pick_device(device), next(p.device for p in network.parameters())
+    there = now.type == wanted.type and wanted.index in (None, now.index)
+    return network if there else network.to(wanted)
 
 
 @contextlib.contextmanager
-def threads_for(n_jobs: Any, network: nn.Module, rows_at_once: int) -> Iterator[None]:
-    """Let torch use so many threads, one where there is little to do; None leaves it its own number."""
-    import_torch()
-    from longtail.training.thread_limit import torch_threads
+def torch_threads(n_jobs: int | None) -> Iterator[None]:
+    """Limit torch to `n_jobs` threads, and to the number of cores; None leaves it its own number."""
+    import torch
 
+    before = torch.get_num_threads()
+    if n_jobs is not None:
+        torch.set_num_threads(min(resolve_jobs(n_jobs), resolve_jobs(None)))  # thousands would crash it
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextlib.contextmanager
+def threads_for(n_jobs: int | None, network: nn.Module, rows_at_once: int) -> Iterator[None]:
+    """Limit torch to `n_jobs` threads, and to one thread where batches are too small for more to help."""
+    if n_jobs is not None:
+        resolve_jobs(n_jobs)  # refused also where batches are small
     little = rows_at_once * sum(p.numel() for p in network.parameters()) < WORTH_THREADS
     with torch_threads(1 if little else n_jobs):
         yield
 
 
-def checked_training(model: Any, **more: Any) -> Training:
-    """Return how a network is trained, from the parameters that its estimators share."""
-    from longtail.training.loop import Training
+@contextlib.contextmanager
+def seeded(seed: int, device: torch.device) -> Iterator[None]:
+    """Draw torch's random numbers from a seed; afterwards its generators are as they were before."""
+    import torch
 
-    return Training(
-        epochs=check_integer("epochs", model.epochs, low=1),
-        batch_size=check_integer("batch_size", model.batch_size, low=1),
-        lr=check_real("lr", model.lr, low=0, open_low=True),
-        weight_decay=check_real("weight_decay", model.weight_decay, low=0),
-        patience=check_integer("patience", model.patience, low=1),
-        seed=resolve_seed(model.random_state),
-        **more,
-    )
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        yield
+
+
+def mixed_precision(device: torch.device, mixed: bool) -> AbstractContextManager[Any]:
+    """Return a context in which a GPU computes in bfloat16 where that is safe; elsewhere it changes nothing."""
+    import torch
+
+    return torch.autocast(device.type, torch.bfloat16, enabled=mixed and device.type == "cuda")

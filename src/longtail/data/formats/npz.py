@@ -44,10 +44,10 @@ def read_npz(path: str | Path, name: str = "", labels_required: bool = True) -> 
     partner = path.with_name("Y" + path.name[1:])
     if not path.name.startswith("X") or not partner.is_file():
         if not labels_required:
-            X = _scipy_matrix(path, arrays)
+            X = _saved_by_scipy(path, arrays)
             return Dataset(X=X, Y=sp.csr_array((X.shape[0] if X.ndim else 0, 0), dtype=np.float32), name=name)
         raise DataError(f"{path} has no labels: it has no array 'Y', and there is no {partner.name} beside it.")
-    return Dataset(X=_scipy_matrix(path, arrays), Y=_scipy_matrix(partner, _load_arrays(partner)), name=name)
+    return Dataset(X=_saved_by_scipy(path, arrays), Y=_saved_by_scipy(partner, _load_arrays(partner)), name=name)
 
 
 def read_npz_counts(path: Path) -> tuple[sp.csr_array, tuple[str, ...] | None, tuple[str, ...] | None]:
@@ -57,7 +57,7 @@ def read_npz_counts(path: Path) -> tuple[sp.csr_array, tuple[str, ...] | None, t
     """
     arrays = _load_arrays(path)
     if "Y" not in arrays and "Y.data" not in arrays:
-        return as_labels(_scipy_matrix(path, arrays), "Y_groups"), None, None
+        return as_labels(_saved_by_scipy(path, arrays), "Y_groups"), None, None
     group_names, label_names = (
         tuple(_unpack_names(path, arrays, key)) if f"{key}.bytes" in arrays else None
         for key in ("group_names", "label_names")
@@ -114,7 +114,7 @@ def _unpack_matrix(path: Path, arrays: dict[str, np.ndarray], key: str) -> Rows 
         raise DataError(f"{path}: the sparse matrix '{key}' is damaged.") from error
 
 
-def _scipy_matrix(path: Path, arrays: dict[str, np.ndarray]) -> Rows:
+def _saved_by_scipy(path: Path, arrays: dict[str, np.ndarray]) -> Rows:
     """Return the matrix of a file written by scipy.sparse.save_npz, or a single dense array."""
     if "format" not in arrays:
         if len(arrays) == 1:

@@ -130,6 +130,7 @@ class GrowingArray:
         self.size = 0
 
     def add(self, values: np.ndarray) -> None:
+        """Append values."""
         end = self.size + values.size
         if end > self.values.size:
             self.values.resize(max(end, self.values.size * 5 // 4), refcheck=False)
@@ -137,6 +138,7 @@ class GrowingArray:
         self.size = end
 
     def finish(self) -> np.ndarray:
+        """Return the array at its right size; nothing may be added after."""
         self.values.resize(self.size, refcheck=False)
         return self.values
 

@@ -68,7 +68,7 @@ def make_extreme(
     n_labels = check_integer("n_labels", n_labels, low=1)
     n_features = check_integer("n_features", n_features, low=100)
     if check_real("labels_per_row", labels_per_row, low=1) > n_labels:
-        raise ParameterError(f"labels_per_row must be at most n_labels, {n_labels}; got {labels_per_row!r}.")
+        raise ParameterError(name="labels_per_row", allowed=f"at most n_labels, {n_labels}", got=labels_per_row)
     check_real("features_per_row", features_per_row, low=4 * labels_per_row, high=n_features / 4)
     rng = np.random.default_rng(resolve_seed(random_state))
     cluster_of = (rng.permutation(n_labels) % -(-n_labels // LABELS_PER_CLUSTER)).astype(np.int32)
@@ -158,7 +158,7 @@ def _count_features(
 def _weigh_features(
     parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], n_rows: int, n_features: int
 ) -> sp.csr_array:
-    """Put the blocks together, weigh every feature by its idf and scale the rows to unit length."""
+    """Join the blocks, weigh every feature by its idf and scale the rows to unit length."""
     documents = sum(np.bincount(features, minlength=n_features) for _, features, _ in parts)
     idf = (np.log((1.0 + n_rows) / (1.0 + documents)) + 1.0).astype(np.float32)
     indptr = np.concatenate([[0], *(sizes for sizes, _, _ in parts)]).cumsum()

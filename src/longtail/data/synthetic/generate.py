@@ -81,7 +81,7 @@ def make_linear(
     >>> bool(((scores > 0) == (data.Y.toarray() > 0)).all())
     True
     """
-    n_rows, n_features, n_labels = _check_sizes(n_rows=n_rows, n_features=n_features, n_labels=n_labels)
+    n_rows, n_features, n_labels = _positive_sizes(n_rows=n_rows, n_features=n_features, n_labels=n_labels)
     check_integer("features_per_label", features_per_label, low=1, high=n_features)
     check_integer("noise_features", noise_features, low=0)
     rng = np.random.default_rng(resolve_seed(random_state))
@@ -151,7 +151,7 @@ def make_topics(
     >>> all(set(data.texts[0].split()) & set(words[name]) for name in data.labels_of(0))
     True
     """
-    n_rows, n_topics = _check_sizes(n_rows=n_rows, n_topics=n_topics)
+    n_rows, n_topics = _positive_sizes(n_rows=n_rows, n_topics=n_topics)
     for name, value in (("words_per_topic", words_per_topic), ("words_per_row", words_per_row)):
         check_integer(name, value, low=1)
     check_integer("common_words", common_words, low=0)
@@ -203,7 +203,7 @@ def make_groups(n_groups: int = 200, rows_per_group: int = 4, **linear: Any) -> 
     >>> data.groups.shape, truth.Y_groups.shape
     ((30, 10), (10, 5))
     """
-    n_groups, rows_per_group = _check_sizes(n_groups=n_groups, rows_per_group=rows_per_group)
+    n_groups, rows_per_group = _positive_sizes(n_groups=n_groups, rows_per_group=rows_per_group)
     data, truth = make_linear(n_groups * rows_per_group, **linear)
     of_row = np.repeat(np.arange(n_groups, dtype=np.int32), rows_per_group)
     groups = sp.csr_array(
@@ -296,5 +296,5 @@ def _invent_word(number: int) -> str:
     return out
 
 
-def _check_sizes(**values: int) -> tuple[int, ...]:
+def _positive_sizes(**values: int) -> tuple[int, ...]:
     return tuple(check_integer(name, value, low=1) for name, value in values.items())

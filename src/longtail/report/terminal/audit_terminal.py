@@ -26,8 +26,8 @@ from longtail.report.terminal.console import clean, heading, print_facts, print_
 LABELS_SHOWN = 8  # of a set that is possible; the page names all
 
 
-def show_audit(console: Console, facts: AuditFacts) -> None:
-    """Print an audit; takes the same facts as `audit_page`.
+def show_audit(console: Console, facts: AuditFacts, *, limit: str = "limit") -> None:
+    """Print an audit; takes the same facts as `audit_page`. `limit` names what sets how many label sets are listed.
 
     >>> import io
     >>> console = Console(file=io.StringIO(), width=80)
@@ -46,9 +46,9 @@ def show_audit(console: Console, facts: AuditFacts) -> None:
         heading(console, str(audit.get("kind", "sets")).capitalize())
         body = [[row["name"], count(row["sets"]), count(row["rows"]), row["meaning"]] for row in rows]
         print_table(console, ["", "sets", "rows", "meaning "], body)
-    _show_sets(console, "Never, whatever the input", audit.get("impossible"), audit)
-    _show_sets(console, "Undecided", audit.get("undecided"), audit)
-    _show_sets(console, "Possible, but hardest", audit.get("hardest"), audit, radius=True)
+    _show_sets(console, "Never, whatever the input", audit.get("impossible"), audit, limit)
+    _show_sets(console, "Undecided", audit.get("undecided"), audit, limit)
+    _show_sets(console, "Possible, but hardest", audit.get("hardest"), audit, limit, radius=True)
     _show_radii(console, facts)
     _show_sizes(console, facts)
     if facts.get("capacity"):
@@ -77,7 +77,13 @@ def show_narrow(console: Console, audits: Sequence[AuditFacts]) -> None:
 
 
 def _show_sets(
-    console: Console, title: str, rows: Sequence[LabelSetFacts] | None, audit: SetsFacts, *, radius: bool = False
+    console: Console,
+    title: str,
+    rows: Sequence[LabelSetFacts] | None,
+    audit: SetsFacts,
+    limit: str,
+    *,
+    radius: bool = False,
 ) -> None:
     if not rows:
         return
@@ -93,7 +99,7 @@ def _show_sets(
     verdict = str(rows[0].get("verdict"))
     total = int((audit.get("sets") or {}).get(verdict, 0)) if not radius else 0
     if total > len(rows):
-        say(console, f"{total - len(rows):,} more; --limit lists them.", "dim")
+        say(console, f"{total - len(rows):,} more; {limit} lists them.", "dim")
 
 
 def _show_radii(console: Console, facts: AuditFacts) -> None:

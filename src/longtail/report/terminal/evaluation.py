@@ -57,8 +57,10 @@ ZERO_LINE = 17  # letters of a difference plot
 TONE = {"better": "green", "worse": "red", "unclear": "dim"}
 
 
-def show_evaluation(console: Console, facts: EvaluationFacts) -> None:
+def show_evaluation(console: Console, facts: EvaluationFacts, *, page: str = "the page") -> None:
     """Print an evaluation; takes the same facts as `evaluation_page` and leaves out what is missing.
+
+    `page` says where all labels are listed.
 
     >>> import io
     >>> console = Console(file=io.StringIO(), width=80)
@@ -80,7 +82,7 @@ def show_evaluation(console: Console, facts: EvaluationFacts) -> None:
         print_table(console, ["", "percent", " "], body)
     _show_frequencies(console, evaluation)
     _show_calibration(console, evaluation)
-    _show_labels(console, facts.get("labels") or [])
+    _show_labels(console, facts.get("labels") or [], page)
     _show_examples(console, facts)
     if facts.get("data"):
         show_dataset(console, facts["data"])
@@ -175,7 +177,7 @@ def _show_calibration(console: Console, evaluation: MetricsFacts) -> None:
         say(console, f"Mean gap: {percent(gap)} points." if finite(gap) else "", "dim")
 
 
-def _show_labels(console: Console, rows: Sequence[LabelRowFacts]) -> None:
+def _show_labels(console: Console, rows: Sequence[LabelRowFacts], page: str) -> None:
     body = [
         [
             row.get("label", ""),
@@ -190,7 +192,7 @@ def _show_labels(console: Console, rows: Sequence[LabelRowFacts]) -> None:
         heading(console, "Label by label")
         print_table(console, ["label", "training rows", "test rows", "precision", "recall"], body)
     if len(rows) > LABELS_SHOWN:
-        say(console, f"{len(rows) - LABELS_SHOWN:,} more are on the page that --report writes.", "dim")
+        say(console, f"{len(rows) - LABELS_SHOWN:,} more are on {page}.", "dim")
 
 
 def _show_examples(console: Console, facts: EvaluationFacts) -> None:

@@ -1,0 +1,1 @@
+"""Programs that measure longtail and its peers; README.md tells what each does."""

@@ -1,0 +1,1 @@
+"""Benchmarks of audits of output layers."""

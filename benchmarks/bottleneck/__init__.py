@@ -1,0 +1,1 @@
+"""Benchmarks of networks with a narrow output layer."""

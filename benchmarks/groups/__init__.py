@@ -1,0 +1,1 @@
+"""Benchmarks of finding the labels of rows from the labels of groups."""

@@ -1,0 +1,1 @@
+"""Measurements of the whole program: installation, start, kills, plans, and the state of its code."""

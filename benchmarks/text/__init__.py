@@ -1,0 +1,1 @@
+"""Benchmarks of turning texts into rows of features."""
