@@ -532,6 +532,7 @@ class Prime(XMCEstimator):
         import_nn()
         from longtail.prime.search import dequantize
 
+        self._keep_precision()
         return dequantize(self.stored_), None
 
     @classmethod
