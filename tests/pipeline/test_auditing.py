@@ -97,8 +97,8 @@ def test_rankings():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"classes": True, "top_k": 2}, "give one of --classes and --top-k"),
-        ({"classes": True}, "--classes takes no DATA"),
+        ({"classes": True, "top_k": 2}, "give one of classes and top_k"),
+        ({"classes": True}, "classes takes no data"),
         ({"top_k": 0}, "top_k must be"),
         ({"top_k": 4}, "top_k must be"),
         ({"limit": -1}, "limit must be an integer >= 0; got -1"),
@@ -111,7 +111,7 @@ def test_options_that_are_wrong(options, sentence):
     with pytest.raises(ParameterError, match=sentence):
         audit_model(Layer(W, None, NAMES, "test"), rows([["a"]]), **options)
     if "top_k" in options and len(options) == 1:
-        with pytest.raises(ParameterError, match="--top-k needs DATA"):
+        with pytest.raises(ParameterError, match="top_k needs data"):
             audit_model(Layer(W, None, NAMES, "test"), **options)
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from longtail.data import Dataset
+    from longtail.facts import AuditFacts
     from longtail.pipeline import Tagger
 
 WIDTHS = (8, 16, 32, 64)
@@ -79,7 +80,7 @@ def demo(name: str, output: Path, jobs: int | None, as_json: bool) -> None:
         beside = {"audits": audits, "explanation": explained, "model_folder": str(model), "report": str(page)}
         print_json({**facts, **beside})
         return
-    show_evaluation(screen, {**facts, "examples": [], "title": None}, page=PAGE)
+    show_evaluation(screen, {**facts, "examples": [], "title": ""}, page=PAGE)
     screen.rule("4  what narrower models can never say")
     show_narrow(screen, audits)
     screen.rule("5  why a label came")
@@ -100,7 +101,7 @@ def _suggest(screen: Console, name: str, model: Path, page: Path) -> None:
         screen.print(f"  {line}", soft_wrap=True, markup=False)
 
 
-def narrow_audits(tagger: Tagger, train: Dataset, test: Dataset, jobs: int | None) -> list[dict[str, Any]]:
+def narrow_audits(tagger: Tagger, train: Dataset, test: Dataset, jobs: int | None) -> list[AuditFacts]:
     """Audit classifiers on the same texts squeezed into a few numbers each."""
     from longtail.pipeline import audit_model, narrow_layers
 

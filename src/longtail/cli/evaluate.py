@@ -136,7 +136,11 @@ def compare(
         show_comparison(console(), facts)
     if report is not None:
         note(f"Report: {report}")
-    if watched is not None and metrics[watched]["difference"] < 0 and (metrics[watched]["p_value"] or 1.0) < 0.05:
+    if (
+        watched is not None
+        and (metrics[watched]["difference"] or 0.0) < 0
+        and (metrics[watched]["p_value"] or 1.0) < 0.05
+    ):
         note(f"{b} is worse than {a} at {watched}.")
         context.exit(WORSE)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -13,8 +13,14 @@ from longtail.errors import MissingExtraError, ModelError, ParameterError
 from longtail.report import file_size
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.console import Console
+
+    from longtail.facts import LabelFacts, TreeFacts
     from longtail.storage import Part
 
+Facts = TypeVar("Facts")
 TRANSFORMER = "encoder.weights."
 HIDDEN = ("history", "network", "tree")  # of a model that reads texts; the first and the last are told in other words
 
@@ -44,11 +50,15 @@ def inspect(model: Path, tree: bool, label: str | None, data: str | None, as_jso
     names = ("labels", "texts") if label is not None else ("depth", "clusters", "labels")
     given = {name: options[name] for name in names if options[name] is not None}
     if label is not None:
-        facts, show = _facts_of_label(model, label, data, given, options), show_label
+        _print(_facts_of_label(model, label, data, given, options), show_label, as_json)
     elif tree:
-        facts, show = _facts_of_tree(model, given), show_tree
+        _print(_facts_of_tree(model, given), show_tree, as_json)
     else:
-        facts, show = inspection(model), show_inspection
+        _print(inspection(model), show_inspection, as_json)
+
+
+def _print(facts: Facts, show: Callable[[Console, Facts], None], as_json: bool) -> None:
+    """Print facts as JSON, or for people."""
     if as_json:
         print_json(facts)
     else:
@@ -72,7 +82,7 @@ def _refuse_lone_options(tree: bool, label: str | None, data: str | None, option
 
 def _facts_of_label(
     model: Path, label: str, data: str | None, given: dict[str, Any], options: dict[str, Any]
-) -> dict[str, Any]:
+) -> LabelFacts:
     """Return the facts about one label; the model and the name are looked at before data is read."""
     from longtail.pipeline import label_facts, label_number, load_tagger
 
@@ -82,7 +92,7 @@ def _facts_of_label(
     return label_facts(tagger, label, data=rows, **given)
 
 
-def _facts_of_tree(model: Path, options: dict[str, Any]) -> dict[str, Any]:
+def _facts_of_tree(model: Path, options: dict[str, Any]) -> TreeFacts:
     """Return the facts about the label tree; below every cluster a quarter as many are listed as below the root."""
     from longtail.pipeline import load_tagger, tree_facts
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -41,7 +42,7 @@ def plan(data: str, as_json: bool, **options: Any) -> None:
         click.echo(summary(facts))
 
 
-def summary(facts: dict[str, Any]) -> str:
+def summary(facts: Mapping[str, Any]) -> str:
     """Return a plan in a few lines."""
     about, memory, tree = "about " if facts["features_estimated"] else "", facts["memory"], facts["tree"]
     if "network" in facts:
@@ -69,14 +70,14 @@ def summary(facts: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _memory_line(memory: dict[str, Any]) -> str:
+def _memory_line(memory: Mapping[str, Any]) -> str:
     """Return in one line how much memory is needed, and whether it is there."""
     there = memory["available_bytes"]
     fits = "." if there is None else f"; {file_size(there)} available" + (": it fits." if memory["fits"] else ".")
     return f"Memory: about {file_size(memory['peak_bytes'])} at most{fits}"
 
 
-def _textual_summary(facts: dict[str, Any]) -> str:
+def _textual_summary(facts: Mapping[str, Any]) -> str:
     """Return the plan of a model that reads texts."""
     network, memory, held = facts["network"], facts["memory"], facts["calibration_rows"]
     gpu = network["device"] == "cuda"

@@ -17,6 +17,7 @@ from longtail.errors import LongtailError, ParameterError
 from longtail.report import file_size, plural
 
 if TYPE_CHECKING:
+    from longtail.facts import PlanFacts
     from longtail.pipeline import Imputed, Tagger
 
 
@@ -72,7 +73,7 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     click.echo(summary(facts))
 
 
-def _check_memory(plan: dict[str, Any]) -> None:
+def _check_memory(plan: PlanFacts) -> None:
     """Refuse a training that clearly needs more memory than there is; note one that may."""
     from longtail.pipeline import refuse_without_memory
 

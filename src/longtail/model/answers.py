@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.validate import Json
+from longtail.facts import WordFacts
+from longtail.notebook import table_card
+
+FEATURES_SHOWN = 10  # of an explanation, in a notebook
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,12 @@ class Explanation:
     features: list[tuple[int, float]]  # (feature, contribution), strongest first
     path: list[dict[str, Any]]
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the strongest features of the label."""
+        rows = [[feature, f"{weight:+.3f}"] for feature, weight in self.features[:FEATURES_SHOWN]]
+        note = f"score {self.score:.3g}, margin {self.margin:+.3f}, bias {self.bias:+.3f}"
+        return table_card(f"Label {self.label}", ["feature", "contribution"], rows, note)
+
 
 @dataclass(frozen=True)
 class TextExplanation:
@@ -37,7 +46,7 @@ class TextExplanation:
     score: float
     margin: float
     bias: float | None
-    words: list[Json]  # word, weight, spans (start and end in the text), strongest first
+    words: list[WordFacts]  # word, weight, spans (start and end in the text), strongest first
     path: list[dict[str, Any]]  # as in Explanation
 
 

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from longtail.data import Dataset, TopK, binary_hits
 from longtail.errors import DataError, LongtailError, ModelError, Parameter, ParameterError
+from longtail.facts import ModelFacts
 from longtail.kernels import Progress, row_scales
 from longtail.model.answers import Explanation, LinearLayer, TextExplanation
 from longtail.model.calibration import Calibration
@@ -142,7 +143,7 @@ class XMCEstimator(Estimator):
             raise DataError("this Tagger was trained on rows of features, not on texts; give it rows.")
         return features.transform(texts)
 
-    def describe(self) -> Json:
+    def describe(self) -> ModelFacts:
         """Return facts about the trained model."""
         self._check_fitted()
         return {

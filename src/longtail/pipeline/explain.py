@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from longtail.data import TopK
 from longtail.errors import DataError, ModelError, ParameterError
+from longtail.facts import ExplanationFacts, PathStepFacts, SuggestionFacts
+from longtail.report import explanation_html
 from longtail.validate import Json, check_integer
 
 if TYPE_CHECKING:
@@ -17,7 +19,14 @@ if TYPE_CHECKING:
 TYPICAL = 3  # labels named for a node of a tree
 
 
-def explain_text(tagger: Tagger, text: str, k: int, labels: Sequence[str] | None) -> Json:
+class ExplainedText(dict[str, Any]):
+    """An explanation as facts (`ExplanationFacts`), which a notebook shows as a text with marked words."""
+
+    def _repr_html_(self) -> str:
+        return explanation_html(cast(ExplanationFacts, self))
+
+
+def explain_text(tagger: Tagger, text: str, k: int, labels: Sequence[str] | None) -> ExplanationFacts:
     """Return why the k best labels of a text (or the given ones) came."""
     if not isinstance(text, str):
         raise DataError(f"explain takes one text; got {type(text).__name__}.")
@@ -30,22 +39,22 @@ def explain_text(tagger: Tagger, text: str, k: int, labels: Sequence[str] | None
         top = model.predict_topk(row, k=check_integer("k", k, low=1))
         wanted = [int(label) for label in top.ids[0] if label >= 0]
     if not wanted:
-        return {"text": text, "predicted": []}
+        return cast(ExplanationFacts, ExplainedText(text=text, predicted=[]))
     reasons = model.explain_text(text, row, wanted, tagger.features_)
     tags = tagger.name_tags(TopK(np.array([wanted]), np.array([[why.score for why in reasons]])))[0]
-    return {
-        "text": text,
-        "predicted": [
-            {
-                **tag._asdict(),
-                "margin": why.margin,
-                "bias": why.bias,
-                "words": why.words,
-                "path": [_node(tagger, step) for step in why.path],
-            }
-            for tag, why in zip(tags, reasons, strict=True)
-        ],
-    }
+    predicted: list[SuggestionFacts] = [
+        {
+            "label": tag.label,
+            "score": tag.score,
+            "probability": tag.probability,
+            "margin": why.margin,
+            "bias": why.bias,
+            "words": why.words,
+            "path": [_node(tagger, step) for step in why.path],
+        }
+        for tag, why in zip(tags, reasons, strict=True)
+    ]
+    return cast(ExplanationFacts, ExplainedText(text=text, predicted=predicted))
 
 
 def _predictable(tagger: Tagger, labels: Sequence[str]) -> list[int]:
@@ -57,7 +66,7 @@ def _predictable(tagger: Tagger, labels: Sequence[str]) -> list[int]:
     return numbers
 
 
-def _node(tagger: Tagger, step: Json) -> Json:
+def _node(tagger: Tagger, step: Json) -> PathStepFacts:
     """Return a node on the path to a label, with the names of its most frequent labels."""
     labels = step["labels"]
     order = np.argsort(-tagger.model_.label_counts_[labels], kind="stable")[:TYPICAL]

@@ -11,12 +11,13 @@ import scipy.sparse as sp
 
 from longtail.data import Dataset, GroupedDataset, GroupsOfRow, LabelsOfGroup
 from longtail.errors import DataError
+from longtail.facts import ImputationFacts
 from longtail.groups import Eagle, group_likeness, propagate
 from longtail.model import RowClassifier, Stages, TextFeatures, learn_rows
 from longtail.pipeline.imputation_facts import imputing_facts
 from longtail.pipeline.registry import new_features
 from longtail.tree import LabelTreeClassifier
-from longtail.validate import Json, RandomState, as_sparse, check_choice, check_integer, make_csr, resolve_seed
+from longtail.validate import RandomState, as_sparse, check_choice, check_integer, make_csr, resolve_seed
 
 ASSIGNS = ("auto", "argmax", "top", "soft", "propagate")
 DEFAULT_ASSIGN = "auto"
@@ -29,7 +30,7 @@ class Imputed:
 
     data: Dataset  # Y holds ones, or shares with assign="soft"
     confidence: sp.csr_array  # (n_rows, n_labels), one value for each label in Y
-    facts: Json
+    facts: ImputationFacts
 
     @property
     def labels(self) -> list[tuple[str, ...]]:

@@ -6,10 +6,11 @@ import numpy as np
 
 from longtail.data import Dataset
 from longtail.errors import LongtailError, Parameter
+from longtail.facts import MemoryFacts, PlanFacts
 from longtail.pipeline.held_out import held_out_rows
 from longtail.pipeline.tagger import Tagger
 from longtail.planning import available_memory, shape_of, used_memory
-from longtail.validate import Json, resolve_jobs
+from longtail.validate import resolve_jobs
 
 CLEARLY = 1.5  # how far an estimate of memory may be off
 KERNELS = 90_000_000  # bytes of compiled code
@@ -18,7 +19,7 @@ LESS = "train on fewer rows or features"
 
 def plan_training(
     data: Dataset, tagger: Tagger | None = None, *, probe: bool = True, read_seconds: float = 0.0
-) -> Json:
+) -> PlanFacts:
     """Return what `tagger.fit_dataset(data)` and saving it will take, as JSON-able facts; only a probe is trained.
 
     Time is for this machine as it is now, with the tagger's threads; `read_seconds`, the time it took to read the data,
@@ -33,7 +34,7 @@ def plan_training(
     tagger = Tagger() if tagger is None else tagger
     held, model, used = held_out_rows(data.n_rows, tagger.calibrate), tagger.new_model(), used_memory()
     cost = model.plan(data, lambda: shape_of(data, tagger.features), held, probe)
-    facts: Json = {
+    facts: PlanFacts = {
         "method": tagger.method_name,
         "model": type(model).__name__,
         "threads": resolve_jobs(model.n_jobs),
@@ -65,7 +66,7 @@ def plan_training(
     return facts
 
 
-def refuse_without_memory(facts: Json) -> str | None:
+def refuse_without_memory(facts: PlanFacts) -> str | None:
     """Raise if a plan clearly needs more memory than there is; return a warning if it may, else None.
 
     >>> refuse_without_memory({"memory": {"peak_bytes": 12e9, "available_bytes": 10e9}})
@@ -89,7 +90,7 @@ def refuse_without_memory(facts: Json) -> str | None:
     )
 
 
-def _fits(peak: float, used: int) -> Json:
+def _fits(peak: float, used: int) -> MemoryFacts:
     """Return a peak of memory beside what there is."""
     free = available_memory()
     available = None if free is None else free + used

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from longtail.data import Dataset, GroupedDataset, GroupsOfRow, LabelsOfGroup, TopK
 from longtail.errors import DataError, ModelError, ParameterError
+from longtail.facts import DatasetFacts, ExplanationFacts
 from longtail.model import (
     BuiltLater,
     EpochReport,
@@ -24,6 +25,7 @@ from longtail.model import (
     clone,
     not_fitted,
 )
+from longtail.notebook import fact_card
 from longtail.pipeline.explain import explain_text
 from longtail.pipeline.held_out import held_out_facts, hold_out
 from longtail.pipeline.imputation import Imputed, impute_dataset
@@ -108,7 +110,7 @@ class Tagger(Estimator):
     labels_: tuple[str, ...]
     label_texts_: tuple[str, ...] | None
     held_out_: Json | None
-    data_: Json
+    data_: DatasetFacts
 
     def __init__(
         self,
@@ -237,6 +239,21 @@ class Tagger(Estimator):
         self._check_fitted()
         return len(self.labels_)
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the method, and what was learned."""
+        if not hasattr(self, "model_"):
+            return fact_card("Tagger", [("method", self.method_name)], "not fitted")
+        model = self.model_
+        facts = [
+            ("method", self.method_name),
+            ("model", repr(model)),
+            ("labels", f"{self.n_labels_:,}"),
+            ("training rows", f"{model.n_rows_:,}"),
+            ("features", f"{model.n_features_in_:,}"),
+            ("calibrated", "yes" if hasattr(model, "calibration_") else "no"),
+        ]
+        return fact_card("Tagger", facts)
+
     def _check_fitted(self) -> None:
         if not hasattr(self, "model_"):
             raise not_fitted("this Tagger is not fitted yet; call fit(texts, labels) first.")
@@ -311,7 +328,7 @@ class Tagger(Estimator):
             for ids, scores, row in zip(top.ids, top.scores, chances, strict=True)
         ]
 
-    def explain(self, text: str, k: int = 5, labels: Sequence[str] | None = None) -> Json:
+    def explain(self, text: str, k: int = 5, labels: Sequence[str] | None = None) -> ExplanationFacts:
         """Return why the k best labels (or the given ones) came, as facts: the words for and against each.
 
         Word weights and the bias of a label add up to its margin; from the margins of the label and of the nodes on its

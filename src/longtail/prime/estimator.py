@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from longtail.data import Dataset, TopK
 from longtail.encoder import DEFAULT_ENCODER, check_new_encoder
 from longtail.errors import DataError, ModelError, ParameterError
+from longtail.facts import ModelFacts, WordFacts
 from longtail.kernels import Progress
 from longtail.model import (
     MAX_K,
@@ -518,7 +519,7 @@ class Prime(XMCEstimator):
         self.__dict__.pop("_search", None)
         return self
 
-    def explain_words(self, text: str, labels: Sequence[int]) -> list[list[dict[str, Any]]]:
+    def explain_words(self, text: str, labels: Sequence[int]) -> list[list[WordFacts]]:
         """Return for each label the words of a text, strongest first: what its score loses without them."""
         from longtail.prime.explain import word_weights
 
@@ -576,7 +577,7 @@ class Prime(XMCEstimator):
     def rows_of(self, texts: Sequence[str], features: TextReader | None) -> Rows:
         return self.rows(texts)
 
-    def describe(self) -> Json:
+    def describe(self) -> ModelFacts:
         """Return facts about the trained model, with the records of its epochs."""
         return super().describe() | {
             "epochs": self.history_,
