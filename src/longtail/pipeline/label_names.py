@@ -32,7 +32,7 @@ def check_new_labels(
     """
     new = as_texts(names, "names")
     if not new:
-        raise ParameterError("names must hold at least one label; got 0.")
+        raise ParameterError(name="names", problem="must hold at least one label; got 0.")
     taken, twice = set(known), set()
     for name in new:
         if not name.strip() or not is_unicode(name):
@@ -44,7 +44,7 @@ def check_new_labels(
         twice.add(name)
     given = new if texts is None else as_texts(texts, "texts")
     if len(given) != len(new):
-        raise ParameterError(f"texts must hold one text per label ({len(new)}); got {len(given)}.")
+        raise ParameterError(name="texts", problem=f"must hold one text per label ({len(new)}); got {len(given)}.")
     for name, text in zip(new, given, strict=True):
         if not text.strip():
             raise DataError(f"every new label needs a text; label {name!r} has none.")
