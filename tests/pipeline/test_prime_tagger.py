@@ -89,7 +89,7 @@ def test_it_is_trained_once_without_the_rows_held_out(data, tagger):
     assert {name for name, _, _ in stages} == {"Training"}
     assert stages[-1][1] == stages[-1][2] == 8
     assert [record["epoch"] for record in epochs] == [1, 2] and "p@1" in epochs[0]
-    with pytest.raises(ModelError, match="has no calibration"):
+    with pytest.raises(AttributeError, match="has no calibration"):
         all_rows.predict_proba(data.texts[:1])
     assert all_rows.tag(data.texts[:1])[0][0].probability is None
 

@@ -56,7 +56,8 @@ def test_tags_have_names_scores_and_probabilities(topics, tagger):
 def test_without_calibration_there_are_no_probabilities(topics):
     tagger = lt.Tagger(calibrate=0).fit_dataset(topics)
     assert tagger.tag(topics.texts[:1])[0][0].probability is None and tagger.held_out_ is None
-    with pytest.raises(ModelError, match="has no calibration"):
+    assert not hasattr(tagger, "predict_proba")
+    with pytest.raises(AttributeError, match="has no calibration"):
         tagger.predict_proba(topics.texts[:1])
     assert tagger.predict(topics.texts[:1])[0]
 

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from longtail.checks.failing import refuses, require, same_ranking
 from longtail.data import Dataset, make_linear
-from longtail.errors import DataError, LongtailError, ParameterError
+from longtail.errors import DataError, ParameterError
 from longtail.model import RowClassifier
 
 
@@ -104,7 +104,7 @@ def check_probabilities(estimator: RowClassifier) -> None:
     """Probabilities need a calibration, lie in [0, 1] and keep the order of the scores."""
     data = _data()
     estimator.fit(data.X, data.Y)
-    refuses(estimator, lambda: estimator.predict_proba(data.X), LongtailError, "probabilities without a calibration")
+    require(not hasattr(estimator, "predict_proba"), estimator, "predict_proba must be there only with a calibration")
     estimator.calibrate(data.X, data.Y)
     P = estimator.predict_proba(data.X, k=5)
     require(P.shape == data.Y.shape and sp.issparse(P), estimator, "probabilities must be sparse")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,6 +25,9 @@ from longtail.validate import (
     resolve_jobs,
     resolve_seed,
 )
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 ASSIGNS = ("argmax", "top", "soft", "auto")
 LEAST_SHARE = 0.1  # rows less likely than this get nothing from a soft assignment
@@ -126,6 +129,11 @@ class Eagle(Estimator):
         self.folds = folds
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False  # rows come with groups, which scikit-learn's tools do not know
+        return tags
 
     def fit(self, X: MatrixLike, groups: MatrixLike, Y_groups: MatrixLike, *, progress: Progress | None = None) -> Self:
         """Learn the labels' vectors and the labels of the rows.

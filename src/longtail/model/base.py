@@ -68,6 +68,7 @@ class XMCEstimator(Estimator):
     needs: ClassVar[str | None] = None  # an optional package it cannot work without
     tagger_method: ClassVar[str | None] = None  # the name by which a Tagger makes it
     reads_texts: ClassVar[bool] = False  # it makes its own rows from texts, without features
+    reads_rows: ClassVar[bool] = False  # fit(X, Y): rows and their labels are all it needs
     prediction_params: ClassVar[tuple[str, ...]] = ()  # parameters that a fitted model still reads; others wait for fit
     shape_params: ClassVar[tuple[str, ...]] = ()  # parameters that a saved network is built by when it is loaded
 
@@ -239,7 +240,7 @@ class XMCEstimator(Estimator):
         tags.target_tags = TargetTags(
             required=True, one_d_labels=False, two_d_labels=True, multi_output=True, single_output=False
         )
-        tags.input_tags = InputTags(sparse=True, two_d_array=not self.reads_texts, string=self.reads_texts)
+        tags.input_tags = InputTags(sparse=True, two_d_array=self.reads_rows, string=self.reads_texts)
         return tags
 
     @property
@@ -404,6 +405,8 @@ class XMCEstimator(Estimator):
 
 class RowClassifier(XMCEstimator):
     """Base of the models that are trained on rows and their labels, `fit(X, Y)`, as scikit-learn's are."""
+
+    reads_rows = True
 
     def fit(self, X: MatrixLike, Y: MatrixLike, *, progress: Progress | None = None) -> Self:
         """Train on rows X and labels Y; `progress(done, total)` is called as labels are finished."""

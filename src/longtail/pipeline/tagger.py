@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,6 +34,9 @@ from longtail.pipeline.registry import DEFAULT_METHOD, METHODS, new_features
 from longtail.storage import Part, save_folder
 from longtail.text import as_texts
 from longtail.validate import Json, MatrixLike, RandomState, Rows, as_rows, check_choice, check_integer, resolve_seed
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 Texts: TypeAlias = "Sequence[str] | np.ndarray | sp.sparray | sp.spmatrix"
 """Texts, or rows of features in their place."""
@@ -128,6 +131,11 @@ class Tagger(Estimator):
         self.calibrate = calibrate
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.string, tags.input_tags.sparse = False, True, True
+        return tags
 
     def fit(
         self,

@@ -51,6 +51,7 @@ from longtail.tree.search import (
 )
 from longtail.tree.train import OverlapSettings, Solver, TrainingRows, TrainingTask, train_tree
 from longtail.validate import (
+    LabelNumbers,
     MatrixLike,
     as_labels,
     as_rows,
@@ -290,13 +291,15 @@ class LabelTreeClassifier(RowClassifier):
         self.trees_, self.chunks_ = [tree for tree, _ in trained], [chunks for _, chunks in trained]
         return self
 
-    def partial_fit(self, X: Any, Y: Any) -> Self:
+    def partial_fit(self, X: MatrixLike, Y: MatrixLike, classes: LabelNumbers | None = None) -> Self:
         """Learn new rows without the old ones; labels and clusters stay. Returns self.
 
         The classifiers of labels and nodes that the new rows have move towards them, the less the fewer the rows are
         against all rows seen. Rows of a tenth or more of what was seen improve a model; a few rows at a time do not,
         and training anew is always more accurate (benchmarks/results/tree_updates.json). A calibration is kept, and
         grows stale.
+
+        `classes` is ignored: scikit-learn's tools pass it, but labels are the columns of Y.
         """
         if not hasattr(self, "trees_"):
             return self.fit(X, Y)
