@@ -3,21 +3,38 @@
 import numpy as np
 import pytest
 
-from longtail.checks import CHECKS, CheckFailed, all_estimators, check_estimator
-from longtail.checks.estimators import check_deterministic, check_topk
+from longtail.checks import CheckFailed, all_estimators, check_estimator, checks_of
+from longtail.checks.estimators import check_parameters_after_fit
+from longtail.checks.row_classifiers import check_deterministic, check_topk
 from longtail.data import TopK
 from longtail.one_vs_all import OneVsAllClassifier
+from longtail.pipeline import MODELS
 
 
-@pytest.mark.parametrize("kind", all_estimators(), ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_conformance(kind, check):
-    check(kind())
+def checks(*estimators):
+    return [
+        pytest.param(check, id=f"{type(estimator).__name__}-{name}")
+        for estimator in estimators
+        for name, check in checks_of(estimator).items()
+    ]
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", checks(*(kind.small() for kind in all_estimators())))
+def test_conformance(check):
+    check()
+
+
+@pytest.mark.parametrize("check", checks(OneVsAllClassifier(loss="logistic", C=10)))
 def test_conformance_of_the_logistic_loss(check):
-    check(OneVsAllClassifier(loss="logistic", C=10))
+    check()
+
+
+def test_every_model_is_checked():
+    pytest.importorskip("torch")
+    assert {kind.__name__ for kind in all_estimators()} == {
+        *("BottleneckClassifier", "LabelTreeClassifier", "MIMLClassifier", "OneVsAllClassifier", "Prime")
+    }
+    assert [kind.kind for kind in all_estimators()] == list(MODELS)
 
 
 def test_the_checks_find_a_model_that_is_not_deterministic():
@@ -44,3 +61,13 @@ def test_the_checks_find_a_model_that_repeats_a_label():
         check_topk(Stutterer())
     with pytest.raises(CheckFailed):
         check_estimator(Stutterer())
+
+
+def test_the_checks_find_a_parameter_that_is_read_and_not_checked():
+    class Careless(OneVsAllClassifier):
+        def predict_topk(self, X, k=5, *, allow=None, deny=None):
+            top = super().predict_topk(X, k, allow=allow, deny=deny)
+            return top if self.max_iter == 100 else TopK(top.ids, top.scores - 1)
+
+    with pytest.raises(CheckFailed, match="max_iter must wait for the next fit"):
+        check_parameters_after_fit(Careless())

@@ -75,7 +75,7 @@ def test_clusters_stand_below_the_one_above_and_the_most_used_come_first(tagger)
 
 def test_telling_words_have_the_largest_weights_of_the_clusters_own_classifier(tagger):
     tree, chunks = tagger.model_.trees_[0], tagger.model_.chunks_[0]
-    words = tagger.features_.feature_names()
+    words = tagger.features_.get_feature_names_out()
     every = np.arange(len(words))
     for found in tree_facts(tagger, words=6)["clusters"]:
         child = found["cluster"] + sum(tree.n_nodes(t) for t in range(found["level"]))

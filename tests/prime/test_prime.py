@@ -234,6 +234,20 @@ def test_an_index_finds_what_the_exact_search_finds(data, fitted, index):
     assert same > 0.9
 
 
+def test_parameters_changed_after_training_take_effect_or_are_refused(data, fitted):
+    texts, _, _ = data
+    model = load_copy(fitted)
+    before = model.predict_topk(texts, k=3)
+    with pytest.raises(ParameterError, match=r"index must be one of .*; got 'hnws'. Did you mean 'hnsw'"):
+        model.set_params(index="hnws").predict_topk(texts)
+    with pytest.raises(ParameterError, match=r"precision must be one of"):
+        model.set_params(index="exact", precision="int9").predict_topk(texts)
+    model.set_params(precision="int8")
+    assert (model.predict_topk(texts, k=1).ids == before.head(1).ids).mean() > 0.95
+    assert model.stored_["vectors"].dtype == "int8"
+    assert model.add_labels(["brand new"]).stored_["scales"].shape == (41,)  # the old and the new are kept alike
+
+
 def load_copy(model):
     return Prime.from_part(model.to_part()).set_params(device="cpu")
 
@@ -309,7 +323,7 @@ def test_the_tree_runs_on_words_and_meaning(data, fitted):
     texts, Y, _ = data
     features = clone(PrimeFeatures(fitted, weight=2.0))
     X = features.fit_transform(texts)
-    assert X.shape == (200, features.n_features_) == (200, len(features.feature_names()))
+    assert X.shape == (200, features.n_features_) == (200, len(features.get_feature_names_out()))
     tree = LabelTreeClassifier(random_state=0).fit(X, Y)
     assert tree.score(features.transform(texts), Y) > 0.9
     restored = PrimeFeatures.from_part(features.to_part())

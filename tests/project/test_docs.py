@@ -196,14 +196,20 @@ def test_commands_in_shell_examples_exist(page):
                     assert problem_with(args) is None, f"{page.name}: {line}: {problem_with(args)}"
 
 
+def options_of(command: click.Command) -> set[str]:
+    """Return every option that a command takes."""
+    parameters = command.get_params(click.Context(command))
+    return {option for p in parameters for option in (*p.opts, *p.secondary_opts)} | {"-h", "--help"}
+
+
 @each_page
 def test_commands_and_options_in_the_text_exist(page):
-    known = {option for command in app.commands.values() for p in command.params for option in p.opts} | {"--help"}
+    known = {option for command in app.commands.values() for option in options_of(command)}
     for span in re.findall(r"`([^`\n]+)`", prose(page)):
         call = re.match(r"longtail ([a-z][a-z-]*)(?=\s|$)(.*)", span)
         if call:
             assert call[1] in app.commands, f"{page.name}: {span}"
-            of_command = {option for p in app.commands[call[1]].params for option in p.opts} | {"-h", "--help"}
+            of_command = options_of(app.commands[call[1]])
             used = {word for word in call[2].partition("|")[0].split() if re.match(r"--?[A-Za-z]", word)}
             assert used <= of_command, f"{page.name}: {span}"
         elif page.name != "README.md" and re.match(r"--[a-zA-Z]", span):

@@ -10,10 +10,11 @@ from longtail._front_door import stub_names
 
 ROOT = Path(longtail.__file__).parent
 LAYERS = [  # from the ground up; docs/contributing.md says what each is for
-    {"_version", "_front_door", "errors"},
+    {"_version", "_front_door", "errors", "notebook"},
     {"validate"},
     {"storage"},
     {"kernels"},
+    {"facts"},
     {"data"},
     {"model"},
     {"text"},

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from longtail.data import Dataset, TopK
+from longtail.facts import tail_points
 from longtail.metrics import compare, evaluate, label_counts, propensities
-from longtail.report import tail_points
 
 
 def _predictions(Y: np.ndarray, seed: int) -> TopK:
@@ -49,7 +49,6 @@ def facts(truth: np.ndarray, counts: np.ndarray) -> dict[str, Any]:
         "data": data,
         "evaluation": found,
         "labels": [{"label": "label 3", "train_count": 1234, "test_count": 17, "precision": 0.6251, "recall": 0.4177}],
-        "confusions": [{"label": "label 1", "instead_of": "label 2", "count": 9}],
         "examples": [
             {
                 "text": "Red wine and a car",

@@ -9,9 +9,15 @@ import pytest
 from rich.console import Console
 
 from longtail.audit import argmaxable
-from longtail.report.audit_sentences import capacity_sentence, headline, radii_sentence, reason, unknown_sentence
+from longtail.report.audit_sentences import (
+    audit_headline,
+    capacity_sentence,
+    radii_sentence,
+    reason,
+    unknown_sentence,
+)
 from longtail.report.html.audit_page import audit_page
-from longtail.report.plots.audit_plots import plain, radius_plot, size_plot
+from longtail.report.plots.audit_plots import radius_plot, radius_text, size_plot
 from longtail.report.terminal.audit_terminal import show_audit
 
 NAMES = ["<script>alert(1)</script>", "b", "c", "\x1b[31md"]
@@ -61,11 +67,16 @@ def test_plots_are_well_formed(audit_facts):
 
 
 def test_words():
-    assert plain(0) == "0" and plain(3.2e-7) == "3.2e-7" and plain(12_000.0) == "12k" and plain(float("inf")) == "–"
-    assert headline({}) == "" and headline({"data": {}, "audit": {}}) == ""
-    assert headline({"data": {"rows": 3}}) == "No label set of the data could be audited."
+    assert (
+        radius_text(0) == "0"
+        and radius_text(3.2e-7) == "3.2e-7"
+        and radius_text(12_000.0) == "12k"
+        and radius_text(float("inf")) == "–"
+    )
+    assert audit_headline({}) == "" and audit_headline({"data": {}, "audit": {}}) == ""
+    assert audit_headline({"data": {"rows": 3}}) == "No label set of the data could be audited."
     counts = {"eps-argmaxable": 3, "argmaxable": 0, "not argmaxable": 0, "undecided": 1}
-    told = headline({"audit": {"kind": "label sets", "n_sets": 4, "n_rows": 4, "sets": counts, "rows": counts}})
+    told = audit_headline({"audit": {"kind": "label sets", "n_sets": 4, "n_rows": 4, "sets": counts, "rows": counts}})
     assert told == "3 of 4 label sets can come out, each for some input. 1 could not be decided."
     many = {"on": list("abcde"), "off": list("fghi")}
     assert reason({}) == "" and "9 labels contradict" in reason({"conflict": many})

@@ -7,13 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from longtail.report.terminal.evaluation import (
-    show_comparison,
-    show_dataset,
-    show_evaluation,
-    show_explanation,
-    show_inspection,
-)
+from longtail.report.terminal.evaluation import show_comparison, show_dataset, show_evaluation
+from longtail.report.terminal.model_terminal import show_explanation, show_inspection
 
 HOSTILE = "\x1b]0;title\x07\x1b[2J[red]x[/red]\n\ud800"
 

@@ -46,7 +46,7 @@ def test_not_finite_is_refused_with_its_place(bad):
 @pytest.mark.parametrize(
     ("X", "sentence"),
     [
-        ([1, 2, 3], r"X must have 2 dimensions; got 1. Use X.reshape\(1, -1\) for a single row."),
+        ([1, 2, 3], r"X must have 2 dimensions; got 1. Reshape your data with X.reshape\(1, -1\) for a single row."),
         ([[1, 2], [3]], "X must be a rectangular array; got rows of different lengths."),
         ([["a"]], "X must hold numbers; got dtype <U1."),
         (np.array([[object()]]), "X must hold numbers; got dtype object."),

@@ -62,13 +62,17 @@ def save_certificates(
     """
     path = Path(path)
     if path.suffix != ".npz":
-        raise ParameterError(f"certificates must be written to an .npz file; got {path.name!r}.")
+        raise ParameterError(name="certificates", allowed="written to an .npz file", got=path.name)
     most = max((int(m.max()) for m in audit.members if len(m)), default=-1) + 1
     n = W.shape[0] if hasattr(W, "shape") else len(W)
     if n < most:
-        raise ParameterError(f"W must have a row for every label of the audit, at least {most}; got {n}.")
+        raise ParameterError(
+            name="W", problem=f"must have a row for every label of the audit, at least {most}; got {n}."
+        )
     if names is not None and (len(names) != n or len(set(names)) != n or not all(isinstance(m, str) for m in names)):
-        raise ParameterError(f"names must be {n} different strings, one per label; got {len(names)} names.")
+        raise ParameterError(
+            name="names", problem=f"must be {n} different strings, one per label; got {len(names)} names."
+        )
     arrays = _audit_arrays(audit) | _weight_arrays(W)
     if bias is not None:
         arrays["bias"] = np.asarray(bias)

@@ -11,7 +11,8 @@ from fractions import Fraction
 import numpy as np
 
 from longtail.audit.read_weights import LayerLike, read_layer
-from longtail.validate import Json, RandomState, check_flag, check_integer, resolve_seed
+from longtail.facts import CapacityFacts, PositionFacts
+from longtail.validate import RandomState, check_flag, check_integer, resolve_seed
 
 MOST_EXACT_LABELS = 2000  # counts are exact integers up to here
 MOST_SUBSETS = 20_000
@@ -30,7 +31,7 @@ class Capacity:
     log2_share: float  # logarithm of their share of all sets
     sets: int | None  # the exact number; None for more than 2,000 labels
 
-    def to_facts(self) -> Json:
+    def to_facts(self) -> CapacityFacts:
         """Return a JSON-able dict; a count beyond 2^53 stays a power of two."""
         small = self.sets if self.sets is not None and self.sets < 2**53 else None
         return {
@@ -76,7 +77,7 @@ def _log2(value: int) -> float:
     return math.log2(value >> shift) + shift
 
 
-def general_position(W: LayerLike, random_state: RandomState = None) -> Json:
+def general_position(W: LayerLike, random_state: RandomState = None) -> PositionFacts:
     """Say whether every d rows of W are independent, as far as that can be decided.
 
     `general_position` is True if all subsets were looked at, False if dependent rows were found (they are named, and
@@ -91,7 +92,7 @@ def general_position(W: LayerLike, random_state: RandomState = None) -> Json:
     n, d = weights.shape
     rank = int(np.linalg.matrix_rank(weights))
     size = min(n, d)
-    out: Json = {"n_labels": n, "width": d, "rank": rank, "general_position": None, "dependent_rows": None}
+    out: PositionFacts = {"n_labels": n, "width": d, "rank": rank, "general_position": None, "dependent_rows": None}
     parallel = _parallel_rows(weights)
     exhaustive = math.comb(n, size) <= MOST_SUBSETS
     if parallel is not None and size >= len(parallel):
@@ -112,8 +113,8 @@ def general_position(W: LayerLike, random_state: RandomState = None) -> Json:
         if size > MOST_EXACT_DIMENSIONS:
             unsure = True
         elif _rank(weights[rows]) < size:
-            dependent = {"general_position": False, "dependent_rows": rows.tolist()}
-            return out | dependent | {"checked": checked, "exhaustive": exhaustive}
+            out |= {"general_position": False, "dependent_rows": rows.tolist()}
+            return out | {"checked": checked, "exhaustive": exhaustive}
     answer = True if exhaustive and not unsure else None
     return out | {"general_position": answer, "checked": checked, "exhaustive": exhaustive}
 

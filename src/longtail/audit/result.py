@@ -11,7 +11,7 @@ from longtail.audit.audited_layer import AuditedLayer
 from longtail.audit.certificate import IMPOSSIBLE, REACHABLE, ROBUST, UNDECIDED, VERDICTS, Certificate
 from longtail.audit.certificate_search import SetAudit
 from longtail.audit.label_sets import LabelSets
-from longtail.validate import Json
+from longtail.facts import LabelSetFacts, SetsFacts
 
 FORMAT = "audit.v1"
 
@@ -106,7 +106,7 @@ class Audit:
         sets = np.flatnonzero(self.reachable)
         return sets[np.argsort(self.radius[sets], kind="stable")[:k]]
 
-    def facts(self, names: Sequence[str] | None = None, most: int = 10) -> Json:
+    def facts(self, names: Sequence[str] | None = None, most: int = 10) -> SetsFacts:
         """Return JSON-able facts: counts, radii, and up to `most` sets of each interesting kind, by name if given."""
         reached = self.radius[self.reachable]
         quantiles = {str(q): float(np.quantile(reached, q)) for q in (0.0, 0.01, 0.1, 0.5, 0.9)} if reached.size else {}
@@ -131,11 +131,11 @@ class Audit:
             "hardest": [self.set_facts(int(i), names) for i in self.hardest(most)],
         }
 
-    def set_facts(self, i: int, names: Sequence[str] | None = None, certificate: bool = False) -> Json:
+    def set_facts(self, i: int, names: Sequence[str] | None = None, certificate: bool = False) -> LabelSetFacts:
         """Return the facts of set number i."""
         ids = self.members[i].tolist()
         high = float(self.radius_at_most[i])
-        out: Json = {
+        out: LabelSetFacts = {
             "set": i,
             "labels": [names[j] for j in ids] if names is not None else ids,
             "rows": int(self.counts[i]),

@@ -7,4 +7,3 @@ from .network import load_weights as load_weights
 from .network import output_width as output_width
 from .output_layers import BottleneckOutput as BottleneckOutput
 from .output_layers import DFTOutput as DFTOutput
-from .plan import estimate_network as estimate_network

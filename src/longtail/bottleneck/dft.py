@@ -24,7 +24,7 @@ def dft_matrix(n: int, k: int, positions: np.ndarray | None = None) -> np.ndarra
     """
     n, k = check_integer("n", n, low=1), check_integer("k", k, low=0)
     if 2 * k + 1 > n:
-        raise ParameterError(f"k must be at most {(n - 1) // 2} for {n} labels, so that 2k + 1 <= n; got {k}.")
+        raise ParameterError(name="k", allowed=f"at most {(n - 1) // 2} for {n} labels, so that 2k + 1 <= n", got=k)
     # j * i modulo n keeps the angle small, so that it is exact for any n
     positions = np.arange(n, dtype=np.int64) if positions is None else positions
     turns = np.outer(positions, np.arange(1, k + 1, dtype=np.int64)) % n

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.data import TopK, split_random
+from longtail.bottleneck.plan import estimate_network
+from longtail.data import Dataset, TopK, split_random
 from longtail.errors import ModelError, ParameterError
 from longtail.kernels import Progress
-from longtail.model import MOST_PLACES, Explanation, XMCEstimator, allowed_labels
+from longtail.model import MAX_K, Estimate, Explanation, LinearLayer, RowClassifier, Shape, allowed_labels, clone
 from longtail.storage import Part
 from longtail.text import unit_rows
-from longtail.training import checked_training, import_torch, pick_device, threads_for
+from longtail.training import checked_training, import_torch, on_device, pick_device, threads_for
 from longtail.validate import (
     Rows,
     as_dense,
@@ -41,7 +42,7 @@ DENSE_ABOVE = 0.2  # share of entries that are not zero, from which rows are mul
 FEWEST_TO_VALIDATE = 20  # rows
 
 
-class BottleneckClassifier(XMCEstimator):
+class BottleneckClassifier(RowClassifier):
     """A network that scores all labels through few dimensions, with a guarantee on the label sets it can give.
 
     Scores are log-odds. Labels without a training row are never predicted. Weights in `Y` are ignored: a label is there
@@ -112,6 +113,9 @@ class BottleneckClassifier(XMCEstimator):
 
     kind: ClassVar[str] = "bottleneck.v1"
     needs: ClassVar[str | None] = "torch"
+    tagger_method: ClassVar[str | None] = "dft"
+    prediction_params: ClassVar[tuple[str, ...]] = ("device", "n_jobs", "normalize")
+    shape_params: ClassVar[tuple[str, ...]] = ("encoder", "head", "hidden", "k", "width")
 
     network_: LabelNetwork
     history_: list[dict[str, Any]]
@@ -119,6 +123,7 @@ class BottleneckClassifier(XMCEstimator):
 
     def __init__(
         self,
+        *,
         head: str = "dft",
         k: int = 50,
         width: int = 64,
@@ -163,8 +168,8 @@ class BottleneckClassifier(XMCEstimator):
         self,
         X: Any,
         Y: Any,
-        progress: Progress | None = None,
         *,
+        progress: Progress | None = None,
         X_valid: Any = None,
         Y_valid: Any = None,
         on_epoch: Callable[[Epoch], None] | None = None,
@@ -194,6 +199,7 @@ class BottleneckClassifier(XMCEstimator):
         if progress is not None:
             progress(1, 1)  # also when stopped early
         self.network_ = network
+        self._note_shape()
         return self
 
     def _training(self) -> RowTraining:
@@ -204,7 +210,7 @@ class BottleneckClassifier(XMCEstimator):
         """Return what decides the shape of the network."""
         sizes = check_widths("hidden", self.hidden)
         if not sizes:
-            raise ParameterError("hidden must be a width or a list of at least one; got an empty one.")
+            raise ParameterError(name="hidden", problem="must be a width or a list of at least one; got an empty one.")
         if isinstance(self.encoder, str):
             check_choice("encoder", self.encoder, ENCODERS)
         return {
@@ -237,7 +243,7 @@ class BottleneckClassifier(XMCEstimator):
             X = X if isinstance(X, np.ndarray) else as_dense(X.toarray())
         else:
             X = as_sparse(X)
-        return unit_rows(X) if self.normalize else X
+        return unit_rows(X) if check_flag("normalize", self.normalize) else X
 
     def _given(self, X: Any, Y: Any) -> tuple[Rows, sp.csr_array] | None:
         """Return the validation rows and labels that were given, checked."""
@@ -264,13 +270,22 @@ class BottleneckClassifier(XMCEstimator):
         bias = None if head.bias is None else head.bias.detach().cpu().numpy()
         return head.weight().detach().cpu().numpy(), bias
 
+    def output_layer(self) -> LinearLayer:
+        return LinearLayer(*self.output_weights(), guaranteed=self.guaranteed_)
+
+    def estimate_fit(self, data: Dataset, shape: Shape, probe: bool) -> Estimate:
+        return estimate_network(data, shape, self, probe)
+
+    def imputing_model(self) -> BottleneckClassifier:
+        return clone(self).set_params(checkpoint=None)  # it is for the training that follows
+
     def predict_topk(self, X: Any, k: int = 5, *, allow: Any = None, deny: Any = None) -> TopK:
         """Return the k best labels of every row with their log-odds, best first.
 
         `allow` (only these labels) and `deny` (none of these) are lists of label numbers.
         """
         X = self._as_trained(self._check_rows(X))
-        k = check_integer("k", k, low=1, high=MOST_PLACES)
+        k = check_integer("k", k, low=1, high=MAX_K)
         never = ~allowed_labels(self.n_labels_, allow, deny) | (self.label_counts_ == 0)
         ids = np.full((X.shape[0], k), -1, dtype=np.int32)
         scores = np.full((X.shape[0], k), -np.inf, dtype=np.float32)
@@ -278,8 +293,9 @@ class BottleneckClassifier(XMCEstimator):
         torch = import_torch()
         from longtail.bottleneck.train import ROWS_AT_ONCE, score_blocks
 
-        with threads_for(self.n_jobs, self.network_, ROWS_AT_ONCE):
-            for at, found in score_blocks(self.network_, X):
+        network = on_device(self.network_, self.device)
+        with threads_for(self.n_jobs, network, ROWS_AT_ONCE):
+            for at, found in score_blocks(network, X):
                 mask = torch.from_numpy(never).to(found.device)
                 best = torch.topk(found.masked_fill(mask, -torch.inf), used, dim=1)
                 ids[at, :used], scores[at, :used] = best.indices.cpu().numpy(), best.values.cpu().numpy()
@@ -293,14 +309,15 @@ class BottleneckClassifier(XMCEstimator):
         A network with ReLU is linear around a row: each feature counts with its slope there, and the bias is the rest.
         With the linear encoder that is so everywhere.
         """
-        ids, values = self._one_row(X)
+        ids, values = self._one_row(X, self.normalize)
         torch = import_torch()
         row = np.zeros((1, self.n_features_in_), dtype=np.float32)
         row[0, ids] = values
         out = []
-        with threads_for(self.n_jobs, self.network_, 1):
-            x = torch.from_numpy(row).to(next(self.network_.parameters()).device).requires_grad_()
-            scores = self.network_.eval()(x)[0]
+        network = on_device(self.network_, self.device).eval()
+        with threads_for(self.n_jobs, network, 1):
+            x = torch.from_numpy(row).to(next(network.parameters()).device).requires_grad_()
+            scores = network(x)[0]
             for label in (int(label) for label in labels):
                 slopes = torch.autograd.grad(scores[label], x, retain_graph=True)[0][0].cpu().numpy()
                 found = [(int(f), float(slopes[f]) * float(v)) for f, v in zip(ids, values, strict=True)]
@@ -325,6 +342,7 @@ class BottleneckClassifier(XMCEstimator):
                 f"a BottleneckClassifier whose encoder is a module of your own ({type(self.encoder).__name__}) cannot "
                 f"be saved, since loading runs no code; use one of {list(ENCODERS)}, or give what it returns as X."
             )
+        self._check_shape()
         arrays = {name: value.cpu().numpy() for name, value in self.network_.state_dict().items()}
         arrays["label_counts"] = self.label_counts_
         facts = {"n_rows": self.n_rows_, "n_features": self.n_features_in_, "dense": self.dense_}
@@ -346,6 +364,7 @@ class BottleneckClassifier(XMCEstimator):
         network = make_network(**model._layers(), order=part.arrays.get("head.order"))
         load_weights(network, {name: a for name, a in part.arrays.items() if name != "label_counts"})
         model.network_ = network.to(pick_device(model.device))
+        model._note_shape()
         return model
 
 

@@ -95,12 +95,15 @@ def output_width(encoder: nn.Module, n_features: int, row: str = "row") -> int:
         with torch.no_grad():
             rows = encoder.eval()(torch.zeros(N_TRIED, n_features, device=device))
     except (RuntimeError, TypeError, ValueError) as error:
-        raise ParameterError(f"encoder must take rows of {n_features} features; it says: {error}") from error
+        raise ParameterError(
+            name="encoder", problem=f"must take rows of {n_features} features; it says: {error}"
+        ) from error
     finally:
         encoder.train(training)
     if not isinstance(rows, Tensor) or rows.ndim != 2 or rows.shape[0] != N_TRIED:
         got = tuple(rows.shape) if isinstance(rows, Tensor) else type(rows).__name__
-        raise ParameterError(f"encoder must give one row per {row}, (n_{row}s, width); for {N_TRIED} it gave {got}.")
+        problem = f"must give one row per {row}, (n_{row}s, width); for {N_TRIED} it gave {got}."
+        raise ParameterError(name="encoder", problem=problem)
     return int(rows.shape[1])
 
 
@@ -147,7 +150,7 @@ def make_network(
         elif isinstance(encoder, nn.Module):
             body, size = copy.deepcopy(encoder), output_width(encoder, n_features)
         else:
-            raise ParameterError(f"encoder must be 'mlp', 'linear' or a torch module; got {encoder!r}.")
+            raise ParameterError(name="encoder", allowed="'mlp', 'linear' or a torch module", got=encoder)
         return LabelNetwork(body, make_head(head, size, n_labels, k=k, width=width, order=order, prior=prior))
 
 

@@ -175,7 +175,7 @@ class DFTOutput(OutputLayer):
         n, k = check_integer("n_labels", n_labels, low=1), check_integer("k", k, low=1)
         slack = check_integer("slack", slack, low=0)
         if 2 * k + 1 > n:
-            raise ParameterError(f"k must be at most {(n - 1) // 2} for {n} labels, so that 2k + 1 <= n; got {k}.")
+            raise ParameterError(name="k", allowed=f"at most {(n - 1) // 2} for {n} labels, so that 2k + 1 <= n", got=k)
         start = _logit(k / n if prior is None else prior)
         positions = None if order is None else _permutation(order, n)
         super().__init__(in_features, n, 2 * k + 1 + slack, bias)
@@ -224,7 +224,7 @@ class DFTOutput(OutputLayer):
 def _logit(prior: Any) -> float:
     p = check_real("prior", prior, low=0, high=1, open_low=True)
     if p == 1:
-        raise ParameterError("prior must be a number above 0 and below 1; got 1.0.")
+        raise ParameterError(name="prior", problem="must be a number above 0 and below 1; got 1.0.")
     return math.log(p / (1 - p))
 
 
@@ -233,9 +233,12 @@ def _permutation(order: Any, n: int) -> Tensor:
     positions = order.detach().cpu().numpy() if isinstance(order, Tensor) else np.asarray(order)
     if positions.shape != (n,) or positions.dtype.kind not in "iu":
         got = f"{positions.dtype} of shape {positions.shape}"
-        raise ParameterError(f"order must be {n} integers, the place of each label on the circle; got {got}.")
+        raise ParameterError(
+            name="order", problem=f"must be {n} integers, the place of each label on the circle; got {got}."
+        )
     if not np.array_equal(np.sort(positions), np.arange(n)):
-        raise ParameterError(f"order must name each place from 0 to {n - 1} once; got {_wrong_position(positions, n)}.")
+        wrong = _wrong_position(positions, n)
+        raise ParameterError(name="order", problem=f"must name each place from 0 to {n - 1} once; got {wrong}.")
     return torch.from_numpy(positions.astype(np.int64))
 
 

@@ -1,18 +1,20 @@
-"""What training a network takes: some steps of one of the full size, on sampled rows."""
+"""The cost of training a network: some steps of one of the full size, on sampled rows."""
 
 from __future__ import annotations
 
 import time
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.bottleneck.estimator import BottleneckClassifier
 from longtail.data import Dataset
-from longtail.model import clone
-from longtail.planning import Estimate, Shape
+from longtail.model import Estimate, Shape, clone
 from longtail.training import import_torch
+
+if TYPE_CHECKING:
+    from longtail.bottleneck.estimator import BottleneckClassifier
 
 EPOCHS = 20  # until the loss on the validation rows stops falling, about
 STEPS = 3  # of the probe, after one that loads everything
@@ -58,6 +60,7 @@ def estimate_network(data: Dataset, shape: Shape, model: BottleneckClassifier, p
 def count_weights(model: BottleneckClassifier, n_features: int, n_labels: int) -> int:
     """Return about how many numbers a network has.
 
+    >>> from longtail.bottleneck import BottleneckClassifier
     >>> count_weights(BottleneckClassifier(k=10, width=32, hidden=100), 1000, 500)
     121453
     """

@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from longtail.cli.options import jobs_option, json_option
-from longtail.cli.output import file_size, plural, print_json
+from longtail.cli.output import print_json
 from longtail.errors import DataError, ParameterError
+from longtail.report import file_size, plural
 
 
 @click.command("add-labels")
@@ -31,13 +32,15 @@ def add_labels(model: Path, labels: Path, output: Path, jobs: int | None, as_jso
 
     check_target(output)
     started = time.perf_counter()
-    found = read_labels(labels)
+    new = read_labels(labels)
     tagger = load_tagger(model)
     tagger.model_.n_jobs = jobs
     before = tagger.n_labels_
     try:
-        tagger.add_labels(found.names, found.texts)
+        tagger.add_labels(new.names, new.texts)
     except (DataError, ParameterError) as error:
+        if error.fields.get("name") == "n_jobs":
+            raise
         raise DataError(f"{labels} cannot be added to {model}: {error}") from error
     tagger.save(output)
     facts: dict[str, Any] = {
@@ -45,13 +48,13 @@ def add_labels(model: Path, labels: Path, output: Path, jobs: int | None, as_jso
         "bytes": sum(file.stat().st_size for file in output.iterdir()),
         "seconds": time.perf_counter() - started,
         "labels_before": before,
-        "labels_added": len(found.names),
+        "labels_added": len(new.names),
         "labels": tagger.n_labels_,
     }
     if as_json:
         print_json(facts)
         return
     click.echo(
-        f"Added {plural(len(found.names), 'label')} to {before:,} in {facts['seconds']:.1f} s; nothing was trained.\n"
+        f"Added {plural(len(new.names), 'label')} to {before:,} in {facts['seconds']:.1f} s; nothing was trained.\n"
         f"Model: {output} ({file_size(facts['bytes'])})."
     )

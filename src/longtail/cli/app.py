@@ -98,6 +98,7 @@ def main(args: Sequence[str] | None = None) -> None:
 
 
 def _run(args: Sequence[str] | None) -> int:
+    """Run the command line and return its exit code; errors are told on stderr."""
     try:
         code = app.main(args=args, prog_name="longtail", standalone_mode=False)
     except click.ClickException as error:
@@ -125,4 +126,5 @@ def _run(args: Sequence[str] | None) -> int:
 
 
 def _terminate(number: int, frame: object) -> NoReturn:
+    """Turn SIGTERM into an exception, so that half-written files are removed."""
     raise Terminated

@@ -54,37 +54,38 @@ def audit(context: click.Context, given: tuple[str, ...], report: Path | None, a
     from longtail.report import as_callback, audit_page, progress, show_audit, write_page
 
     weights, certificates, fail = options["weights"], options["certificates"], options["fail_if_any"]
-    model, data = _places(weights, given)
-    _refuse(data, options)
-    _keep_inputs((weights, model, data, options["labels_file"]), {"certificates": certificates, "report": report})
+    model, data = _model_and_data(weights, given)
+    _refuse_lone_options(data, options)
+    inputs = (weights, model, data, options["labels_file"])
+    _refuse_overwriting(inputs, {"certificates": certificates, "report": report})
     layer = _layer(model, options)
-    rows = None if data is None else _rows(data, options)
+    rows = None if data is None else _read_label_sets(data, options)
     names = ("classes", "top_k", "box", "eps", "radius", "rows", "seconds", "limit", "random_state")
     asked = {name: options[name] for name in names}
     with progress(None, "Auditing", unit="sets") as advance:
-        found = audit_model(layer, rows, n_jobs=options["jobs"], progress=as_callback(advance), **asked)
-    facts = found.facts
+        audited = audit_model(layer, rows, n_jobs=options["jobs"], progress=as_callback(advance), **asked)
+    facts = audited.facts
     subject = weights if weights is not None else model
     facts["title"] = f"{Path(str(subject)).name}" + ("" if data is None else f" on {facts['data']['name'] or data}")
     facts["command"] = "longtail audit " + (f"--weights {weights}" if weights is not None else f"{model}")
     facts["command"] += "" if data is None else f" {data}"
     if certificates is not None:
-        found.save_certificates(certificates)
+        audited.save_certificates(certificates)
     if report is not None:
         write_page(report, audit_page(facts))
     if as_json:
         print_json(facts)
     else:
-        show_audit(console(), facts)
+        show_audit(console(), facts, limit="--limit")
     for what, file in (("Certificates", certificates), ("Report", report)):
         if file is not None:
             note(f"{what}: {file}")
-    if fail and not found.all_reachable:
+    if fail and not audited.all_reachable:
         note("Not every label set can come out.")
         context.exit(UNREACHABLE)
 
 
-def _places(weights: Path | None, given: tuple[str, ...]) -> tuple[str | None, str | None]:
+def _model_and_data(weights: Path | None, given: tuple[str, ...]) -> tuple[str | None, str | None]:
     """Return MODEL and DATA; with --weights there is no MODEL."""
     least, most = (0, 1) if weights is not None else (1, 2)
     if not least <= len(given) <= most:
@@ -96,7 +97,7 @@ def _places(weights: Path | None, given: tuple[str, ...]) -> tuple[str | None, s
     return first, second
 
 
-def _refuse(data: str | None, options: dict[str, Any]) -> None:
+def _refuse_lone_options(data: str | None, options: dict[str, Any]) -> None:
     """Refuse options that say nothing without another one."""
     asks = data is not None or options["classes"]
     for name, there, needed in (
@@ -111,7 +112,7 @@ def _refuse(data: str | None, options: dict[str, Any]) -> None:
             raise ParameterError(f"--{name.replace('_', '-')} can only be used with {needed}.")
 
 
-def _keep_inputs(inputs: tuple[Any, ...], outputs: dict[str, Path | None]) -> None:
+def _refuse_overwriting(inputs: tuple[Any, ...], outputs: dict[str, Path | None]) -> None:
     """Refuse to write over what is read, and two things to one file."""
     read = {Path(str(name)).resolve() for name in inputs if name is not None}
     written = [path.resolve() for path in outputs.values() if path is not None]
@@ -121,6 +122,7 @@ def _keep_inputs(inputs: tuple[Any, ...], outputs: dict[str, Path | None]) -> No
 
 
 def _layer(model: str | None, options: dict[str, Any]) -> Layer:
+    """Return the layer to audit: that of --weights, or the output layer of MODEL."""
     from longtail.pipeline import file_layer, load, model_layer
 
     if options["weights"] is not None:
@@ -128,10 +130,11 @@ def _layer(model: str | None, options: dict[str, Any]) -> Layer:
     return model_layer(load(model or ""))
 
 
-def _rows(data: str, options: dict[str, Any]) -> Dataset:
+def _read_label_sets(data: str, options: dict[str, Any]) -> Dataset:
+    """Read DATA, which may have labels and nothing else."""
     from longtail.data import read_label_sets
 
-    found = read_label_sets(data, options["labels_column"]) if options["format_name"] is None else None
-    if found is not None:
-        return found
+    label_sets = read_label_sets(data, options["labels_column"]) if options["format_name"] is None else None
+    if label_sets is not None:
+        return label_sets
     return read_data(data, "test", {**options, "labels_file": None})

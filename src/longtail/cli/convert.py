@@ -8,8 +8,10 @@ from typing import Any
 import click
 
 from longtail.cli.options import data_options, json_option, read_data
-from longtail.cli.output import file_size, print_json
+from longtail.cli.output import print_json
+from longtail.cli.wording import renaming
 from longtail.errors import ParameterError
+from longtail.report import file_size
 
 
 @click.command()
@@ -47,9 +49,10 @@ def convert(
     if write_labels is not None and write_labels.resolve() == output.resolve():
         raise ParameterError(f"--write-labels and OUTPUT must be different files; got {output} for both.")
     if to is not None:
-        check_choice("--to", to, [name for name, found in REGISTRY.items() if found.write])
+        check_choice("--to", to, [name for name, known in REGISTRY.items() if known.write])
     rows = read_data(data, "train", options, labels_required=False)
-    facts = write(rows, output, to, labels_file=write_labels, label_separator=options["label_separator"])
+    with renaming(format="to"):
+        facts = write(rows, output, to, labels_file=write_labels, label_separator=options["label_separator"])
     if as_json:
         print_json(facts)
         return

@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from longtail.cli.evaluate import PAGE
 from longtail.cli.options import jobs_option, json_option
 from longtail.cli.output import announce_compilation, console, print_json, stages
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from longtail.data import Dataset
+    from longtail.facts import AuditFacts
     from longtail.pipeline import Tagger
 
 WIDTHS = (8, 16, 32, 64)
@@ -56,8 +60,8 @@ def demo(name: str, output: Path, jobs: int | None, as_json: bool) -> None:
         screen.rule("2  training")
     announce_compilation()
     started = time.perf_counter()
-    with stages() as told:
-        tagger = Tagger(random_state=0, n_jobs=jobs).fit_dataset(train, progress=told)
+    with stages() as report_progress:
+        tagger = Tagger(random_state=0, n_jobs=jobs).fit_dataset(train, progress=report_progress)
     seconds = time.perf_counter() - started
     tagger.save(model)
     if not as_json:
@@ -73,15 +77,20 @@ def demo(name: str, output: Path, jobs: int | None, as_json: bool) -> None:
     audits = narrow_audits(tagger, train, test, jobs)
     explained = tagger.explain(EXAMPLE, k=5)
     if as_json:
-        found = {"audits": audits, "explanation": explained, "model_folder": str(model), "report": str(page)}
-        print_json({**facts, **found})
+        beside = {"audits": audits, "explanation": explained, "model_folder": str(model), "report": str(page)}
+        print_json({**facts, **beside})
         return
-    show_evaluation(screen, {**facts, "examples": [], "title": None})
+    show_evaluation(screen, {**facts, "examples": [], "title": ""}, page=PAGE)
     screen.rule("4  what narrower models can never say")
     show_narrow(screen, audits)
     screen.rule("5  why a label came")
     show_explanation(screen, explained)
     screen.rule("6  yours now")
+    _suggest(screen, name, model, page)
+
+
+def _suggest(screen: Console, name: str, model: Path, page: Path) -> None:
+    """Print where the results are, and commands to try next."""
     screen.print(f"The model is in {model}, the report with plots in {page}. Try:", soft_wrap=True)
     for line in (
         f'longtail explain {model} --text "a fast text editor for the terminal"',
@@ -92,7 +101,7 @@ def demo(name: str, output: Path, jobs: int | None, as_json: bool) -> None:
         screen.print(f"  {line}", soft_wrap=True, markup=False)
 
 
-def narrow_audits(tagger: Tagger, train: Dataset, test: Dataset, jobs: int | None) -> list[dict[str, Any]]:
+def narrow_audits(tagger: Tagger, train: Dataset, test: Dataset, jobs: int | None) -> list[AuditFacts]:
     """Audit classifiers on the same texts squeezed into a few numbers each."""
     from longtail.pipeline import audit_model, narrow_layers
 

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from longtail.cli.options import data_options, expected_width, jobs_option, json_option, read_data
 from longtail.cli.output import announce_compilation, console, note, print_json
-from longtail.cli.wording import naming_texts
+from longtail.cli.wording import naming_data
 from longtail.errors import ParameterError
 
+if TYPE_CHECKING:
+    import numpy as np
+
 WORSE = 6
+PAGE = "the page that --report writes"
 
 
-def _ks(context: click.Context, option: click.Parameter, value: str) -> tuple[int, ...]:
+def _cutoffs(context: click.Context, option: click.Parameter, value: str) -> tuple[int, ...]:
+    """Return the numbers of suggestions to judge, ascending, from a list with commas."""
     try:
         ks = tuple(sorted({int(part) for part in value.split(",")}))
     except ValueError:
@@ -25,7 +30,7 @@ def _ks(context: click.Context, option: click.Parameter, value: str) -> tuple[in
     return ks
 
 
-ks_option = click.option("-k", "ks", default="1,3,5", show_default=True, callback=_ks, help="Places to judge at.")
+ks_option = click.option("-k", "ks", default="1,3,5", show_default=True, callback=_cutoffs, help="Places to judge at.")
 filter_option = click.option(
     "--filter", "filter_file", type=click.Path(path_type=Path), help="File of (row, label) pairs that do not count."
 )
@@ -56,12 +61,12 @@ def evaluate(model: Path, data: str, report: Path | None, as_json: bool, **optio
     tagger.model_.n_jobs = options["jobs"]
     rows = read_data(data, "test", options, n_features=expected_width(tagger))
     announce_compilation()
-    with naming_texts(data), progress(rows.n_rows, "Predicting") as advance:
+    with naming_data(data), progress(rows.n_rows, "Predicting") as advance:
         facts = evaluate_tagger(
             tagger,
             rows,
             ks=options["ks"],
-            filter_pairs=_pairs(options["filter_file"]),
+            filter_pairs=_read_pairs(options["filter_file"]),
             constants=options["constants"],
             n_bootstrap=options["resamples"],
             progress=as_callback(advance),
@@ -74,7 +79,7 @@ def evaluate(model: Path, data: str, report: Path | None, as_json: bool, **optio
     if as_json:
         print_json(facts)
     else:
-        show_evaluation(console(), {**facts, "examples": []})  # worked examples are for the page
+        show_evaluation(console(), {**facts, "examples": []}, page=PAGE)  # worked examples are for the page
     if report is not None:
         note(f"Report: {report}")
 
@@ -105,13 +110,13 @@ def compare(
     first.model_.n_jobs = second.model_.n_jobs = options["jobs"]
     rows = read_data(data, "test", options, n_features=expected_width(first, second))
     announce_compilation()
-    with naming_texts(data), progress(rows.n_rows, "Predicting") as advance:
+    with naming_data(data), progress(rows.n_rows, "Predicting") as advance:
         facts = compare_taggers(
             first,
             second,
             rows,
             ks=options["ks"],
-            filter_pairs=_pairs(options["filter_file"]),
+            filter_pairs=_read_pairs(options["filter_file"]),
             constants=options["constants"],
             n_bootstrap=options["resamples"],
             progress=as_callback(advance),
@@ -131,12 +136,17 @@ def compare(
         show_comparison(console(), facts)
     if report is not None:
         note(f"Report: {report}")
-    if watched is not None and metrics[watched]["difference"] < 0 and (metrics[watched]["p_value"] or 1.0) < 0.05:
+    if (
+        watched is not None
+        and (metrics[watched]["difference"] or 0.0) < 0
+        and (metrics[watched]["p_value"] or 1.0) < 0.05
+    ):
         note(f"{b} is worse than {a} at {watched}.")
         context.exit(WORSE)
 
 
-def _pairs(file: Path | None) -> Any:
+def _read_pairs(file: Path | None) -> np.ndarray | None:
+    """Read the (row, label) pairs of --filter, if it is given."""
     from longtail.data import read_filter
 
     return None if file is None else read_filter(file)

@@ -28,14 +28,15 @@ def explain(model: Path, text: str | None, file: Path | None, k: int, labels: tu
         raise ParameterError("give one of --text and --file.")
     tagger = load_tagger(model)
     announce_compilation()
-    facts = tagger.explain(_text(text, file), k=k, labels=labels or None)
+    facts = tagger.explain(_read_text(text, file), k=k, labels=labels or None)
     if as_json:
         print_json(facts)
     else:
         show_explanation(console(), facts)
 
 
-def _text(text: str | None, file: Path | None) -> str:
+def _read_text(text: str | None, file: Path | None) -> str:
+    """Return the text to explain: that of --text, of stdin or of --file."""
     try:
         if file is not None:
             return file.read_text("utf-8")

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from longtail.cli.options import data_options, group_options, jobs_option, json_option, read_grouped_data
-from longtail.cli.output import announce_compilation, file_size, plural, print_json, stages
-from longtail.cli.wording import naming_texts
+from longtail.cli.output import announce_compilation, print_json, stages
+from longtail.cli.wording import naming_data, renaming
 from longtail.errors import DataError, ParameterError
+from longtail.report import file_size, plural
 
 if TYPE_CHECKING:
     from longtail.data import Dataset
@@ -58,18 +59,18 @@ def impute(data: str, output: Path, confidence: bool, to: str | None, as_json: b
     _check_content(data, grouped.rows, to)
     given = {name: options[name] for name in ("assign", "n_iter", "rounds") if options[name] is not None}
     announce_compilation()
-    with naming_texts(data), stages() as progress:
-        found = impute_dataset(
+    with naming_data(data), stages() as progress:
+        imputed = impute_dataset(
             grouped, random_state=options["seed"], n_jobs=options["jobs"], progress=progress, **given
         )
     written = write(
-        _rows(found, confidence, to),
+        _rows_to_write(imputed, confidence, to),
         output,
         to,
         label_separator=options["label_separator"],
         weights_column="confidence" if confidence else None,
     )
-    facts = {**written, **found.facts, "seconds": time.perf_counter() - started}
+    facts = {**written, **imputed.facts, "seconds": time.perf_counter() - started}
     if as_json:
         print_json(facts)
         return
@@ -83,8 +84,10 @@ def _check_target(output: Path, to: str | None, confidence: bool, inputs: tuple[
     from longtail.data import REGISTRY, WEIGHED, check_writable, guess_target
     from longtail.validate import check_choice
 
-    to = guess_target(output) if to is None else to
-    check_choice("--to", to, [name for name, found in REGISTRY.items() if found.write])
+    if to is None:
+        with renaming(format="to"):
+            to = guess_target(output)
+    check_choice("--to", to, [name for name, known in REGISTRY.items() if known.write])
     if confidence and to not in (*WEIGHED, "npz"):
         raise ParameterError(f"--confidence needs one of {[*WEIGHED, 'npz']} as format to write; got {to!r}.")
     if output.resolve() in [path.resolve() for path in inputs]:
@@ -98,27 +101,24 @@ def _check_content(data: str, rows: Dataset, to: str) -> None:
     from longtail.data import REGISTRY
 
     has, lacks, field = ("features", "texts", "X") if rows.texts is None else ("texts", "features", "texts")
-    *some, last = sorted((name for name, found in REGISTRY.items() if found.write and field in found.keeps), key=_usual)
+    able = [name for name, known in REGISTRY.items() if known.write and field in known.keeps]
+    *some, last = sorted(able, key=lambda name: name != "npz")  # which holds everything, so it comes first
     if to not in (*some, last):
         raise DataError(
             f"{data} has {has} and no {lacks}; write it as {', '.join(some)} or {last} (--to), not as {to}."
         )
 
 
-def _usual(name: str) -> bool:
-    return name != "npz"  # which holds everything, so it comes first
-
-
-def _rows(found: Imputed, confidence: bool, to: str) -> Dataset:
+def _rows_to_write(imputed: Imputed, confidence: bool, to: str) -> Dataset:
     """Return the rows to write: with confidences where they are wanted; shares of soft labels only where they fit."""
     import numpy as np
 
     from longtail.validate import make_csr
 
-    Y = found.confidence if confidence else found.data.Y
+    Y = imputed.confidence if confidence else imputed.data.Y
     if not confidence and to != "npz":
         Y = make_csr(Y.indptr, Y.indices, np.ones_like(Y.data), Y.shape[1])
-    return replace(found.data, Y=Y)
+    return replace(imputed.data, Y=Y)
 
 
 def imputing_lines(facts: dict[str, Any]) -> list[str]:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from longtail.cli.options import data_options, json_option, read_data
-from longtail.cli.output import console, file_size, print_json
+from longtail.cli.output import console, print_json
 from longtail.errors import MissingExtraError, ModelError, ParameterError
+from longtail.report import file_size
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.console import Console
+
+    from longtail.facts import LabelFacts, TreeFacts
     from longtail.storage import Part
 
+Facts = TypeVar("Facts")
 TRANSFORMER = "encoder.weights."
 HIDDEN = ("history", "network", "tree")  # of a model that reads texts; the first and the last are told in other words
 
@@ -39,22 +46,26 @@ def inspect(model: Path, tree: bool, label: str | None, data: str | None, as_jso
     """
     from longtail.report import show_inspection, show_label, show_tree
 
-    _refuse_beside(tree, label, data, options)
+    _refuse_lone_options(tree, label, data, options)
     names = ("labels", "texts") if label is not None else ("depth", "clusters", "labels")
     given = {name: options[name] for name in names if options[name] is not None}
     if label is not None:
-        facts, show = _label(model, label, data, given, options), show_label
+        _print(_facts_of_label(model, label, data, given, options), show_label, as_json)
     elif tree:
-        facts, show = _tree(model, given), show_tree
+        _print(_facts_of_tree(model, given), show_tree, as_json)
     else:
-        facts, show = inspection(model), show_inspection
+        _print(inspection(model), show_inspection, as_json)
+
+
+def _print(facts: Facts, show: Callable[[Console, Facts], None], as_json: bool) -> None:
+    """Print facts as JSON, or for people."""
     if as_json:
         print_json(facts)
     else:
         show(console(), facts)
 
 
-def _refuse_beside(tree: bool, label: str | None, data: str | None, options: dict[str, Any]) -> None:
+def _refuse_lone_options(tree: bool, label: str | None, data: str | None, options: dict[str, Any]) -> None:
     """Refuse options that say nothing without another one."""
     if tree and label is not None:
         raise ParameterError("give one of --tree and --label.")
@@ -69,7 +80,9 @@ def _refuse_beside(tree: bool, label: str | None, data: str | None, options: dic
             raise ParameterError(f"--{name} can only be used with {needed}.")
 
 
-def _label(model: Path, label: str, data: str | None, given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+def _facts_of_label(
+    model: Path, label: str, data: str | None, given: dict[str, Any], options: dict[str, Any]
+) -> LabelFacts:
     """Return the facts about one label; the model and the name are looked at before data is read."""
     from longtail.pipeline import label_facts, label_number, load_tagger
 
@@ -79,7 +92,7 @@ def _label(model: Path, label: str, data: str | None, given: dict[str, Any], opt
     return label_facts(tagger, label, data=rows, **given)
 
 
-def _tree(model: Path, options: dict[str, Any]) -> dict[str, Any]:
+def _facts_of_tree(model: Path, options: dict[str, Any]) -> TreeFacts:
     """Return the facts about the label tree; below every cluster a quarter as many are listed as below the root."""
     from longtail.pipeline import load_tagger, tree_facts
 
@@ -90,15 +103,15 @@ def _tree(model: Path, options: dict[str, Any]) -> dict[str, Any]:
 
 def inspection(model: Path) -> dict[str, Any]:
     """Return the facts about a model folder."""
+    from longtail.pipeline import MODELS
     from longtail.storage import load_folder
 
     folder = load_folder(model)
     manifest = folder.manifest
     counts = sorted((int(record.get("count", 0)) for record in folder.labels), reverse=True)
     by_count = sorted(folder.labels, key=lambda record: (-int(record.get("count", 0)), str(record.get("name"))))
-    about: dict[str, Any] = {}
-    if "model" in folder.parts and folder.parts["model"].kind == "prime.v1":
-        about = _encoder_facts(folder.parts["model"])
+    part = folder.parts.get("model")
+    about = {} if part is None or part.kind not in MODELS else MODELS[part.kind].describe_saved(part)
     return {
         "model_folder": str(model),
         "kind": manifest["kind"],
@@ -111,7 +124,7 @@ def inspection(model: Path) -> dict[str, Any]:
             name: {
                 "kind": part.kind,
                 "params": _without_history(part.params),
-                "arrays": _arrays(part),
+                "arrays": _array_shapes(part),
             }
             for name, part in folder.parts.items()
         },
@@ -125,34 +138,6 @@ def inspection(model: Path) -> dict[str, Any]:
     }
 
 
-def _encoder_facts(part: Part) -> dict[str, Any]:
-    """Return what matters most about a model that reads texts, and how its epochs went."""
-    params, fitted = part.params, part.params["fitted"]
-    n_labels, width = part.array("labels.vectors").shape
-    n_trained = part.arrays["network.centroids.values"].shape[0] if "network.centroids.values" in part.arrays else None
-    facts = {
-        "encoder": params["encoder"] if isinstance(params["encoder"], str) else "a new one, made for the texts",
-        "preset": params["preset"],
-        "epochs": len(fitted["history"]),
-        "rows": fitted["n_rows"],
-        "labels": n_labels,
-        "labels_trained": n_trained,
-        "dimensions": width,
-        "max_length": params["max_length"],
-        "fusion": fitted["fusion"] if fitted["fusion"] is not None else "prototypes alone",
-        "tree": _stage_facts(fitted["tree"]) if fitted.get("tree") else "none",
-        "index": params["index"],
-        "precision": params["precision"],
-    }
-    return {"encoder_model": facts, "epochs": fitted["history"]}
-
-
-def _stage_facts(stage: dict[str, Any]) -> str:
-    """Return in a few words what the tree beside an encoder reads, and how much the encoder's scores count."""
-    reads = f"words and {stage['weight']:g} × vectors" if stage["weight"] else "words"
-    return f"on {reads}; {stage['share']:g} × the encoder's score is added"
-
-
 def _without_history(params: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters of a part without the records of its epochs, which have their own place."""
     fitted = params.get("fitted")
@@ -161,7 +146,7 @@ def _without_history(params: dict[str, Any]) -> dict[str, Any]:
     return {**params, "fitted": {name: value for name, value in fitted.items() if name not in HIDDEN}}
 
 
-def _arrays(part: Part) -> dict[str, Any]:
+def _array_shapes(part: Part) -> dict[str, Any]:
     """Return shape and type of every array; the hundred of a transformer are added up."""
     out: dict[str, Any] = {}
     weights = [array for name, array in part.arrays.items() if name.startswith(TRANSFORMER)]
@@ -178,16 +163,16 @@ def _arrays(part: Part) -> dict[str, Any]:
 @json_option
 def verify(model: Path, as_json: bool) -> None:
     """Check every file of MODEL against its digest, and that the model loads."""
-    from longtail.pipeline import build_network, load
+    from longtail.pipeline import load
     from longtail.storage import verify_folder
 
     records = verify_folder(model)
     damaged = [record for record in records if not record["ok"]]
     unbuilt = None
     if not damaged:
-        found = load(model, verify=False)
+        loaded = load(model, verify=False)
         try:
-            build_network(found)
+            loaded.build()
         except MissingExtraError as error:
             unbuilt = f"its encoder was not built, which could not be checked: {error}"
     if as_json:

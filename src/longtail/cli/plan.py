@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
-from longtail.cli.model_options import make_tagger, tagger_options
+from longtail.cli.model_options import ModelCommand, make_tagger, tagger_options
 from longtail.cli.options import data_options, jobs_option, json_option, read_data
-from longtail.cli.output import announce_compilation, file_size, plural, print_json
-from longtail.cli.wording import naming_texts
+from longtail.cli.output import announce_compilation, print_json
+from longtail.cli.wording import naming_data
+from longtail.report import duration, file_size, plural
 
 
-@click.command()
+@click.command(cls=ModelCommand)
 @click.argument("data")
 @tagger_options
 @jobs_option
@@ -32,7 +34,7 @@ def plan(data: str, as_json: bool, **options: Any) -> None:
     rows = read_data(data, "train", options)
     seconds = time.perf_counter() - started
     announce_compilation()
-    with naming_texts(data, options["labels_file"]):
+    with naming_data(data, options["labels_file"]):
         facts = plan_training(rows, tagger, read_seconds=seconds)
     if as_json:
         print_json(facts)
@@ -40,7 +42,7 @@ def plan(data: str, as_json: bool, **options: Any) -> None:
         click.echo(summary(facts))
 
 
-def summary(facts: dict[str, Any]) -> str:
+def summary(facts: Mapping[str, Any]) -> str:
     """Return a plan in a few lines."""
     about, memory, tree = "about " if facts["features_estimated"] else "", facts["memory"], facts["tree"]
     if "network" in facts:
@@ -68,13 +70,14 @@ def summary(facts: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _memory_line(memory: dict[str, Any]) -> str:
+def _memory_line(memory: Mapping[str, Any]) -> str:
+    """Return in one line how much memory is needed, and whether it is there."""
     there = memory["available_bytes"]
     fits = "." if there is None else f"; {file_size(there)} available" + (": it fits." if memory["fits"] else ".")
     return f"Memory: about {file_size(memory['peak_bytes'])} at most{fits}"
 
 
-def _textual_summary(facts: dict[str, Any]) -> str:
+def _textual_summary(facts: Mapping[str, Any]) -> str:
     """Return the plan of a model that reads texts."""
     network, memory, held = facts["network"], facts["memory"], facts["calibration_rows"]
     gpu = network["device"] == "cuda"
@@ -94,23 +97,10 @@ def _textual_summary(facts: dict[str, Any]) -> str:
         ("tokens", "token"),
         (f"a batch of {plural(network['batch_size'], 'row')}", "batch"),
     )
-    told = ", ".join(f"{name} {file_size(network[f'{key}_bytes'])}" for name, key in parts)
-    lines += [f"On the GPU: {told}." if gpu else f"Of memory: {told}.", _memory_line(memory)]
+    listed = ", ".join(f"{name} {file_size(network[f'{key}_bytes'])}" for name, key in parts)
+    lines += [f"On the GPU: {listed}." if gpu else f"Of memory: {listed}.", _memory_line(memory)]
     if not memory["fits"]:
         lines.append("That is too little: use a smaller --batch-size, --max-length or --encoder.")
     lines.append(f"Model: about {file_size(facts['model_bytes'])}.")
     lines.append(f"Prediction: about {facts['predict_us_per_row']:,.0f} µs for each of many rows, and the search.")
     return "\n".join(lines)
-
-
-def duration(seconds: float) -> str:
-    """Return a time for people.
-
-    >>> duration(4.26), duration(95), duration(9000)
-    ('4.3 s', '95 s', '2.5 hours')
-    """
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"

@@ -15,7 +15,7 @@ import click
 from longtail.cli.options import BUNDLED, expected_width, first_id_option, jobs_option
 from longtail.cli.output import announce_compilation, as_json_bytes, note
 from longtail.cli.streams import open_stdin, open_stdout
-from longtail.cli.wording import counting_on, naming_texts
+from longtail.cli.wording import naming_data
 from longtail.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ def predict(model: Path, data: str, output: Path | None, k: int, to: str | None,
         check_real("--min-probability", least, low=0, high=1)
     if least is not None and not hasattr(tagger.model_, "calibration_"):
         raise ParameterError(f"--min-probability needs a calibrated model; {model} was trained with --calibrate 0.")
-    to = to or _format_of(output)
-    batches = _batches(data, options, expected_width(tagger))
+    to = to or _output_format(output)
+    batches = _read_batches(data, options, expected_width(tagger))
     announce_compilation()
     rows = 0
     with contextlib.ExitStack() as stack:
@@ -73,11 +73,11 @@ def predict(model: Path, data: str, output: Path | None, k: int, to: str | None,
         else:
             file = stack.enter_context(replacing(output))
             advance = stack.enter_context(progress(None, "Predicting"))
-        line = _writer(to, file)
+        line = _row_writer(to, file)
         for batch in batches:
-            with naming_texts("stdin" if data == "-" else data), counting_on(rows):
-                found = _tags(tagger, batch, k, options["assign"], least)
-            for row, tags in enumerate(found):
+            with naming_data("stdin" if data == "-" else data, first_row=rows):
+                tagged = _tag_batch(tagger, batch, k, options["assign"], least)
+            for row, tags in enumerate(tagged):
                 line(batch.ids[row] if batch.ids is not None else str(rows + row), tags)
             rows += batch.n_rows
             file.flush()
@@ -87,11 +87,12 @@ def predict(model: Path, data: str, output: Path | None, k: int, to: str | None,
         note(f"Wrote labels of {rows:,} rows to {output}.")
 
 
-def _tags(tagger: Tagger, batch: Dataset, k: int, assign: bool, least: float | None) -> list[list[Tag]]:
+def _tag_batch(tagger: Tagger, batch: Dataset, k: int, assign: bool, least: float | None) -> list[list[Tag]]:
+    """Return the labels of every row of a batch: the best k, less those that are not assigned or not likely enough."""
     X = tagger.dataset_rows(batch)
     top = tagger.model_.predict_topk(X, k=k)
     tags = tagger.name_tags(top)
-    if assign:  # missing places stand at the end of a row, so names and places run alike
+    if assign:  # missing labels stand at the end of a row, so names and choices run alike
         chosen = tagger.model_.chosen(top)
         tags = [[tag for tag, keep in zip(row, keeps, strict=False) if keep] for row, keeps in zip(tags, chosen)]
     if least is not None:
@@ -99,7 +100,7 @@ def _tags(tagger: Tagger, batch: Dataset, k: int, assign: bool, least: float | N
     return tags
 
 
-def _batches(data: str, options: dict[str, Any], n_features: int | None) -> Iterator[Dataset]:
+def _read_batches(data: str, options: dict[str, Any], n_features: int | None) -> Iterator[Dataset]:
     """Return the rows of DATA in batches, read one by one where the format allows it."""
     from longtail.data import is_streamed, iter_texts, load_bundled, read
     from longtail.kernels import blocks
@@ -107,7 +108,7 @@ def _batches(data: str, options: dict[str, Any], n_features: int | None) -> Iter
     if data == "-":
         if options["format_name"] not in (None, "lines"):
             raise ParameterError(f"--format must be 'lines' for stdin; got {options['format_name']!r}.")
-        return _from_stdin(options["batch"])
+        return _read_stdin(options["batch"])
     reading: dict[str, Any] = {
         "format": options["format_name"],
         "text_column": options["text_column"] or "text",
@@ -124,7 +125,7 @@ def _batches(data: str, options: dict[str, Any], n_features: int | None) -> Iter
     return (whole.take(at) for at in blocks(whole.n_rows, options["batch"]))
 
 
-def _from_stdin(size: int) -> Iterator[Dataset]:
+def _read_stdin(size: int) -> Iterator[Dataset]:
     """Read texts from stdin; what has come is answered at the end of a batch or of the input."""
     import numpy as np
     import scipy.sparse as sp
@@ -150,18 +151,20 @@ def _from_stdin(size: int) -> Iterator[Dataset]:
         yield batch(first, waiting)
 
 
-def _format_of(output: Path | None) -> str:
+def _output_format(output: Path | None) -> str:
+    """Return the format that the name of the output asks for; JSONL if none."""
     if output is None:
         return "jsonl"
     name = output.name.removesuffix(".gz").removesuffix(".xz").removesuffix(".bz2")
     suffix = Path(name).suffix.lstrip(".")
     if suffix in OTHERS:
-        told = "predictions are written as jsonl, csv or tsv; choose such a name, or give --to"
-        raise ParameterError(f"--output must not end in .{suffix}; got {output}: {told}.")
+        advice = "predictions are written as jsonl, csv or tsv; choose such a name, or give --to"
+        raise ParameterError(f"--output must not end in .{suffix}; got {output}: {advice}.")
     return suffix if suffix in FORMATS else "jsonl"
 
 
-def _writer(to: str, file: IO[bytes]) -> Callable[[str, list[Tag]], None]:
+def _row_writer(to: str, file: IO[bytes]) -> Callable[[str, list[Tag]], None]:
+    """Return a function that writes the labels of a row, given its id, in a format."""
     if to == "jsonl":
 
         def line(row: str, tags: list[Tag]) -> None:
@@ -179,8 +182,8 @@ def _writer(to: str, file: IO[bytes]) -> Callable[[str, list[Tag]], None]:
     write(["id", "place", "label", "score", "probability"])
 
     def lines(row: str, tags: list[Tag]) -> None:
-        for place, tag in enumerate(tags, 1):
+        for rank, tag in enumerate(tags, 1):
             chance = "" if tag.probability is None else f"{tag.probability:.6g}"
-            write([row, str(place), tag.label, f"{tag.score:.6g}", chance])
+            write([row, str(rank), tag.label, f"{tag.score:.6g}", chance])
 
     return lines

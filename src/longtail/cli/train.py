@@ -9,23 +9,25 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from longtail.cli.impute import imputing_lines
-from longtail.cli.model_options import make_tagger, tagger_options
+from longtail.cli.model_options import ModelCommand, make_tagger, tagger_options
 from longtail.cli.options import data_options, group_options, jobs_option, json_option, read_data, read_grouped_data
-from longtail.cli.output import announce_compilation, file_size, note, note_above_bar, plural, print_json, stages
-from longtail.cli.wording import naming_texts
-from longtail.errors import ParameterError
+from longtail.cli.output import announce_compilation, note, note_above_bar, print_json, stages
+from longtail.cli.wording import naming_data
+from longtail.errors import LongtailError, ParameterError
+from longtail.report import file_size, plural
 
 if TYPE_CHECKING:
+    from longtail.facts import PlanFacts
     from longtail.pipeline import Imputed, Tagger
 
 
-@click.command()
+@click.command(cls=ModelCommand)
 @click.argument("data")
 @click.option("-o", "--output", "model", required=True, type=click.Path(path_type=Path), help="Model folder to write.")
 @click.option("--force", is_flag=True, help="Train even where memory seems too little.")
 @group_options
 @click.option(
-    "--impute-rounds", "rounds", type=int, default=None, help="Times to ask the model where labels belong. [default: 0]"
+    "--impute-rounds", type=int, default=None, help="Times to ask the model where labels belong. [default: 0]"
 )
 @tagger_options
 @jobs_option
@@ -38,27 +40,25 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     of the XMC repository, or bundled:debtags, bundled:debian-relations. With --groups, labels are known only for groups
     of rows: those of the rows are found first (see `longtail impute`).
     """
-    from longtail.pipeline import model_facts, plan_training, refuse_without_memory, takes_texts
+    from longtail.pipeline import model_facts, plan_training
     from longtail.storage import check_target
 
     check_target(model)
     tagger = make_tagger(options)
     started = time.perf_counter()
-    imputed = _impute(data, tagger, options)
+    imputed = _impute_labels(data, tagger, options)
     rows = read_data(data, "train", options) if imputed is None else imputed.labelled()
     announce_compilation()
     if not options["force"]:
-        with naming_texts(data, options["labels_file"]):
-            warning = refuse_without_memory(plan_training(rows, tagger, probe=False))
-        if warning is not None:
-            note(warning)
-    textual = takes_texts(tagger.model)
-    told = {"on_epoch": lambda record: note_above_bar(epoch_line(record))} if textual else {}
-    with naming_texts(data, options["labels_file"]), stages("steps" if textual else "labels") as progress:
+        with naming_data(data, options["labels_file"]):
+            _check_memory(plan_training(rows, tagger, probe=False))
+    textual = tagger.new_model().reads_texts
+    callbacks = {"on_epoch": lambda record: note_above_bar(epoch_line(record))} if textual else {}
+    with naming_data(data, options["labels_file"]), stages("steps" if textual else "labels") as progress:
         if imputed is None:
-            tagger.fit_dataset(rows, progress=progress, **told)
+            tagger.fit_dataset(rows, progress=progress, **callbacks)
         else:
-            tagger.fit_imputed(imputed, progress=progress, **told)
+            tagger.fit_imputed(imputed, progress=progress, **callbacks)
     tagger.save(model)
     size = sum(file.stat().st_size for file in model.iterdir())
     facts = {
@@ -73,9 +73,25 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     click.echo(summary(facts))
 
 
-def _impute(data: str, tagger: Tagger, options: dict[str, Any]) -> Imputed | None:
+def _check_memory(plan: PlanFacts) -> None:
+    """Refuse a training that clearly needs more memory than there is; note one that may."""
+    from longtail.pipeline import refuse_without_memory
+
+    try:
+        warning = refuse_without_memory(plan)
+    except LongtailError as error:
+        if "or_else" in error.fields:
+            error.restate(or_else=", or use --force to try all the same")
+        raise
+    if warning is not None:
+        note(warning)
+
+
+def _impute_labels(data: str, tagger: Tagger, options: dict[str, Any]) -> Imputed | None:
     """Find the labels of the rows where --groups is given."""
-    given = {"assign": options["assign"], "rounds": options["rounds"]}
+    from longtail.validate import check_integer
+
+    given = {"assign": options["assign"], "rounds": options["impute_rounds"]}
     if options["groups_file"] is None:
         for option, value in zip(("--assign", "--impute-rounds"), given.values(), strict=True):
             if value is not None:
@@ -83,7 +99,9 @@ def _impute(data: str, tagger: Tagger, options: dict[str, Any]) -> Imputed | Non
         return None
     grouped = read_grouped_data(data, "train", options)
     announce_compilation()
-    with naming_texts(data, options["labels_file"]), stages() as progress:
+    if given["rounds"] is not None:
+        check_integer("--impute-rounds", given["rounds"], low=0)
+    with naming_data(data, options["labels_file"]), stages() as progress:
         return tagger.impute(grouped, progress=progress, **{k: v for k, v in given.items() if v is not None})
 
 
@@ -93,10 +111,10 @@ def summary(facts: dict[str, Any]) -> str:
     what = "text" if trained["has_texts"] else "row"
     imputed = trained.get("imputed")
     lines = imputing_lines(imputed) if imputed else []
-    lines.append(_what_was_trained(facts, what))
+    lines.append(_training_line(facts, what))
     if facts["held_out"]:
-        found = facts["held_out"]["metrics"]
-        shown = ", ".join(f"P@{k} {100 * found[f'p@{k}']['value']:.1f}%" for k in (1, 3, 5) if f"p@{k}" in found)
+        metrics = facts["held_out"]["metrics"]
+        shown = ", ".join(f"P@{k} {100 * metrics[f'p@{k}']['value']:.1f}%" for k in (1, 3, 5) if f"p@{k}" in metrics)
         against = ", against the labels found for them" if imputed else ""
         apart = "before they were added" if "epochs" not in facts else "which it was not trained on"
         lines.append(f"On {plural(facts['held_out']['rows'], f'held-out {what}')}, {apart}{against}: {shown}.")
@@ -106,7 +124,8 @@ def summary(facts: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _what_was_trained(facts: dict[str, Any], what: str) -> str:
+def _training_line(facts: dict[str, Any], what: str) -> str:
+    """Return in one line which model was trained, on how much, and how long that took."""
     trained, seconds = facts["trained_on"], f"in {facts['seconds']:.1f} s."
     if "epochs" not in facts:
         of = f"{plural(trained['labels_used'], 'label')} and {plural(facts['features'], 'feature')}"

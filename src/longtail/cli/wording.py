@@ -1,122 +1,150 @@
-"""Errors in the words of the command line: options instead of Python's parameters, one sentence instead of four."""
+"""Errors in the words of the command line: options instead of Python's parameters, files instead of arguments."""
 
 from __future__ import annotations
 
 import contextlib
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
-from longtail.errors import DataError, LongtailError, ParameterError
+from longtail.cli.model_options import ModelOption
+from longtail.errors import NOTHING, DataError, Keyword, LongtailError, Parameter, ParameterError
 
 # Python's name -> the name of the command's parameter, where they differ
 ALIASES = {"random_state": "seed", "n_jobs": "jobs", "n_bootstrap": "resamples", "batch_rows": "batch"}
-NAMED = re.compile(r"(\w+)(?:\[\d\])?(?= must | '[^']*' is not )")
-PHRASES = (
-    (re.compile(r"format to write; pass format="), "format to write; use --to"),
-    (re.compile(r"\bpass format="), "use --format"),
-    (re.compile(r"\bgot split=(\d+)"), r"got --split \1"),
-    (re.compile(r"\bwith zero_based=False\b"), "with --first-id 1"),
-    (re.compile(r"\bwith zero_based="), "with --first-id"),
-    (re.compile(r"\bn_features=(\d+) allows fewer"), r"the model was trained on \1"),
-    (re.compile(r"^X must have (\d+) features"), r"the data must have \1 features"),
-    (re.compile(r"^name must be"), "the name after 'bundled:' must be"),
-    (
-        re.compile(r"^max_df must allow .* and (\d+) for (\d+) rows"),
-        r"--min-df must be at most the number of texts trained on, \2; got \1",
-    ),
-    (re.compile(r", or None;"), ";"),
-    (re.compile(r"^(--\w+ must be )None or "), r"\1"),
-)
+ARGUMENTS = {"data": "DATA", "name": "the name after 'bundled:'"}  # parameters that are no options
+VALUES = {("zero_based", False): "1", ("zero_based", True): "0"}  # where the option takes other values
+CONSTANT = {"optional": "", "caller": "the command line"}  # fields with one text on the command line
 
 
 def usage_sentence(error: click.ClickException) -> str:
-    """Return what click has to say in one line.
+    """Return the message of a click error in one line.
 
     >>> usage_sentence(click.UsageError("Missing argument 'DATA'."))
     "Missing argument 'DATA'."
     """
-    told = " ".join(error.format_message().split())
-    if told.endswith(("?", "?)")):  # it names what was meant already
-        return told
+    message = " ".join(error.format_message().split())
+    if message.endswith(("?", "?)")):  # it names what was meant already
+        return message
     context = getattr(error, "ctx", None)
-    return told.removesuffix(".") + (f" (see {context.command_path} --help)." if context is not None else ".")
+    return message.removesuffix(".") + (f" (see {context.command_path} --help)." if context is not None else ".")
 
 
 def reword(error: LongtailError, command: click.Command | None) -> None:
-    """Change a sentence that names a parameter of Python so that it names the option of the command.
+    """Let an error name the options of a command where it names parameters of Python.
 
     >>> command = click.Command("train", params=[click.Option(["--trees", "n_trees"])])
-    >>> error = ParameterError("n_trees must be an integer >= 1; got 0.")
+    >>> error = ParameterError(name="n_trees", allowed="an integer >= 1", got=0)
     >>> reword(error, command)
     >>> print(error)
     --trees must be an integer >= 1; got 0.
     """
-    if not isinstance(error, ParameterError | DataError):
-        return
-    told = str(error)
-    found = NAMED.match(told)
-    options = _options(command)
-    if found is not None and isinstance(error, ParameterError):
-        name = found.group(1)
-        told = options.get(ALIASES.get(name, name), found.group()) + told[found.end() :]
-    for pattern, words in PHRASES:
-        told = pattern.sub(words, told)
-    error.args = (told,)
+    options = option_names(command)
+    error.restate(_own_template(error), **{key: _reworded(error, key, options) for key in error.fields})
 
 
-@contextlib.contextmanager
-def naming_texts(path: str, labels_file: Path | None = None) -> Iterator[None]:
-    """Let a sentence on the texts, rows or labels say which file they are from.
-
-    >>> with naming_texts("rows.csv"):
-    ...     raise DataError("the texts have no words to learn from.")
-    Traceback (most recent call last):
-    ...
-    longtail.errors.DataError: the texts of rows.csv have no words to learn from.
-    """
-    try:
-        yield
-    except DataError as error:
-        told = str(error)
-        for pattern, words in (
-            (r"^(?:the )?texts (?=have\b|must\b)", f"the texts of {path} "),
-            (r"^Y (?=must (?:hold|have) at least one label\b)", f"the rows of {path} "),
-            (r"\bthe data (?=has only rows of features\b)", f"{path} "),
-        ):
-            told = re.sub(pattern, words.replace("\\", r"\\"), told)
-        if labels_file is not None:
-            told = re.sub(r"(?<=every label; )label (?=.* has none\.$)", lambda _: f"in {labels_file} label ", told)
-        error.args = (told,)
-        raise
+def _own_template(error: LongtailError) -> str | None:
+    """Return another sentence for the few errors that the command line tells of in its own way."""
+    name = error.fields.get("name")
+    if isinstance(error, DataError) and name == "n_features":
+        return "{path} has {got} features; the model was trained on {most}."
+    if isinstance(error, ParameterError) and name == "max_df" and error.got == 1.0:  # as it is if not given
+        return "{other} must be at most the number of texts trained on, {n_rows}; got {min_df}."
+    return None
 
 
-@contextlib.contextmanager
-def counting_on(first: int) -> Iterator[None]:
-    """Let a sentence on a row of a batch count from the first row of all; `first` is the number of the batch's first.
-
-    >>> with counting_on(100):
-    ...     raise DataError("texts must be Unicode text; the one of row 3 is not.")
-    Traceback (most recent call last):
-    ...
-    longtail.errors.DataError: texts must be Unicode text; the one of row 103 is not.
-    """
-    try:
-        yield
-    except DataError as error:
-        told = re.sub(r"(?<=the one of row )\d+", lambda found: str(first + int(found.group())), str(error))
-        error.args = (told,)
-        raise
+def _reworded(error: LongtailError, key: str, options: Mapping[str, str]) -> Any:
+    """Return one field of an error as the command line writes it."""
+    value = error.fields[key]
+    if key in CONSTANT:
+        return CONSTANT[key]
+    if isinstance(value, Keyword):
+        return _keyword(value, options)
+    if isinstance(value, Parameter) or (key == "name" and isinstance(error, ParameterError)):
+        return _option(value, options) or ARGUMENTS.get(value, value)
+    if key == "input" and value == "X":
+        return "the data"
+    return value
 
 
-def _options(command: click.Command | None) -> dict[str, str]:
-    """Return the options of a command by the name of their value and by their own names without dashes."""
+def _keyword(keyword: Keyword, options: Mapping[str, str]) -> Keyword | str:
+    """Return a keyword argument as an option with its value."""
+    option = _option(keyword.name, options)
+    if option is None:
+        return keyword
+    value = keyword.value
+    shown = "" if value is NOTHING or value is True else f" {value}"
+    if (keyword.name, value) in VALUES:
+        shown = f" {VALUES[keyword.name, value]}"
+    return f"{'use ' if keyword.verb else ''}{option}{shown}"
+
+
+def _option(name: str, options: Mapping[str, str]) -> str | None:
+    """Return the option for a parameter, or for one element of it such as `ngrams[1]`; None if there is none."""
+    plain = name.partition("[")[0]
+    return options.get(ALIASES.get(plain, plain))
+
+
+def option_names(command: click.Command | None) -> dict[str, str]:
+    """Return the options of a command, longest form, by parameter name and by their own names without dashes."""
     out: dict[str, str] = {}
-    for option in command.params if command is not None else ():
+    for option in command.get_params(click.Context(command)) if command is not None else ():
         if isinstance(option, click.Option):
             longest = max(option.opts, key=len)
             names = (opt.lstrip("-").replace("-", "_") for opt in option.opts)
             out |= dict.fromkeys((option.name or "", *names), longest)
+            if isinstance(option, ModelOption):
+                out.setdefault(option.parameter, longest)
     return out
+
+
+@contextlib.contextmanager
+def naming_data(path: str, labels_file: Path | None = None, first_row: int = 0) -> Iterator[None]:
+    """Let an error about texts, rows or labels name the file they are from; rows are counted from `first_row`.
+
+    >>> with naming_data("rows.csv", first_row=100):
+    ...     raise DataError("{input} must be Unicode text; the one of row {row} is not.", input="texts", row=3)
+    Traceback (most recent call last):
+    ...
+    longtail.errors.DataError: the texts of rows.csv must be Unicode text; the one of row 103 is not.
+    """
+    texts = f"the texts of {path}"
+    inputs = {"texts": texts, "the texts": texts, "Y": f"the rows of {path}", "the data": path}
+    try:
+        yield
+    except DataError as error:
+        fields = dict(error.fields)
+        if fields.get("input") in inputs:
+            fields["input"] = inputs[fields["input"]]
+        if "listed_in" in fields and labels_file is not None:
+            fields["listed_in"] = f"in {labels_file} "
+        if isinstance(fields.get("row"), int):
+            fields["row"] += first_row
+        error.restate(**fields)
+        raise
+
+
+@contextlib.contextmanager
+def renaming(**names: str) -> Iterator[None]:
+    """Let an error speak of another parameter of the command than the one with Python's name.
+
+    >>> with renaming(format="to"):
+    ...     raise DataError("the format is not known; {advice}.", advice=Keyword("format", verb="pass"))
+    Traceback (most recent call last):
+    ...
+    longtail.errors.DataError: the format is not known; pass to=.
+    """
+    try:
+        yield
+    except LongtailError as error:
+        fields = dict(error.fields)
+        for key, value in fields.items():
+            if isinstance(value, Keyword):
+                fields[key] = replace(value, name=names.get(value.name, value.name))
+            elif key == "name" and isinstance(error, ParameterError):
+                fields[key] = names.get(value, value)
+        error.restate(**fields)
+        raise

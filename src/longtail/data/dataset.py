@@ -10,7 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.errors import DataError
-from longtail.validate import Json, MatrixLike, as_labels, as_rows
+from longtail.facts import DatasetFacts
+from longtail.notebook import fact_card
+from longtail.validate import MatrixLike, as_labels, as_rows
+
+LETTERS_SHOWN = 200  # of a text, in a notebook
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +116,17 @@ class Dataset:
         kind = " + ".join(k for k, v in (("texts", self.texts), ("X", self.X)) if v is not None)
         return f"Dataset({self.name or 'unnamed'}: {self.n_rows} rows of {kind}, {self.n_labels} labels)"
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the sizes of the data."""
+        facts = [
+            ("rows", f"{self.n_rows:,}"),
+            ("labels", f"{self.n_labels:,}"),
+            ("labels per row", f"{self.Y.nnz / max(self.n_rows, 1):,.1f}"),
+        ]
+        facts += [("features", f"{self.n_features:,}")] if self.X is not None else []
+        first = [("first text", self.texts[0][:LETTERS_SHOWN])] if self.texts else []
+        return fact_card(f"Dataset {self.name}".strip(), facts + first)
+
     def names(self) -> tuple[str, ...]:
         """Return the name of every label; labels without names are called by their number."""
         return self.label_names or tuple(str(i) for i in range(self.n_labels))
@@ -205,10 +220,10 @@ class Dataset:
             h.update(b"\0none" if strings is None else "\0".join(strings).encode("utf-8", "surrogatepass"))
         return h.hexdigest()
 
-    def summary(self) -> Json:
+    def summary(self) -> DatasetFacts:
         """Return sizes, labels per row, rows per label and more as a JSON-able dict."""
         per_row, per_label = np.diff(self.Y.indptr), np.bincount(self.Y.indices, minlength=self.n_labels)
-        facts: Json = {
+        facts: DatasetFacts = {
             "name": self.name,
             "rows": self.n_rows,
             "labels": self.n_labels,

@@ -198,7 +198,7 @@ def read_grouped(
     """
     for option, column in (("group_column", group_column), ("labels_column", labels_column)):
         if not isinstance(column, str) or not column:
-            raise ParameterError(f"{option} must be the name of a column; got {column!r}.")
+            raise ParameterError(name=option, allowed="the name of a column", got=column)
     listed = None if labels_file is None else read_labels(labels_file)
     of_groups = read_groups(
         groups_path,

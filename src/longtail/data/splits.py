@@ -108,5 +108,5 @@ def _count_test_rows(n_rows: int, test_size: float | int) -> int:
     if isinstance(test_size, int | np.integer) and not isinstance(test_size, bool):
         return check_integer("test_size", test_size, low=1, high=n_rows - 1)
     if not isinstance(test_size, float | np.floating) or not 0 < test_size < 1:
-        raise ParameterError(f"test_size must be a share between 0 and 1 or a number of rows; got {test_size!r}.")
+        raise ParameterError(name="test_size", allowed="a share between 0 and 1 or a number of rows", got=test_size)
     return min(math.ceil(n_rows * float(test_size)), n_rows - 1)

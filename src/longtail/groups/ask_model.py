@@ -31,10 +31,12 @@ def check_model(model: TopKModel | None, rounds: int) -> TopKModel:
     if model is None:
         raise ParameterError(f"rounds={rounds} needs a model with fit and predict_topk; got model=None.")
     if isinstance(model, type):
-        raise ParameterError(f"model must be an estimator, not its class; got {model.__name__}.")
+        raise ParameterError(name="model", problem=f"must be an estimator, not its class; got {model.__name__}.")
     missing = [name for name in ("fit", "predict_topk") if not callable(getattr(model, name, None))]
     if missing:
-        raise ParameterError(f"model must have fit and predict_topk; got {type(model).__name__} without {missing[0]}.")
+        raise ParameterError(
+            name="model", problem=f"must have fit and predict_topk; got {type(model).__name__} without {missing[0]}."
+        )
     return model
 
 

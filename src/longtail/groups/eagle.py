@@ -101,6 +101,7 @@ class Eagle(Estimator):
     def __init__(
         self,
         n_iter: int = 20,
+        *,
         step: float = 0.1,
         assign: str = "argmax",
         negatives: bool | None = None,
@@ -126,7 +127,7 @@ class Eagle(Estimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: MatrixLike, groups: MatrixLike, Y_groups: MatrixLike, progress: Progress | None = None) -> Self:
+    def fit(self, X: MatrixLike, groups: MatrixLike, Y_groups: MatrixLike, *, progress: Progress | None = None) -> Self:
         """Learn the labels' vectors and the labels of the rows.
 
         Parameters
@@ -162,10 +163,10 @@ class Eagle(Estimator):
         return self
 
     def fit_transform(
-        self, X: MatrixLike, groups: MatrixLike, Y_groups: MatrixLike, progress: Progress | None = None
+        self, X: MatrixLike, groups: MatrixLike, Y_groups: MatrixLike, *, progress: Progress | None = None
     ) -> sp.csr_array:
         """Learn and return the labels of the rows, CSR (n_rows, n_labels); a row that gets none is empty."""
-        return self.fit(X, groups, Y_groups, progress).row_labels_
+        return self.fit(X, groups, Y_groups, progress=progress).row_labels_
 
     def _plan(self, grouped: GroupedRows, assign: str, candidates: bool) -> EaglePlan:
         """Check the parameters and work out how many rows each label of a group goes to."""

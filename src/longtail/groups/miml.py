@@ -13,10 +13,21 @@ from longtail.data import TopK
 from longtail.errors import ModelError, ParameterError
 from longtail.groups.bags import Scale, bags_of, bags_of_one, checked_bags, find_vectors, hold_out_bags, label_prior
 from longtail.kernels import Progress
-from longtail.model import MOST_PLACES, XMCEstimator, allowed_labels, not_fitted
+from longtail.model import MAX_K, XMCEstimator, allowed_labels, not_fitted
 from longtail.storage import Part
-from longtail.training import checked_training, import_torch, pick_device
-from longtail.validate import check_choice, check_flag, check_integer, check_real, check_widths
+from longtail.training import checked_training, import_torch, on_device, pick_device
+from longtail.validate import (
+    LabelNumbers,
+    MatrixLike,
+    Rows,
+    as_labels,
+    as_rows,
+    check_choice,
+    check_flag,
+    check_integer,
+    check_real,
+    check_widths,
+)
 
 if TYPE_CHECKING:
     from longtail.groups.miml_network import DeepMIML
@@ -101,6 +112,8 @@ class MIMLClassifier(XMCEstimator):
 
     kind: ClassVar[str] = "miml.v1"
     needs: ClassVar[str | None] = "torch"
+    prediction_params: ClassVar[tuple[str, ...]] = ("device",)
+    shape_params: ClassVar[tuple[str, ...]] = ("concepts", "encoder", "hidden", "learn_vectors", "mask", "tau")
 
     network_: DeepMIML
     label_vectors_: np.ndarray | None
@@ -110,6 +123,7 @@ class MIMLClassifier(XMCEstimator):
 
     def __init__(
         self,
+        *,
         concepts: int = 5,
         hidden: int | Sequence[int] = 256,
         mask: str = "auto",
@@ -146,13 +160,13 @@ class MIMLClassifier(XMCEstimator):
         self.random_state = random_state
         self.device = device
 
-    def fit(  # type: ignore[override]
+    def fit(
         self,
-        X: Any,
-        groups: Any,
-        Y_groups: Any,
-        progress: Progress | None = None,
+        X: MatrixLike,
+        groups: MatrixLike,
+        Y_groups: MatrixLike,
         *,
+        progress: Progress | None = None,
         on_epoch: Callable[[Epoch], None] | None = None,
     ) -> Self:
         """Train on rows X, their groups (n_rows, n_groups) and the groups' labels (n_groups, n_labels); returns self.
@@ -169,24 +183,24 @@ class MIMLClassifier(XMCEstimator):
         from longtail.training import mean_loss_over, train_on_rows
 
         how, device = checked_training(self, mixed=False), pick_device(self.device)
-        X, members, counts = checked_bags(X, groups, Y_groups, loss)
+        rows, members, counts = checked_bags(X, groups, Y_groups, loss)
         self.loss_ = loss if loss != "auto" else ("counts" if bool((counts.data > 1).any()) else "presence")
-        self.n_rows_, self.n_features_in_, self.n_labels_ = X.shape[0], X.shape[1], counts.shape[1]
+        self.n_rows_, self.n_features_in_, self.n_labels_ = rows.shape[0], rows.shape[1], counts.shape[1]
         self.label_counts_ = np.bincount(counts.indices, minlength=self.n_labels_).astype(np.int64)
         vars(self).pop("calibration_", None)
-        self.scale_ = Scale.learn(X, self.scaling)
-        X = self.scale_.apply(X)
+        self.scale_ = Scale.learn(rows, self.scaling)
+        rows = self.scale_.apply(rows)
         rest, held_out = hold_out_bags(members, counts, valid, how.seed)
-        self.label_vectors_ = find_vectors(X, *rest, MASKS[mask], self.loss_) if tau else None
+        self.label_vectors_ = find_vectors(rows, *rest, MASKS[mask], self.loss_) if tau else None
         with torch.random.fork_rng([]):
             torch.manual_seed(how.seed)
             network = self._network(label_prior(*rest, self.loss_)).to(device)
         validate = None
         if held_out is not None:
-            validate = mean_loss_over(bag_loss(network, X, *held_out, self.loss_), held_out[0].shape[0], how, device)
+            validate = mean_loss_over(bag_loss(network, rows, *held_out, self.loss_), held_out[0].shape[0], how, device)
         self.history_ = train_on_rows(
             network,
-            bag_loss(network, X, *rest, self.loss_),
+            bag_loss(network, rows, *rest, self.loss_),
             rest[0].shape[0],
             how,
             validate=validate,
@@ -196,31 +210,52 @@ class MIMLClassifier(XMCEstimator):
         if progress is not None:
             progress(1, 1)  # also when stopped early
         self.network_ = network
+        self._note_shape()
         return self
 
-    def predict_topk(self, X: Any, k: int = 5, *, allow: Any = None, deny: Any = None) -> TopK:
+    @classmethod
+    def small(cls) -> Self:
+        return cls(concepts=2, hidden=16, epochs=3)
+
+    def fit_rows(self, X: MatrixLike, Y: MatrixLike, progress: Progress | None = None) -> Self:
+        """Train on rows that are groups of their own; returns self."""
+        return self.fit(X, bags_of_one(as_rows(X).shape[0]), sp.csr_array(as_labels(Y) > 0), progress=progress)
+
+    def predict_topk(
+        self, X: MatrixLike, k: int = 5, *, allow: LabelNumbers | None = None, deny: LabelNumbers | None = None
+    ) -> TopK:
         """Return the k best labels of every row, each by itself, with their log-odds, best first.
 
         `allow` (only these labels) and `deny` (none of these) are lists of label numbers.
         """
-        X = self._check_rows(X)
-        return self._ranked(X, bags_of_one(X.shape[0]), k, allow, deny)
+        rows = self._check_rows(X)
+        return self._ranked(rows, bags_of_one(rows.shape[0]), k, allow, deny)
 
-    def predict_groups(self, X: Any, groups: Any, k: int = 5, *, allow: Any = None, deny: Any = None) -> TopK:
+    def predict_groups(
+        self,
+        X: MatrixLike,
+        groups: MatrixLike,
+        k: int = 5,
+        *,
+        allow: LabelNumbers | None = None,
+        deny: LabelNumbers | None = None,
+    ) -> TopK:
         """Return the k best labels of every group, a column of `groups` (n_rows, n_groups), with their log-odds."""
-        X = self._check_rows(X)
-        return self._ranked(X, bags_of(X, groups), k, allow, deny)
+        rows = self._check_rows(X)
+        return self._ranked(rows, bags_of(rows, groups), k, allow, deny)
 
     def probabilities(self, topk: TopK) -> TopK:
         """Return the same labels with probabilities in place of scores: calibrated if it is, else the network's own."""
         self._check_fitted()
-        if hasattr(self, "calibration_"):
+        if self.calibrated_:
             return super().probabilities(topk)
         chances = np.where(topk.ids >= 0, 1 / (1 + np.exp(-topk.scores.clip(-80, 80))), -np.inf)
         return TopK(topk.ids, chances.astype(np.float32))
 
-    def _ranked(self, X: sp.csr_array | np.ndarray, members: sp.csr_array, k: int, allow: Any, deny: Any) -> TopK:
-        k = check_integer("k", k, low=1, high=MOST_PLACES)
+    def _ranked(
+        self, X: Rows, members: sp.csr_array, k: int, allow: LabelNumbers | None, deny: LabelNumbers | None
+    ) -> TopK:
+        k = check_integer("k", k, low=1, high=MAX_K)
         may = allowed_labels(self.n_labels_, allow, deny) & (self.label_counts_ > 0)
         import_torch("MIMLClassifier")
         from longtail.groups.miml_network import score_bags
@@ -230,7 +265,7 @@ class MIMLClassifier(XMCEstimator):
             return self.scale_.apply(taken if isinstance(taken, np.ndarray) else taken.toarray())
 
         parts = []
-        for scores in score_bags(self.network_, rows, members):
+        for scores in score_bags(on_device(self.network_, self.device), rows, members):
             top = TopK.from_scores(np.where(may, scores, -np.inf), k)
             parts.append(TopK(np.where(np.isneginf(top.scores), -1, top.ids), top.scores))
         return TopK.stack(parts) if parts else TopK(np.empty((0, k)), np.empty((0, k)))
@@ -249,7 +284,7 @@ class MIMLClassifier(XMCEstimator):
         from longtail.groups.miml_network import DeepMIML
 
         if self.encoder is not None and not isinstance(self.encoder, import_torch("MIMLClassifier").nn.Module):
-            raise ParameterError(f"encoder must be a torch module or None; got {self.encoder!r}.")
+            raise ParameterError(name="encoder", allowed="a torch module or None", got=self.encoder)
         return DeepMIML(
             self.n_features_in_,
             self.n_labels_,
@@ -270,6 +305,7 @@ class MIMLClassifier(XMCEstimator):
                 f"a MIMLClassifier with an encoder of your own ({type(self.encoder).__name__}) cannot be saved, since "
                 "loading runs no code; give what the encoder returns as X instead."
             )
+        self._check_shape()
         arrays = {name: value.cpu().numpy() for name, value in self.network_.state_dict().items()}
         arrays |= {"label_counts": self.label_counts_, "shift": self.scale_.shift, "factor": self.scale_.factor}
         params = {name: value for name, value in self.saved_params().items() if name not in ("device", "encoder")}
@@ -299,4 +335,5 @@ class MIMLClassifier(XMCEstimator):
         network = model._network()
         load_weights(network, arrays)
         model.network_ = network.to(pick_device(model.device))
+        model._note_shape()
         return model

@@ -91,7 +91,8 @@ class DeepMIML(nn.Module):
             raise ParameterError(f"tau={tau:g} needs label_vectors; without them tau must be 0.")
         if label_vectors is not None and label_vectors.shape != (n_labels, n_features):
             raise ParameterError(
-                f"label_vectors must have the shape {(n_labels, n_features)}; got {label_vectors.shape}."
+                name="label_vectors",
+                problem=f"must have the shape {(n_labels, n_features)}; got {label_vectors.shape}.",
             )
         self.n_labels, self.concepts, self.tau, self.exclusive = n_labels, concepts, float(tau), exclusive
         self.encoder = encoder

@@ -9,6 +9,7 @@ import numpy as np
 
 from longtail.data import TopK
 from longtail.errors import DataError, ParameterError
+from longtail.facts import BandRangeFacts, FrequencyBinFacts, PooledFacts
 from longtail.metrics.label_metrics import LabelTally, tally_labels
 from longtail.metrics.measures import Means, Measure, share
 from longtail.metrics.propensity import NumberPerLabel, check_counts
@@ -25,9 +26,9 @@ class LabelBands:
     of_label: np.ndarray  # int8 (n_labels,)
     train_counts: np.ndarray  # int64 (n_labels,)
 
-    def describe(self) -> list[dict[str, Any]]:
+    def describe(self) -> list[BandRangeFacts]:
         """Return name, number of labels and lowest and highest frequency of each band."""
-        out = []
+        out: list[BandRangeFacts] = []
         for number, name in enumerate(BAND_NAMES):
             counts = self.train_counts[self.of_label == number]
             low, high = (int(counts.min()), int(counts.max())) if counts.size else (None, None)
@@ -115,8 +116,8 @@ def by_band(
     check_bands(bands, judged.n_labels)
     counts = tally_labels(judged, k)
     out = {}
-    for number, facts in enumerate(bands.describe()):
-        facts.update(pooled(counts, bands.of_label == number))
+    for number, band in enumerate(bands.describe()):
+        facts: dict[str, Any] = {**band, **pooled(counts, bands.of_label == number)}
         out[facts.pop("name")] = facts
     return out
 
@@ -141,7 +142,7 @@ def band_measures(judged: Judged, bands: LabelBands, k: int) -> list[Measure]:
     return out
 
 
-def by_frequency(judged: Judged, train_counts: np.ndarray, k: int) -> list[dict[str, Any]]:
+def by_frequency(judged: Judged, train_counts: np.ndarray, k: int) -> list[FrequencyBinFacts]:
     """Return precision and recall in bins of training frequency: 0, 1, 2-3, 4-7, 8-15 and so on.
 
     Bins without any label are left out.
@@ -150,7 +151,7 @@ def by_frequency(judged: Judged, train_counts: np.ndarray, k: int) -> list[dict[
     number = np.zeros(train_counts.size, dtype=np.int64)  # bin b > 0 holds 2^(b-1) .. 2^b - 1
     seen = train_counts > 0
     number[seen] = np.frexp(train_counts[seen].astype(np.float64))[1]
-    out = []
+    out: list[FrequencyBinFacts] = []
     for b in np.unique(number).tolist():
         inside = number == b
         low, high = (2 ** (b - 1), 2**b - 1) if b else (0, 0)
@@ -158,7 +159,7 @@ def by_frequency(judged: Judged, train_counts: np.ndarray, k: int) -> list[dict[
     return out
 
 
-def pooled(counts: LabelTally, inside: np.ndarray) -> dict[str, Any]:
+def pooled(counts: LabelTally, inside: np.ndarray) -> PooledFacts:
     """Return the pooled facts of some labels (a mask)."""
     true, predicted, hits = (int(part[inside].sum()) for part in (counts.true, counts.predicted, counts.hits))
     p, r = hits / predicted if predicted else None, hits / true if true else None
@@ -178,7 +179,7 @@ def pooled(counts: LabelTally, inside: np.ndarray) -> dict[str, Any]:
 def check_bands(bands: LabelBands, n_labels: int) -> None:
     """Refuse bands made for another number of labels."""
     if not isinstance(bands, LabelBands):
-        raise ParameterError(f"bands must come from label_bands; got {type(bands).__name__}.")
+        raise ParameterError(name="bands", problem=f"must come from label_bands; got {type(bands).__name__}.")
     if bands.of_label.size != n_labels:
         raise DataError(f"bands must have one entry per label ({n_labels}); got {bands.of_label.size}.")
 
@@ -191,6 +192,6 @@ def _check_thresholds(thresholds: tuple[int, int]) -> tuple[int, int]:
     try:
         low, high = thresholds
     except (TypeError, ValueError):
-        raise ParameterError(f"thresholds must be two integers (low, high); got {thresholds!r}.") from None
+        raise ParameterError(name="thresholds", allowed="two integers (low, high)", got=thresholds) from None
     low = check_integer("thresholds[0]", low, low=1)
     return low, check_integer("thresholds[1]", high, low=low)

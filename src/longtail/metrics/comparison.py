@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from longtail.data import TopK
+from longtail.facts import DifferenceFacts, DifferencesFacts
 from longtail.metrics.bands import BAND_NAMES, LabelBands, band_measures
 from longtail.metrics.evaluation import UNITS, check_frequencies, check_ks, check_level, counts_of, number
 from longtail.metrics.label_metrics import label_measures
@@ -30,7 +30,7 @@ def compare(
     level: float = 0.95,
     random_state: RandomState = 0,
     remove_empty: bool = False,
-) -> dict[str, Any]:
+) -> DifferencesFacts:
     """Return for every metric the values of a and b, the difference b - a, its interval and a p-value.
 
     Both see the same resampled rows, so what makes a row easy or hard for both cancels. The p-value comes
@@ -70,10 +70,10 @@ def compare(
     a, b = (judge(Y_true, topk, ks[-1], propensity=propensity, remove_empty=remove_empty) for topk in (topk_a, topk_b))
     _, bands = check_frequencies(train_counts, bands, a.n_labels)
 
-    def found(of_a: list[Measure], of_b: list[Measure]) -> dict[str, dict[str, float | None]]:
+    def differences(of_a: list[Measure], of_b: list[Measure]) -> dict[str, DifferenceFacts]:
         bounds = paired_intervals(of_a, of_b, n_bootstrap, level, seed)
         p_values = randomisation_p_values(of_a, of_b, n_permutations, seed)
-        out = {}
+        out: dict[str, DifferenceFacts] = {}
         for ma, mb, (low, high), p in zip(of_a, of_b, bounds, p_values, strict=True):
             va, vb = ma.value(), mb.value()
             out[ma.name] = {
@@ -86,9 +86,10 @@ def compare(
             }
         return out
 
-    by_rows = found(_row_measures(a, ks, bands), _row_measures(b, ks, bands))
-    by_labels = found([m for k in ks for m in label_measures(a, k)], [m for k in ks for m in label_measures(b, k)])
-    facts: dict[str, Any] = {
+    by_rows = differences(_row_measures(a, ks, bands), _row_measures(b, ks, bands))
+    of_labels = [[m for k in ks for m in label_measures(judged, k)] for judged in (a, b)]
+    by_labels = differences(*of_labels)
+    facts: DifferencesFacts = {
         **counts_of(a, ks),
         "remove_empty": bool(remove_empty),
         "interval": {
@@ -104,9 +105,10 @@ def compare(
     }
     del facts["rows_short_of_predictions"]  # differs between a and b
     if bands is not None:
-        facts["bands"] = bands.describe()
-        for name, band in zip(BAND_NAMES, facts["bands"], strict=True):
-            band["metrics"] = {key.split(":")[1]: row for key, row in by_rows.items() if key.startswith(f"{name}:")}
+        facts["bands"] = [
+            {**band, "metrics": {key.split(":")[1]: by_rows[key] for key in by_rows if key.startswith(f"{name}:")}}
+            for name, band in zip(BAND_NAMES, bands.describe(), strict=True)
+        ]
     return facts
 
 

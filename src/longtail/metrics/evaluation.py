@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from longtail.data import TopK
 from longtail.errors import ParameterError
+from longtail.facts import BandFacts, CountFacts, IntervalFacts, MetricFacts, MetricsFacts
 from longtail.metrics.bands import BAND_NAMES, LabelBands, band_measures, by_frequency, check_bands, label_bands, pooled
 from longtail.metrics.label_metrics import label_measures, tally_labels
 from longtail.metrics.measures import Measure, row_measures
@@ -19,7 +19,8 @@ from longtail.metrics.resample import Bounds, bootstrap_intervals
 from longtail.metrics.row_metrics import Judged, check_k, judge
 from longtail.validate import MatrixLike, RandomState, check_flag, check_integer, check_real, resolve_seed
 
-UNITS = {"units": "rows", "units_of_macro": "labels"}  # what is drawn; labels for coverage and macro averages
+# What is drawn: labels for coverage and macro averages, rows for all others.
+UNITS: IntervalFacts = {"units": "rows", "units_of_macro": "labels"}
 
 
 def evaluate(
@@ -35,7 +36,7 @@ def evaluate(
     level: float = 0.95,
     random_state: RandomState = 0,
     remove_empty: bool = False,
-) -> dict[str, Any]:
+) -> MetricsFacts:
     """Return every metric with its bootstrap interval, and the facts a report needs.
 
     Parameters
@@ -89,29 +90,29 @@ def evaluate(
     brier = [brier_measure(judged)] if probabilities else []
     labels = [m for k in ks for m in label_measures(judged, k)]
     by_rows = [*rows, *of_bands, *brier]
-    found = values_with_intervals(by_rows, bootstrap_intervals(by_rows, n_bootstrap, level, seed))
-    found |= values_with_intervals(labels, bootstrap_intervals(labels, n_bootstrap, level, seed))
+    table = values_with_intervals(by_rows, bootstrap_intervals(by_rows, n_bootstrap, level, seed))
+    table |= values_with_intervals(labels, bootstrap_intervals(labels, n_bootstrap, level, seed))
 
-    facts = {
+    facts: MetricsFacts = {
         **counts_of(judged, ks),
         "remove_empty": bool(remove_empty),
         "interval": {"method": "percentile bootstrap", **UNITS, "level": level, "resamples": n_bootstrap, "seed": seed},
-        "metrics": {m.name: found[m.name] for m in [*rows, *labels]},
+        "metrics": {m.name: table[m.name] for m in [*rows, *labels]},
         "by_place": [float(share) for share in judged.hits.mean(axis=0)] if judged.n_rows else [],
         "bands": None,
         "frequency": None,
         "calibration": None,
     }
     if bands is not None:
-        facts["bands"] = _band_facts(judged, bands, ks, found)
+        facts["bands"] = _band_facts(judged, bands, ks, table)
     if counts is not None:
         facts["frequency"] = {"k": ks[-1], "bins": by_frequency(judged, counts, ks[-1])}
     if probabilities:
-        facts["calibration"] = {**calibration_facts(judged), "brier": found["brier"]}
+        facts["calibration"] = {**calibration_facts(judged), "brier": table["brier"]}
     return facts
 
 
-def counts_of(judged: Judged, ks: tuple[int, ...]) -> dict[str, Any]:
+def counts_of(judged: Judged, ks: tuple[int, ...]) -> CountFacts:
     """Return the sizes of what is evaluated."""
     predicted = (judged.ids >= 0).sum(axis=1)
     return {
@@ -125,9 +126,9 @@ def counts_of(judged: Judged, ks: tuple[int, ...]) -> dict[str, Any]:
     }
 
 
-def values_with_intervals(measures: Sequence[Measure], bounds: Sequence[Bounds]) -> dict[str, dict[str, float | None]]:
-    """Return name -> value, low, high; None where undefined."""
-    out = {}
+def values_with_intervals(measures: Sequence[Measure], bounds: Sequence[Bounds]) -> dict[str, MetricFacts]:
+    """Return the value and the interval of every metric, by name; None where undefined."""
+    out: dict[str, MetricFacts] = {}
     for measure, (low, high) in zip(measures, bounds, strict=True):
         out[measure.name] = {"value": number(measure.value()), "low": low, "high": high}
     return out
@@ -143,7 +144,7 @@ def check_ks(topk: TopK, ks: int | Sequence[int]) -> tuple[int, ...]:
     if isinstance(ks, int):
         ks = (ks,)
     if isinstance(ks, str) or not isinstance(ks, Sequence | np.ndarray) or len(ks) == 0:
-        raise ParameterError(f"ks must be a list of integers >= 1; got {ks!r}.")
+        raise ParameterError(name="ks", allowed="a list of integers >= 1", got=ks)
     return tuple(sorted({check_k(topk, k) for k in ks}))
 
 
@@ -165,13 +166,21 @@ def check_frequencies(
     return counts, label_bands(counts) if bands is None else bands
 
 
-def _band_facts(judged: Judged, bands: LabelBands, ks: tuple[int, ...], found: dict[str, Any]) -> list[dict[str, Any]]:
+def _band_facts(
+    judged: Judged, bands: LabelBands, ks: tuple[int, ...], table: dict[str, MetricFacts]
+) -> list[BandFacts]:
+    """Return every band with its counts and metrics."""
     counts = tally_labels(judged, ks[-1])
-    out = []
-    for index, facts in enumerate(bands.describe()):
-        pool = pooled(counts, bands.of_label == index)
-        facts.update({key: pool[key] for key in ("tested", "true", "predicted", "right")})
-        name = BAND_NAMES[index]
-        facts["metrics"] = {f"{m}@{k}": found[f"{name}:{m}@{k}"] for m in ("p", "r", "f1") for k in ks}
+    out: list[BandFacts] = []
+    for index, band in enumerate(bands.describe()):
+        pool, name = pooled(counts, bands.of_label == index), BAND_NAMES[index]
+        facts: BandFacts = {
+            **band,
+            "tested": pool["tested"],
+            "true": pool["true"],
+            "predicted": pool["predicted"],
+            "right": pool["right"],
+            "metrics": {f"{m}@{k}": table[f"{name}:{m}@{k}"] for m in ("p", "r", "f1") for k in ks},
+        }
         out.append(facts)
     return out

@@ -98,7 +98,7 @@ def row_measure(metric: str, judged: Judged, k: int) -> Measure:
     0.5
     """
     if metric not in ROW_METRICS:
-        raise ParameterError(f"metric must be one of {list(ROW_METRICS)}; got {metric!r}.")
+        raise ParameterError(name="metric", allowed=f"one of {list(ROW_METRICS)}", got=metric)
     found = ROW_METRICS[metric]
     return Measure(f"{metric}@{k}", tuple(column(judged, k) for column in found.columns), found.combine)
 

@@ -63,12 +63,14 @@ def propensities(
     if sp.issparse(labels) or np.ndim(labels) == 2:
         Y = as_labels(labels, "labels")
         if n_rows is not None and check_integer("n_rows", n_rows, low=1) != Y.shape[0]:
-            raise ParameterError(f"n_rows must be {Y.shape[0]}, the rows of labels, or None; got {n_rows}.")
+            raise ParameterError(
+                name="n_rows", allowed=f"{Y.shape[0]}, the rows of labels", optional=", or None", got=n_rows
+            )
         counts, n_rows = label_counts(Y), Y.shape[0]
     else:
         counts = check_counts(np.asarray(labels), "labels")
         if n_rows is None:
-            raise ParameterError("n_rows must be given with label counts; got None.")
+            raise ParameterError(name="n_rows", problem="must be given with label counts; got None.")
         n_rows = check_integer("n_rows", n_rows, low=1)
         if counts.size and counts.max() > n_rows:
             raise DataError(f"labels must count at most n_rows ({n_rows}) rows per label; got {counts.max()}.")

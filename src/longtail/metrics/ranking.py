@@ -219,5 +219,5 @@ def _row_metric(
 
 def _given(propensity: NumberPerLabel | None) -> NumberPerLabel:
     if propensity is None:
-        raise ParameterError("propensity must be one number per label (see propensities); got None.")
+        raise ParameterError(name="propensity", problem="must be one number per label (see propensities); got None.")
     return propensity

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from longtail.data import TopK
 from longtail.errors import DataError
+from longtail.facts import CalibrationBinFacts, CalibrationFacts
 from longtail.metrics.measures import Measure, share
 from longtail.metrics.row_metrics import Judged, judge
 from longtail.validate import MatrixLike, check_integer
 
 
-def calibration(Y_true: MatrixLike, topk: TopK, k: int | None = None, *, n_bins: int = 10) -> dict[str, Any]:
+def calibration(Y_true: MatrixLike, topk: TopK, k: int | None = None, *, n_bins: int = 10) -> CalibrationFacts:
     """Return how well the scores of the first k predictions, which must be probabilities, are calibrated.
 
     Only predicted pairs are judged; the labels a row does not predict have no probability here. Over bins b of
@@ -46,7 +45,7 @@ def calibration(Y_true: MatrixLike, topk: TopK, k: int | None = None, *, n_bins:
     return calibration_facts(judged, n_bins)
 
 
-def calibration_facts(judged: Judged, n_bins: int = 10) -> dict[str, Any]:
+def calibration_facts(judged: Judged, n_bins: int = 10) -> CalibrationFacts:
     """Return the calibration facts of judged predictions."""
     n_bins = check_integer("n_bins", n_bins, low=1)
     present = judged.ids >= 0
@@ -56,7 +55,7 @@ def calibration_facts(judged: Judged, n_bins: int = 10) -> dict[str, Any]:
     size = np.bincount(bin_of, minlength=n_bins)
     score = np.bincount(bin_of, weights=p, minlength=n_bins) / np.maximum(size, 1)
     accuracy = np.bincount(bin_of, weights=right, minlength=n_bins) / np.maximum(size, 1)
-    bins = [
+    bins: list[CalibrationBinFacts] = [
         {
             "low": b / n_bins,
             "high": (b + 1) / n_bins,

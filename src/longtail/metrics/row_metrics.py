@@ -81,10 +81,10 @@ def judge(
 def check_k(topk: TopK, k: int) -> int:
     """Return k if every row has that many predictions."""
     if not isinstance(topk, TopK):
-        raise ParameterError(f"topk must be a TopK of predictions; got {type(topk).__name__}.")
+        raise ParameterError(name="topk", problem=f"must be a TopK of predictions; got {type(topk).__name__}.")
     k = check_integer("k", k, low=1)
     if k > topk.k:
-        raise ParameterError(f"k must be at most {topk.k}, the places predicted for each row; got {k}.")
+        raise ParameterError(name="k", allowed=f"at most {topk.k}, the places predicted for each row", got=k)
     return k
 
 
@@ -173,11 +173,11 @@ def best_dcg(judged: Judged, k: int) -> np.ndarray:
 
 def _gains(judged: Judged) -> np.ndarray:
     if judged.gains is None:
-        raise ParameterError("propensity must be given for psp and psndcg; got None.")
+        raise ParameterError(name="propensity", problem="must be given for psp and psndcg; got None.")
     return judged.gains
 
 
 def _ideal_gains(judged: Judged) -> np.ndarray:
     if judged.ideal is None:
-        raise ParameterError("propensity must be given for psp and psndcg; got None.")
+        raise ParameterError(name="propensity", problem="must be given for psp and psndcg; got None.")
     return judged.ideal

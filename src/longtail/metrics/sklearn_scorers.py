@@ -124,7 +124,7 @@ def _parse_name(name: str) -> tuple[str, int]:
         k = digits[0] if digits else "5"
         hint = near(str(name).lower(), [f"{metric}@{k}" for metric in ROW_METRICS])
         raise ParameterError(
-            f"scorer must be one of {', '.join(ROW_METRICS)} with a k, such as 'p@5'; got {name!r}.{hint}"
+            name="scorer", allowed=f"one of {', '.join(ROW_METRICS)} with a k, such as 'p@5'", got=name, hint=hint
         )
     return found[1], int(found[2])
 

@@ -1,103 +1,322 @@
-"""What every estimator has in common: ranked labels, label sets, probabilities, saving."""
+"""The base of all models: ranked labels, label sets, probabilities, saving, and what a Tagger asks of a model.
+
+A Tagger, a plan, an audit and the reports never ask which model they have: they call the methods under "For a Tagger"
+below. Each has a default that suits a model of rows, or refuses in one sentence.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.data import TopK, binary_hits
-from longtail.errors import DataError, ModelError, ParameterError
+from longtail.data import Dataset, TopK, binary_hits
+from longtail.errors import DataError, LongtailError, ModelError, Parameter, ParameterError
+from longtail.facts import ModelFacts
 from longtail.kernels import Progress, row_scales
+from longtail.model.answers import Explanation, LinearLayer, TextExplanation
 from longtail.model.calibration import Calibration
-from longtail.model.params import Estimator, not_fitted
+from longtail.model.cost import Estimate, Shape, TrainingPlan, plan_row_training
+from longtail.model.fitting import EpochReport, HeldOut, Split, Stages, learn_rows, of_stage
+from longtail.model.params import Estimator, available_if, clone, not_fitted
+from longtail.model.text_features import TextFeatures, TextReader, WordFeatures
 from longtail.storage import Part, save_folder
-from longtail.validate import as_labels, as_rows, as_sparse, check_integer, check_same_rows, check_width
+from longtail.validate import (
+    Json,
+    LabelNumbers,
+    MatrixLike,
+    Rows,
+    as_labels,
+    as_rows,
+    as_sparse,
+    check_integer,
+    check_same_rows,
+    check_width,
+)
 
-MOST_PLACES = 1 << 20  # labels of one row that can be asked for
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+MAX_K = 1 << 20  # labels of one row that can be asked for
+HELD_OUT_K = 5  # labels predicted for every held-out row
 UNSAVED = ("n_jobs",)  # changes how fast a model is made, never which
 
 
-@dataclass(frozen=True)
-class Explanation:
-    """Why a label scores as it does: `bias` and the `features` add up to `margin`, which makes the score.
-
-    `path` lists the nodes of a tree on the way to the label, from the top: level, node and the node's own margin.
-    """
-
-    label: int
-    score: float
-    margin: float
-    bias: float
-    features: list[tuple[int, float]]  # (feature, contribution), strongest first
-    path: list[dict[str, Any]]
-
-
 class XMCEstimator(Estimator):
-    """Base of the estimators: `fit(X, Y)`, `predict_topk`, `predict`, `predict_proba`, `calibrate`, `save`.
+    """Base of the models: `predict_topk`, `predict`, `predict_proba`, `calibrate`, `explain`, `save`, and the protocol.
 
-    Learned by every model: `n_features_in_`, `n_labels_`, `n_rows_` and `label_counts_` (training rows per label).
+    A model of rows derives from `RowClassifier` and writes `fit(X, Y)` and `predict_topk`; to be saved it also sets
+    `kind` and writes `to_part` and `from_part`. A model that is trained otherwise derives from this class.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Width of the rows.
+    n_labels_ : int
+    n_rows_ : int
+        Training rows.
+    label_counts_ : ndarray of int64 (n_labels,)
+        Training rows per label.
+    calibration_ : Calibration
+        Scores to probabilities; only after `calibrate`.
     """
 
-    kind: ClassVar[str] = ""
+    kind: ClassVar[str] = ""  # of its part in a model folder
     needs: ClassVar[str | None] = None  # an optional package it cannot work without
+    tagger_method: ClassVar[str | None] = None  # the name by which a Tagger makes it
+    reads_texts: ClassVar[bool] = False  # it makes its own rows from texts, without features
+    prediction_params: ClassVar[tuple[str, ...]] = ()  # parameters that a fitted model still reads; others wait for fit
+    shape_params: ClassVar[tuple[str, ...]] = ()  # parameters that a saved network is built by when it is loaded
 
     n_features_in_: int
     n_labels_: int
     n_rows_: int
     label_counts_: np.ndarray
     calibration_: Calibration
-    n_jobs: int | None
+    n_jobs: int | None = None  # threads, of models that can use many
+    _built_by: dict[str, Any]
 
-    def fit(self, X: Any, Y: Any, progress: Progress | None = None) -> Self:
-        """Train on rows X and labels Y; `progress(done, total)` is called as labels are finished."""
+    # ---- For a Tagger: training, rows, plans, explanations, audits. Override what differs.
+
+    @classmethod
+    def small(cls) -> Self:
+        """Return an estimator that trains within a second or two, for checks."""
+        return cls()
+
+    def check_features(self, features: TextFeatures | None) -> None:
+        """Refuse features that this model has no use for."""
+
+    def check_texts(self, texts: Sequence[str]) -> None:
+        """Refuse texts this model cannot read, by their numbers among all texts; features judge for themselves."""
+
+    def check_training_data(self, data: Dataset) -> None:
+        """Refuse data that this model cannot be trained on, before anything slow begins."""
+
+    def fit_dataset(
+        self,
+        data: Dataset,
+        *,
+        features: TextFeatures | None = None,
+        split: Split | None = None,
+        progress: Stages | None = None,
+        on_epoch: EpochReport | None = None,
+    ) -> HeldOut | None:
+        """Train as a Tagger does; return predictions for the held-out rows, if there are any.
+
+        The features learn from the texts. A first model is trained without the rows held out, and calibrated on them;
+        then this one is trained on all rows and takes over the calibration.
+        """
+        if on_epoch is not None:
+            raise ParameterError(
+                name="on_epoch", problem=f"is for models that read texts; got it for {type(self).__name__}."
+            )
+        X, held_out = learn_rows(data, features, progress), None
+        if split is not None:
+            train, test = split
+            first = clone(self)
+            first.fit_rows(X[train], data.Y[train], of_stage(progress, "Training (calibration)"))
+            held_out = first.judge(X[test], data.Y[test])
+        self.fit_rows(X, data.Y, of_stage(progress, "Training"))
+        if held_out is not None:
+            self.calibration_ = first.calibration_
+        return held_out
+
+    def fit_rows(self, X: MatrixLike, Y: MatrixLike, progress: Progress | None = None) -> Self:
+        """Train on rows and their labels, each row by itself; returns self."""
         raise ModelError(f"{type(self).__name__} cannot be trained.")
 
-    def _begin_fit(self, X: Any, Y: Any) -> tuple[sp.csr_array | np.ndarray, sp.csr_array]:
-        """Check rows and labels through the one door and note their shape."""
-        X, Y = as_rows(X, "X"), as_labels(Y, "Y")
-        check_same_rows(X, Y)
-        if Y.shape[1] == 0:
-            raise DataError("Y must have at least one label; got 0 columns.")
-        if Y.nnz == 0:
-            raise DataError("Y must hold at least one label; every row is empty.")
-        if X.shape[1] == 0:
-            raise DataError("X must have at least one feature; got 0 columns.")
-        self.n_rows_, self.n_features_in_ = (int(v) for v in X.shape)
-        self.n_labels_ = int(Y.shape[1])
-        self.label_counts_ = np.bincount(Y.indices, minlength=self.n_labels_).astype(np.int64)
-        if hasattr(self, "calibration_"):
-            del self.calibration_
-        return X, Y
+    def judge(self, X: MatrixLike, Y: sp.csr_array) -> HeldOut:
+        """Calibrate on rows it was not trained on; return its predictions for them."""
+        self.calibrate(X, Y)
+        return HeldOut(Y, self.predict_topk(X, k=HELD_OUT_K), self.label_counts_, self.n_rows_)
 
-    def _check_rows(self, X: Any) -> sp.csr_array | np.ndarray:
+    def imputing_model(self) -> RowClassifier | None:
+        """Return the model that is asked where the labels of groups belong; None for a label tree."""
+        return None
+
+    def rows_of(self, texts: Sequence[str], features: TextReader | None) -> Rows:
+        """Return the rows of texts as `predict_topk` takes them."""
+        if features is None:
+            raise DataError("this Tagger was trained on rows of features, not on texts; give it rows.")
+        return features.transform(texts)
+
+    def describe(self) -> ModelFacts:
+        """Return facts about the trained model."""
         self._check_fitted()
-        X = as_rows(X, "X")
-        check_width(X, self.n_features_in_)
-        return X
+        return {
+            "model": type(self).__name__,
+            "params": self.saved_params(),
+            "labels": self.n_labels_,
+            "features": self.n_features_in_,
+            "trained_rows": self.n_rows_,
+            "calibrated": self.calibrated_,
+        }
 
-    def _one_row(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the feature ids and scaled values of the one row X."""
-        X = as_sparse(self._check_rows(X))
-        if X.shape[0] != 1:
-            raise DataError(f"explain takes one row; got {X.shape[0]}.")
-        return X.indices, X.data * row_scale(X, bool(getattr(self, "normalize", False)))[0]
+    @classmethod
+    def describe_saved(cls, part: Part) -> Json:
+        """Return facts about a saved model that its parameters and arrays do not say at a glance; it is not loaded."""
+        return {}
+
+    def plan(self, data: Dataset, shape: Callable[[], Shape], n_held_out: int, probe: bool) -> TrainingPlan:
+        """Return the expected cost of `fit_dataset`; without a probe, memory alone.
+
+        `shape` measures the rows that the Tagger's features make of the data.
+        """
+        measured = shape()
+        return plan_row_training(data, measured, self.estimate_fit(data, measured, probe), n_held_out)
+
+    def estimate_fit(self, data: Dataset, shape: Shape, probe: bool) -> Estimate:
+        """Return the expected cost of one `fit_rows`; without a probe, memory alone."""
+        raise LongtailError(f"there is no plan for {type(self).__name__}; there is one for the methods of a Tagger.")
+
+    def predictable_labels(self) -> np.ndarray:
+        """Return which labels the model can give at all, bool per label: those with a training row."""
+        self._check_fitted()
+        return np.asarray(self.label_counts_) > 0
+
+    def output_layer(self) -> LinearLayer:
+        """Return the linear output layer, for audits; a model that has none refuses."""
+        raise self._no_output_layer(f"{type(self).__name__} has no linear output layer that says what it can give")
+
+    def _no_output_layer(self, why: str) -> ModelError:
+        return ModelError(
+            "{why}; audit a model of the method 'ova', 'dft' or 'prime', or a file with {weights}.",
+            why=why,
+            weights=Parameter("weights"),
+        )
+
+    def explains_words(self, features: TextReader | None) -> bool:
+        """Say whether `explain_text` can tell which words of a text a label came from."""
+        return isinstance(features, WordFeatures)
+
+    def explain_text(
+        self, text: str, row: Rows, labels: Sequence[int], features: TextReader | None
+    ) -> list[TextExplanation]:
+        """Return for each label the words of a text for and against it; `row` is the one row of the text."""
+        if not isinstance(features, WordFeatures):
+            raise ModelError("only a Tagger that reads words can explain itself by words.")
+        spans: dict[int, list[list[int]]] = {}
+        for start, end, column in features.locate(text):
+            spans.setdefault(int(column), []).append([int(start), int(end)])
+        names = features.get_feature_names_out()
+        return [
+            TextExplanation(
+                why.label,
+                why.score,
+                why.margin,
+                why.bias,
+                [{"word": names[f], "weight": weight, "spans": spans.get(f, [])} for f, weight in why.features],
+                why.path,
+            )
+            for why in self.explain(row, labels)
+        ]
+
+    def label_tree(self, features: TextReader | None) -> object | None:
+        """Return the label tree inside the model, as a `longtail.tree.TreeInside`; None where there is none."""
+        return None
+
+    def add_labels_by_text(self, texts: Sequence[str]) -> Self:
+        """Add labels that are known by their texts alone, numbered after the old ones; returns self."""
+        raise ModelError(
+            f"the model is a {type(self).__name__}, which knows labels by their rows; labels can be added by their "
+            "texts to models of the method 'prime'."
+        )
+
+    def build(self) -> None:
+        """Make what loading leaves until it is needed, so that a damaged part is found now."""
+
+    # ---- For scikit-learn
+
+    def __sklearn_tags__(self) -> Tags:
+        from sklearn.utils import ClassifierTags, InputTags, TargetTags
+
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "classifier"
+        tags.classifier_tags = ClassifierTags(multi_class=False, multi_label=True)
+        tags.target_tags = TargetTags(
+            required=True, one_d_labels=False, two_d_labels=True, multi_output=True, single_output=False
+        )
+        tags.input_tags = InputTags(sparse=True, two_d_array=not self.reads_texts, string=self.reads_texts)
+        return tags
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels by number, 0 to n_labels - 1: the columns of what `predict` returns."""
+        if not hasattr(self, "n_labels_"):
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet, so it has no classes_.")
+        return np.arange(self.n_labels_)
+
+    def _why_no_probabilities(self) -> str | None:
+        """Return the sentence that says why there are no probabilities; None where there are."""
+        if self.calibrated_:
+            return None
+        return f"this {type(self).__name__} has no calibration; call calibrate(X, Y) with rows it was not trained on."
+
+    # ---- Predictions
+
+    def _begin_fit(self, X: MatrixLike, Y: MatrixLike) -> tuple[Rows, sp.csr_array]:
+        """Check rows and labels through the one door and note their shape."""
+        rows, labels = as_rows(X, "X"), as_labels(Y, "Y")
+        check_same_rows(rows, labels)
+        if labels.shape[1] == 0:
+            raise DataError(input="Y", problem="must have at least one label; got 0 columns.")
+        if labels.nnz == 0:
+            raise DataError(input="Y", problem="must hold at least one label; every row is empty.")
+        if rows.shape[1] == 0:
+            raise DataError("X must have at least one feature; got 0 columns.")
+        self.n_rows_, self.n_features_in_ = (int(v) for v in rows.shape)
+        self.n_labels_ = int(labels.shape[1])
+        self.label_counts_ = np.bincount(labels.indices, minlength=self.n_labels_).astype(np.int64)
+        if self.calibrated_:
+            del self.calibration_
+        return rows, labels
+
+    def _check_rows(self, X: Any) -> Rows:
+        self._check_fitted()
+        rows = as_rows(X, "X")
+        check_width(rows, self.n_features_in_)
+        return rows
+
+    def _one_row(self, X: MatrixLike, normalize: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return the feature ids and the values, scaled if asked, of the one row X."""
+        row = as_sparse(self._check_rows(X))
+        if row.shape[0] != 1:
+            raise DataError(f"explain takes one row; got {row.shape[0]}.")
+        return row.indices, row.data * row_scale(row, normalize)[0]
+
+    @property
+    def calibrated_(self) -> bool:
+        """Whether it knows what a score means as a probability."""
+        return hasattr(self, "calibration_")
+
+    def _note_shape(self) -> None:
+        """Remember the parameters that the trained network was built by."""
+        self._built_by = {name: getattr(self, name) for name in self.shape_params}
+
+    def _check_shape(self) -> None:
+        """Refuse to save a network whose parameters were changed after it was trained: it could not be built again."""
+        for name, old in self._built_by.items():
+            new = getattr(self, name)
+            if new is not old and not np.array_equal(new, old):
+                raise ModelError(f"{name} was {old!r} at training and is {new!r} now; call fit again before saving.")
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "n_labels_"):
             raise not_fitted(f"this {type(self).__name__} is not fitted yet; call fit(X, Y) first.")
 
-    def predict_topk(self, X: Any, k: int = 5, *, allow: Any = None, deny: Any = None) -> TopK:
+    def predict_topk(
+        self, X: MatrixLike, k: int = 5, *, allow: LabelNumbers | None = None, deny: LabelNumbers | None = None
+    ) -> TopK:
         """Return the k best labels of every row with their scores, best first.
 
         `allow` (only these labels) and `deny` (none of these) are lists of label numbers.
         """
         raise ModelError(f"{type(self).__name__} does not rank labels.")
 
-    def predict(self, X: Any, k: int = 20) -> sp.csr_array:
+    def predict(self, X: MatrixLike, k: int = 20) -> sp.csr_array:
         """Return the labels each row should get, at most k, as a 0/1 CSR matrix.
 
         With a calibration: labels whose probability reaches the threshold that was best on the held-out rows.
@@ -111,12 +330,16 @@ class XMCEstimator(Estimator):
 
     def chosen(self, topk: TopK) -> np.ndarray:
         """Return which predictions belong to the label set of their row: bool (n_rows, k)."""
-        if hasattr(self, "calibration_"):
+        if self.calibrated_:
             return self.calibration_.chosen(topk)
         return (topk.ids >= 0) & (topk.scores > 0)
 
-    def predict_proba(self, X: Any, k: int = 20) -> sp.csr_array:
-        """Return calibrated probabilities of the k best labels of every row, as CSR; the rest is not stored."""
+    @available_if(lambda model: model._why_no_probabilities())
+    def predict_proba(self, X: MatrixLike, k: int = 20) -> sp.csr_array:
+        """Return calibrated probabilities of the k best labels of every row, as CSR; the rest is not stored.
+
+        Only a calibrated model has this method.
+        """
         self._check_fitted()
         top = self.predict_topk(X, k=min(check_integer("k", k, low=1), self.n_labels_))
         return self.probabilities(top).to_csr(self.n_labels_)
@@ -124,33 +347,34 @@ class XMCEstimator(Estimator):
     def probabilities(self, topk: TopK) -> TopK:
         """Return the same labels with probabilities in place of scores; the order stays."""
         self._check_fitted()
-        if not hasattr(self, "calibration_"):
-            raise ModelError(
-                f"this {type(self).__name__} has no calibration; call calibrate(X, Y) with rows it was not trained on."
-            )
+        why_not = self._why_no_probabilities()
+        if why_not is not None:
+            raise ModelError(why_not)
         return self.calibration_.apply(topk)
 
-    def calibrate(self, X: Any, Y: Any, k: int = 20) -> Self:
+    def calibrate(self, X: MatrixLike, Y: MatrixLike, k: int = 20) -> Self:
         """Learn what a score means as a probability, from rows the model was not trained on; returns self."""
-        X = self._check_rows(X)
-        Y = as_labels(Y, "Y")
-        check_same_rows(X, Y)
-        check_width(Y, self.n_labels_, "Y")
+        rows = self._check_rows(X)
+        truth = as_labels(Y, "Y")
+        check_same_rows(rows, truth)
+        check_width(truth, self.n_labels_, "Y")
         k = min(check_integer("k", k, low=1), self.n_labels_)
-        top = self.predict_topk(X, k=k)
-        self.calibration_ = Calibration.fit(top, binary_hits(top, Y), np.diff(Y.indptr))
+        top = self.predict_topk(rows, k=k)
+        self.calibration_ = Calibration.fit(top, binary_hits(top, truth), np.diff(truth.indptr))
         return self
 
-    def explain(self, X: Any, labels: Any) -> list[Explanation]:
+    def explain(self, X: MatrixLike, labels: LabelNumbers) -> list[Explanation]:
         """Return for the one row X, per label, what its score is made of."""
         raise ModelError(f"{type(self).__name__} cannot explain itself.")
 
-    def score(self, X: Any, Y: Any) -> float:
+    def score(self, X: MatrixLike, Y: MatrixLike) -> float:
         """Return the share of rows whose first label is right (precision at 1)."""
-        Y = as_labels(Y, "Y")
+        truth = as_labels(Y, "Y")
         top = self.predict_topk(X, k=1)
-        check_same_rows(top.ids, Y)
-        return float(binary_hits(top, Y).mean())
+        check_same_rows(top.ids, truth)
+        return float(binary_hits(top, truth).mean())
+
+    # ---- Saving
 
     def to_part(self) -> Part:
         """Return what is saved of this model."""
@@ -169,13 +393,27 @@ class XMCEstimator(Estimator):
         """Return the model and, if it has one, its calibration, as parts of a model folder."""
         self._check_fitted()
         parts = {name: self.to_part()}
-        if hasattr(self, "calibration_"):
+        if self.calibrated_:
             parts["calibration"] = self.calibration_.to_part()
         return parts
 
     def save(self, path: str | Path) -> Path:
         """Write the model to a folder; `longtail.load` reads it back."""
         return save_folder(path, "estimator.v1", self.parts())
+
+
+class RowClassifier(XMCEstimator):
+    """Base of the models that are trained on rows and their labels, `fit(X, Y)`, as scikit-learn's are."""
+
+    def fit(self, X: MatrixLike, Y: MatrixLike, *, progress: Progress | None = None) -> Self:
+        """Train on rows X and labels Y; `progress(done, total)` is called as labels are finished."""
+        raise ModelError(f"{type(self).__name__} cannot be trained.")
+
+    def fit_rows(self, X: MatrixLike, Y: MatrixLike, progress: Progress | None = None) -> Self:
+        return self.fit(X, Y, progress=progress)
+
+    def imputing_model(self) -> RowClassifier:
+        return self
 
 
 def row_scale(X: sp.csr_array, normalize: bool) -> np.ndarray:
@@ -186,7 +424,7 @@ def row_scale(X: sp.csr_array, normalize: bool) -> np.ndarray:
     return out
 
 
-def allowed_labels(n_labels: int, allow: Any, deny: Any) -> np.ndarray:
+def allowed_labels(n_labels: int, allow: LabelNumbers | None, deny: LabelNumbers | None) -> np.ndarray:
     """Return which labels may be predicted (bool per label), from lists of numbers; at least one must be."""
     out = np.ones(n_labels, dtype=bool)
     for name, labels in (("allow", allow), ("deny", deny)):
@@ -194,7 +432,9 @@ def allowed_labels(n_labels: int, allow: Any, deny: Any) -> np.ndarray:
             continue
         numbers = np.unique(np.asarray(labels))
         if numbers.size and (numbers.dtype.kind not in "iu" or numbers[0] < 0 or numbers[-1] >= n_labels):
-            raise ParameterError(f"{name} must hold label numbers from 0 to {n_labels - 1}; got {labels!r}.")
+            raise ParameterError(
+                name=name, problem=f"must hold label numbers from 0 to {n_labels - 1}; got {labels!r}."
+            )
         chosen = np.zeros(n_labels, dtype=bool)
         chosen[numbers.astype(np.int64)] = True
         out &= chosen if name == "allow" else ~chosen

@@ -11,7 +11,7 @@ import inspect
 import sys
 from collections.abc import Callable, Sequence
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 OUTPUTS = ("default", "pandas", "polars")
+
+T = TypeVar("T")
 
 
 class Estimator:
@@ -106,13 +108,14 @@ class Transformer(Estimator):
 
     def _as_output(self, rows: Rows, texts: Sequence[str]) -> Any:
         """Return rows as `set_output` or scikit-learn's `transform_output` wants them."""
-        wanted = getattr(self, "_output", None)
+        wanted, asked = getattr(self, "_output", None), True
         if wanted is None and "sklearn" in sys.modules:
-            wanted = sys.modules["sklearn"].get_config()["transform_output"]
-        if wanted in (None, "default"):
+            wanted, asked = sys.modules["sklearn"].get_config()["transform_output"], False
+        sparse = not isinstance(rows, np.ndarray)
+        if wanted in (None, "default") or (sparse and not asked):  # a setting for all steps cannot mean sparse rows
             return rows
-        if not isinstance(rows, np.ndarray):
-            raise ParameterError(f"transform must be 'default' where rows are sparse; got {wanted!r}.")
+        if sparse:
+            raise ParameterError(name="transform", allowed="'default' where rows are sparse", got=wanted)
         from sklearn.utils._set_output import ADAPTERS_MANAGER
 
         return ADAPTERS_MANAGER.adapters[wanted].create_container(rows, texts, columns=self.get_feature_names_out())
@@ -155,7 +158,7 @@ def not_fitted(sentence: str) -> Exception:
     return NotFittedError(sentence)
 
 
-def clone(estimator: Any) -> Any:
+def clone(estimator: T) -> T:
     """Return an unfitted estimator with the same parameters."""
     from sklearn.base import clone as sklearn_clone
 

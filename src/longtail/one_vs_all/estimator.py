@@ -8,13 +8,32 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.data import TopK
+from longtail.data import Dataset, TopK
 from longtail.errors import ModelError
 from longtail.kernels import EVERY_ROW, LANES, Progress, blocks, hinge_lanes, logistic_lanes, run_tasks
-from longtail.model import MOST_PLACES, Explanation, XMCEstimator, allowed_labels, row_scale
+from longtail.model import (
+    MAX_K,
+    Estimate,
+    Explanation,
+    LinearLayer,
+    RowClassifier,
+    Shape,
+    allowed_labels,
+    row_scale,
+)
+from longtail.one_vs_all.plan import estimate_ova
 from longtail.one_vs_all.topk_kernels import collect_weights, count_weights, dense_topk, sparse_topk
 from longtail.storage import Part, pack_csr, unpack_csr
-from longtail.validate import as_sparse, check_choice, check_flag, check_integer, check_real, resolve_jobs, resolve_seed
+from longtail.validate import (
+    MatrixLike,
+    as_sparse,
+    check_choice,
+    check_flag,
+    check_integer,
+    check_real,
+    resolve_jobs,
+    resolve_seed,
+)
 
 LOSSES = ("squared_hinge", "logistic")
 # when scoring 32 labels at a time in dense blocks is faster than following sparse lists (measured on eurlex-4k)
@@ -22,7 +41,7 @@ DENSE_ABOVE = 0.05
 FEWEST_ROWS_FOR_DENSE = 64
 
 
-class OneVsAllClassifier(XMCEstimator):
+class OneVsAllClassifier(RowClassifier):
     """One L2-regularised linear classifier per label, trained by dual coordinate descent.
 
     A label's score is its margin w·x + b. Labels without a training row are never predicted. Weights in `Y` are
@@ -79,9 +98,12 @@ class OneVsAllClassifier(XMCEstimator):
     """
 
     kind: ClassVar[str] = "one-vs-all.v1"
+    tagger_method: ClassVar[str | None] = "ova"
+    prediction_params: ClassVar[tuple[str, ...]] = ("n_jobs", "normalize")
 
     def __init__(
         self,
+        *,
         C: float = 1.0,
         loss: str = "squared_hinge",
         positive_weight: float = 1.0,
@@ -104,7 +126,7 @@ class OneVsAllClassifier(XMCEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, Y: Any, progress: Progress | None = None) -> Self:
+    def fit(self, X: MatrixLike, Y: MatrixLike, *, progress: Progress | None = None) -> Self:
         """Train one classifier per label; `progress(done, total)` is called as labels are finished."""
         solver = self._solver()
         normalize, n_jobs = check_flag("normalize", self.normalize), resolve_jobs(self.n_jobs)
@@ -154,8 +176,8 @@ class OneVsAllClassifier(XMCEstimator):
         `allow` (only these labels) and `deny` (none of these) are lists of label numbers.
         """
         X = as_sparse(self._check_rows(X))
-        k = check_integer("k", k, low=1, high=MOST_PLACES)
-        scale = row_scale(X, self.normalize)
+        k = check_integer("k", k, low=1, high=MAX_K)
+        scale = row_scale(X, check_flag("normalize", self.normalize))
         ids = np.full((X.shape[0], k), -1, dtype=np.int32)
         scores = np.full((X.shape[0], k), -np.inf, dtype=np.float32)
         W, used = self.weights_, min(k, self.n_labels_)
@@ -184,9 +206,15 @@ class OneVsAllClassifier(XMCEstimator):
         self._check_fitted()
         return sp.csr_array(self.weights_.T), self.bias_.copy()
 
+    def output_layer(self) -> LinearLayer:
+        return LinearLayer(*self.output_weights())
+
+    def estimate_fit(self, data: Dataset, shape: Shape, probe: bool) -> Estimate:
+        return estimate_ova(data, shape, self, probe)
+
     def explain(self, X: Any, labels: Any) -> list[Explanation]:
         """Return for the one row X, per label, the features that speak for or against it, strongest first."""
-        ids, values = self._one_row(X)
+        ids, values = self._one_row(X, self.normalize)
         out = []
         for label in labels:
             terms = []

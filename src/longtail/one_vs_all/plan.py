@@ -1,18 +1,20 @@
-"""What training one-vs-all takes: some batches of labels, frequent and rare, trained on a sample of the rows."""
+"""The cost of training one-vs-all: some batches of labels, frequent and rare, trained on a sample of the rows."""
 
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from longtail.data import Dataset
 from longtail.errors import DataError
 from longtail.kernels import LANES
-from longtail.model import clone
-from longtail.one_vs_all.estimator import OneVsAllClassifier
-from longtail.planning import Estimate, Shape
+from longtail.model import Estimate, Shape, clone
 from longtail.validate import resolve_jobs
+
+if TYPE_CHECKING:
+    from longtail.one_vs_all.estimator import OneVsAllClassifier
 
 BATCHES = 8  # of sixteen labels
 MORE_WEIGHTS = 0.35  # a label's weights grow by this power of the rows

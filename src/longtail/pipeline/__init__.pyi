@@ -16,15 +16,12 @@ from .output_layer import model_layer as model_layer
 from .output_layer import narrow_layers as narrow_layers
 from .plan import plan_training as plan_training
 from .plan import refuse_without_memory as refuse_without_memory
-from .registry import GROUPED as GROUPED
+from .registry import FEATURES as FEATURES
+from .registry import METHODS as METHODS
 from .registry import MODELS as MODELS
-from .registry import TEXTUAL as TEXTUAL
-from .saved_models import build_network as build_network
 from .saved_models import load as load
 from .saved_models import load_tagger as load_tagger
-from .tagger import METHODS as METHODS
 from .tagger import Tag as Tag
 from .tagger import Tagger as Tagger
-from .text_models import takes_texts as takes_texts
 from .tree_description import page_tree as page_tree
 from .tree_description import tree_facts as tree_facts

@@ -1,4 +1,4 @@
-"""What a model can never say about data: an audit of its output layer as facts for any report."""
+"""Audit the output layer of a model: which label sets it can never give, as facts for reports."""
 
 from __future__ import annotations
 
@@ -28,8 +28,20 @@ from longtail.audit import (
     winnable,
 )
 from longtail.data import Dataset
-from longtail.errors import DataError, ParameterError
+from longtail.errors import DataError, Parameter, ParameterError
+from longtail.facts import (
+    AuditFacts,
+    CapacityFacts,
+    ConflictFacts,
+    LayerFacts,
+    PositionFacts,
+    RadiiFacts,
+    SetSizeFacts,
+    UnknownFacts,
+)
+from longtail.model import XMCEstimator
 from longtail.pipeline.output_layer import Layer, model_layer
+from longtail.pipeline.tagger import Tagger
 from longtail.validate import check_integer, resolve_seed
 
 Progress = Callable[[int, int], None]
@@ -39,17 +51,17 @@ SIZES = (0, 1, 2, 3, 4, 5, 7, 10, 15, 25, 50, 100)  # first size of each group o
 
 @dataclass(frozen=True, eq=False)
 class Audited:
-    """Facts of an audit, and what is needed to keep its certificates."""
+    """Facts of an audit, and the layer and result from which certificates are saved."""
 
-    facts: dict[str, Any]
+    facts: AuditFacts
     layer: Layer
     audit: Audit | None
 
     @property
     def all_reachable(self) -> bool:
         """Whether every set that was asked for is proved to be possible."""
-        unknown = (self.facts.get("unknown") or {}).get("sets", 0)
-        return not unknown and (self.audit is None or bool(self.audit.reachable.all()))
+        unknown = self.facts.get("unknown")
+        return not (unknown and unknown["sets"]) and (self.audit is None or bool(self.audit.reachable.all()))
 
     def save_certificates(self, path: str | Path) -> Path:
         """Write every certificate, with the layer, to an .npz file."""
@@ -59,7 +71,7 @@ class Audited:
 
 
 def audit_model(
-    model: Any,
+    model: Tagger | XMCEstimator | Layer,
     data: Dataset | None = None,
     *,
     classes: bool = False,
@@ -91,45 +103,54 @@ def audit_model(
     layer = model if isinstance(model, Layer) else model_layer(model)
     limit = check_integer("limit", limit, low=0)
     if classes and top_k is not None:
-        raise ParameterError("give one of --classes and --top-k.")
+        raise ParameterError("give one of {name} and {other}.", name="classes", other=Parameter("top_k"))
     if classes and data is not None:
-        raise ParameterError("--classes takes no DATA: it looks at every label.")
+        raise ParameterError(
+            "{name} takes no {other}: it looks at every label.", name="classes", other=Parameter("data")
+        )
     if top_k is not None and data is None:
-        raise ParameterError("--top-k needs DATA: it looks at label sets of rows.")
+        raise ParameterError(
+            "{name} needs {other}: it looks at label sets of rows.", name="top_k", other=Parameter("data")
+        )
     if sp.issparse(layer.W) and (classes or top_k is not None):
         raise ParameterError(
-            f"--classes and --top-k take layers of at most {LONG:,} dimensions; this one has {layer.width:,}."
+            "{name} and {other} take layers of at most {most:,} dimensions; this one has {got:,}.",
+            name="classes",
+            other=Parameter("top_k"),
+            most=LONG,
+            got=layer.width,
         )
-    facts: dict[str, Any] = {"layer": layer_facts(layer), "capacity": capacity_facts(layer)}
+    facts: AuditFacts = {"layer": layer_facts(layer), "capacity": capacity_facts(layer)}
     asked: dict[str, Any] = {"box": box, "eps": eps, "seconds": seconds, "n_jobs": n_jobs, "progress": progress}
     as_top = top_k is not None or layer.ranked
     asked["radius"] = radius if radius is not None else "bound" if classes or as_top else "exact"
     started = time.perf_counter()
-    found: Audit | None = None
+    audit: Audit | None = None
     if classes:
-        found = winnable(layer.W, layer.bias, **asked)
+        audit = winnable(layer.W, layer.bias, **asked)
     elif data is not None:
         Y = _label_sets(layer, data, facts, rows, random_state, limit)
-        found = _audit_rows(layer, Y, top_k, facts, asked)
+        audit = _audit_rows(layer, Y, top_k, facts, asked)
     else:
         facts["position"] = position_facts(layer)
-    if found is not None:
-        facts["audit"] = found.facts(layer.names, most=limit)
+    if audit is not None:
+        facts["audit"] = audit.facts(layer.names, most=limit)
         for listed in facts["audit"]["impossible"]:
-            listed["conflict"] = conflict(found, listed["set"], layer.names)
+            listed["conflict"] = conflict(audit, listed["set"], layer.names)
         facts["audit"]["radius"] = "bound" if sp.issparse(layer.W) else asked["radius"]
-        facts["radii"] = radius_bins(found)
-        facts["sizes"] = by_size(found) if not classes and top_k is None else []
+        facts["radii"] = radius_bins(audit)
+        facts["sizes"] = by_size(audit) if not classes and top_k is None else []
         if layer.guaranteed:
-            beyond = sum(members.size > layer.guaranteed for members in found.members)
+            beyond = sum(members.size > layer.guaranteed for members in audit.members)
             facts["layer"]["sets_beyond_guarantee"] = int(beyond)
     facts["timings"] = {"audit_seconds": time.perf_counter() - started}
-    return Audited(facts, layer, found)
+    return Audited(facts, layer, audit)
 
 
 def _audit_rows(
-    layer: Layer, Y: sp.csr_array, top_k: int | None, facts: dict[str, Any], asked: dict[str, Any]
+    layer: Layer, Y: sp.csr_array, top_k: int | None, facts: AuditFacts, asked: dict[str, Any]
 ) -> Audit | None:
+    """Audit the label sets of the rows, as sets or as the top of a ranking; None if no row is left."""
     if top_k is not None:
         top_k = check_integer("top_k", top_k, low=1, high=max(layer.n_labels - 1, 1))
         sizes = np.diff(Y.indptr)
@@ -146,7 +167,7 @@ def _audit_rows(
 
 
 def _label_sets(
-    layer: Layer, data: Dataset, facts: dict[str, Any], rows: int | None, random_state: Any, limit: int
+    layer: Layer, data: Dataset, facts: AuditFacts, rows: int | None, random_state: Any, limit: int
 ) -> sp.csr_array:
     """Return the label sets of the rows in the layer's numbering; rows with labels it never gives are told apart."""
     Y = data.Y
@@ -155,25 +176,28 @@ def _label_sets(
         chosen = np.random.default_rng(resolve_seed(random_state)).choice(Y.shape[0], rows, replace=False)
         Y = Y[np.sort(chosen)]
         facts["data"]["rows_audited"] = int(rows)
-    place = np.arange(Y.shape[1])
+    number_of = np.arange(Y.shape[1])  # of each label of the data in the layer, -1 if it is unknown
     if layer.names is not None and (data.label_names is not None or Y.shape[1] != layer.n_labels):
         number = {name: i for i, name in enumerate(layer.names)}
-        place = np.array([number.get(name, -1) for name in data.names()], dtype=np.int64)
-        if Y.nnz and (place < 0).all():
+        number_of = np.array([number.get(name, -1) for name in data.names()], dtype=np.int64)
+        if Y.nnz and (number_of < 0).all():
             raise DataError(
                 f"none of the {Y.shape[1]:,} labels of the data is one of the model's; the first is "
                 f"{data.names()[0]!r}."
             )
     elif Y.shape[1] != layer.n_labels:
         raise DataError(
-            f"the data has {Y.shape[1]:,} labels and the weights have {layer.n_labels:,} rows; name the label of each "
-            "row with --labels-file."
+            "the data has {n_labels:,} labels and the weights have {n_rows:,} rows; name the label of each row with "
+            "{names}.",
+            n_labels=Y.shape[1],
+            n_rows=layer.n_labels,
+            names=Parameter("labels_file"),
         )
-    columns = place[Y.indices]
+    columns = number_of[Y.indices]
     row = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
     strange = np.zeros(Y.shape[0], dtype=bool)
     strange[row[columns < 0]] = True
-    facts["unknown"] = _unknown(layer, data, Y, strange, place, limit)
+    facts["unknown"] = _unknown(layer, data, Y, strange, number_of, limit)
     good = ~strange[row]
     shape = (Y.shape[0], layer.n_labels)
     out = sp.csr_array((np.ones(int(good.sum()), np.float32), (row[good], columns[good])), shape=shape)
@@ -181,13 +205,13 @@ def _label_sets(
 
 
 def _unknown(
-    layer: Layer, data: Dataset, Y: sp.csr_array, strange: np.ndarray, place: np.ndarray, limit: int
-) -> dict[str, Any] | None:
+    layer: Layer, data: Dataset, Y: sp.csr_array, strange: np.ndarray, number_of: np.ndarray, limit: int
+) -> UnknownFacts | None:
     """Return the facts about rows whose labels the model never gives; None if there are none."""
     if not strange.any():
         return None
     counts = np.bincount(Y.indices, minlength=Y.shape[1])
-    missing = np.flatnonzero((place < 0) & (counts > 0))
+    missing = np.flatnonzero((number_of < 0) & (counts > 0))
     names, silent = data.names(), set(layer.silent)
     order = missing[np.argsort(-counts[missing], kind="stable")]
     return {
@@ -199,8 +223,8 @@ def _unknown(
     }
 
 
-def layer_facts(layer: Layer) -> dict[str, Any]:
-    """Return what is audited."""
+def layer_facts(layer: Layer) -> LayerFacts:
+    """Return the shape and the rules of an output layer."""
     return {
         "source": layer.source,
         "n_labels": layer.n_labels,
@@ -214,42 +238,45 @@ def layer_facts(layer: Layer) -> dict[str, Any]:
     }
 
 
-def capacity_facts(layer: Layer) -> dict[str, Any]:
+def capacity_facts(layer: Layer) -> CapacityFacts:
     """Return how many of all label sets a layer of this shape can give, in powers of ten too."""
     width = layer.width + layer.ranked  # where a ranking is cut is one more dimension
-    found = capacity(layer.n_labels, width, bias=layer.bias is not None).to_facts()
+    facts = capacity(layer.n_labels, width, bias=layer.bias is not None).to_facts()
     tenth = math.log10(2)
-    tens = {"log10_sets": found["log2_sets"] * tenth, "log10_share": found["log2_share"] * tenth}
-    return {**found, "width": layer.width, **tens}
+    facts["width"] = layer.width
+    facts["log10_sets"], facts["log10_share"] = facts["log2_sets"] * tenth, facts["log2_share"] * tenth
+    return facts
 
 
-def position_facts(layer: Layer) -> dict[str, Any]:
+def position_facts(layer: Layer) -> PositionFacts:
     """Return the rank of the weights and whether their rows are as independent as they can be."""
     if not sp.issparse(layer.W):
         return general_position(layer.W)
     bias = np.ones(layer.n_labels) if layer.bias is None else layer.bias
     rank = ReachableScores(AuditedLayer.read(layer.W, bias)).rank
-    found = True if rank == layer.n_labels else None if layer.n_labels > layer.width else False
-    return {"n_labels": layer.n_labels, "width": layer.width, "rank": rank, "general_position": found}
+    general = True if rank == layer.n_labels else None if layer.n_labels > layer.width else False
+    return {"n_labels": layer.n_labels, "width": layer.width, "rank": rank, "general_position": general}
 
 
-def conflict(found: Audit, number: int, names: Sequence[str] | None) -> dict[str, list[Any]]:
+def conflict(audit: Audit, number: int, names: Sequence[str] | None) -> ConflictFacts:
     """Return the labels of the proof that a set is impossible: they cannot be on and off like this at once."""
-    certificate = found.certificates[number]
+    certificate = audit.certificates[number]
     if certificate.labels is None or certificate.weights is None:
         return {"on": [], "off": []}
     used = np.sort(certificate.labels[certificate.weights > 0])
-    inside = np.isin(used, found.members[number])
-    out = {"on": used[inside].tolist(), "off": used[~inside].tolist()}
-    return out if names is None else {key: [names[i] for i in ids] for key, ids in out.items()}
+    inside = np.isin(used, audit.members[number])
+    on, off = used[inside].tolist(), used[~inside].tolist()
+    if names is None:
+        return {"on": on, "off": off}
+    return {"on": [names[i] for i in on], "off": [names[i] for i in off]}
 
 
-def radius_bins(found: Audit) -> dict[str, Any]:
+def radius_bins(audit: Audit) -> RadiiFacts:
     """Return how many sets have a radius in each range, ranges of equal size by powers of ten.
 
     `zero` counts sets with an input and no ball around it.
     """
-    radii = found.radius[found.reachable]
+    radii = audit.radius[audit.reachable]
     some = radii[radii > 0]
     if some.size == 0:
         return {"edges": [], "counts": [], "zero": int(radii.size)}
@@ -262,16 +289,16 @@ def radius_bins(found: Audit) -> dict[str, Any]:
     return {"edges": edges, "counts": counts.tolist(), "zero": int(radii.size - some.size)}
 
 
-def by_size(found: Audit) -> list[dict[str, Any]]:
-    """Return how sets of few and of many labels fare."""
-    sizes = np.array([members.size for members in found.members])
+def by_size(audit: Audit) -> list[SetSizeFacts]:
+    """Return how many sets of few and of many labels are impossible, with their median radius."""
+    sizes = np.array([members.size for members in audit.members])
     ends: Sequence[float] = (*SIZES[1:], np.inf)
-    out = []
+    out: list[SetSizeFacts] = []
     for low, high in zip(SIZES, ends, strict=True):
         chosen = (sizes >= low) & (sizes < high)
         if not chosen.any():
             continue
-        verdicts, reached = found.verdicts[chosen], found.radius[chosen & found.reachable]
+        verdicts, reached = audit.verdicts[chosen], audit.radius[chosen & audit.reachable]
         out.append(
             {
                 "smallest": int(sizes[chosen].min()),

@@ -1,4 +1,4 @@
-"""How good a tagger is on data: predictions, every metric, calibration and examples, as facts for any report."""
+"""Evaluate and compare taggers on data: predictions, every metric, calibration and examples, as facts for reports."""
 
 from __future__ import annotations
 
@@ -10,13 +10,19 @@ import numpy as np
 
 from longtail.data import Dataset, TopK, binary_hits
 from longtail.errors import DataError
+from longtail.facts import (
+    ComparisonFacts,
+    EvaluationFacts,
+    ExplanationFacts,
+    LabelRowFacts,
+    ModelFacts,
+    SuggestionFacts,
+    WordFacts,
+    tail_points,
+)
 from longtail.kernels import blocks
 from longtail.metrics import PROPENSITY_CONSTANTS, compare, evaluate, filter_topk, label_bands, propensities
-from longtail.pipeline.explain import explains_words
 from longtail.pipeline.tagger import Tagger
-from longtail.pipeline.text_models import takes_texts
-from longtail.report import tail_points
-from longtail.text import check_unicode
 from longtail.validate import check_choice
 
 BLOCK = 4096
@@ -36,7 +42,7 @@ def evaluate_tagger(
     n_bootstrap: int = 1000,
     n_examples: int = 5,
     progress: Callable[[int, int], None] | None = None,
-) -> dict[str, Any]:
+) -> EvaluationFacts:
     """Return the facts of an evaluation: metrics with intervals, bands, calibration, labels and worked examples.
 
     Labels of the data that the tagger has never seen stay in the truth, as misses. `filter_pairs` are (row, label)
@@ -44,7 +50,7 @@ def evaluate_tagger(
     """
     Y, names = truth(tagger, data)
     started = time.perf_counter()
-    top = predict_dataset(tagger, data, k=_places(tagger, ks, filter_pairs), progress=progress)
+    top = predict_dataset(tagger, data, k=_n_predicted(ks, filter_pairs), progress=progress)
     seconds = time.perf_counter() - started
     facts = evaluation_facts(
         tagger, data, Y, names, top, ks=ks, filter_pairs=filter_pairs, constants=constants, n_bootstrap=n_bootstrap
@@ -65,15 +71,15 @@ def evaluation_facts(
     filter_pairs: Any = None,
     constants: str = "default",
     n_bootstrap: int = 1000,
-) -> dict[str, Any]:
+) -> EvaluationFacts:
     """Return the facts about predictions that were made already."""
     counts = _counts(tagger, len(names))
     A, B = _constants(constants)
     weights = propensities(counts, tagger.model_.n_rows_, A=A, B=B)
     top = _filtered(top, data, names, filter_pairs)
-    calibrated = hasattr(tagger.model_, "calibration_")
+    calibrated = tagger.model_.calibrated_
     scored = tagger.model_.probabilities(top) if calibrated else top
-    found = evaluate(
+    metrics = evaluate(
         Y, scored, ks=ks, propensity=weights, train_counts=counts, probabilities=calibrated, n_bootstrap=n_bootstrap
     )
     summary = data.summary()
@@ -84,7 +90,7 @@ def evaluation_facts(
         "title": f"{data.name or 'data'}: {tagger.method_name}",
         "model": model_facts(tagger),
         "data": summary,
-        "evaluation": found,
+        "evaluation": metrics,
         "labels": _label_table(Y, top.head(max(ks)), names, counts),
     }
 
@@ -99,14 +105,14 @@ def compare_taggers(
     constants: str = "default",
     n_bootstrap: int = 1000,
     progress: Callable[[int, int], None] | None = None,
-) -> dict[str, Any]:
+) -> ComparisonFacts:
     """Return where tagger b is better or worse than a on the same rows, with intervals and p-values."""
     names = [*a.labels_, *sorted(set(b.labels_) - set(a.labels_))]
     names += sorted(set(data.names()) - set(names))
     Y = data.align(names)[0].Y
     tops = []
     for tagger in (a, b):
-        top = predict_dataset(tagger, data, k=_places(tagger, ks, filter_pairs), progress=progress)
+        top = predict_dataset(tagger, data, k=_n_predicted(ks, filter_pairs), progress=progress)
         where = {name: i for i, name in enumerate(names)}
         renumber = np.array([*(where[name] for name in tagger.labels_), -1], dtype=np.int32)
         tops.append(_filtered(TopK(renumber[top.ids], top.scores), data, names, filter_pairs))
@@ -116,7 +122,7 @@ def compare_taggers(
         counts[position[name]] = count
     A, B = _constants(constants)
     weights = propensities(counts, a.model_.n_rows_, A=A, B=B)
-    found = compare(
+    differences = compare(
         Y, *tops, ks=ks, propensity=weights, train_counts=counts, bands=label_bands(counts), n_bootstrap=n_bootstrap
     )
     return {
@@ -124,27 +130,18 @@ def compare_taggers(
         "a": model_facts(a),
         "b": model_facts(b),
         "data": data.summary(),
-        "comparison": found,
+        "comparison": differences,
     }
 
 
-def model_facts(tagger: Tagger) -> dict[str, Any]:
-    """Return what a tagger is and was trained on."""
-    facts = {
+def model_facts(tagger: Tagger) -> ModelFacts:
+    """Return the method, parameters and training data of a tagger."""
+    return {
         "method": tagger.method_name,
-        "model": type(tagger.model_).__name__,
-        "params": tagger.model_.saved_params(),
-        "labels": tagger.n_labels_,
-        "features": tagger.model_.n_features_in_,
-        "trained_rows": tagger.model_.n_rows_,
-        "calibrated": hasattr(tagger.model_, "calibration_"),
+        **tagger.model_.describe(),
         "held_out": tagger.held_out_,
         "trained_on": tagger.data_,
     }
-    if takes_texts(tagger.model_):
-        model: Any = tagger.model_
-        facts |= {"epochs": model.history_, "fusion": model.fusion_, "tree": model.tree_ is not None}
-    return facts
 
 
 def truth(tagger: Tagger, data: Dataset) -> tuple[Any, tuple[str, ...]]:
@@ -157,8 +154,8 @@ def truth(tagger: Tagger, data: Dataset) -> tuple[Any, tuple[str, ...]]:
 def predict_dataset(tagger: Tagger, data: Dataset, k: int, progress: Callable[[int, int], None] | None = None) -> TopK:
     """Return the k best labels of every row of the data, block by block."""
     parts = []
-    if takes_texts(tagger.model_) and data.texts is not None:
-        check_unicode(data.texts)  # while rows are numbered as in the data
+    if data.texts is not None:
+        tagger.model_.check_texts(data.texts)  # while rows are numbered as in the data
     for at in blocks(data.n_rows, BLOCK):
         parts.append(tagger.model_.predict_topk(tagger.dataset_rows(data.take(at)), k=k))
         if progress is not None:
@@ -168,8 +165,8 @@ def predict_dataset(tagger: Tagger, data: Dataset, k: int, progress: Callable[[i
     return TopK.stack(parts)
 
 
-def _places(tagger: Tagger, ks: Sequence[int], filter_pairs: Any) -> int:
-    """Predict more places than are judged where some will be filtered out."""
+def _n_predicted(ks: Sequence[int], filter_pairs: Any) -> int:
+    """Return how many labels to predict for a row: more than are judged where some will be filtered out."""
     return max(ks) if filter_pairs is None else max(100, 2 * max(ks))
 
 
@@ -195,7 +192,7 @@ def _counts(tagger: Tagger, n_labels: int) -> np.ndarray:
     return counts
 
 
-def _label_table(Y: Any, top: TopK, names: Sequence[str], counts: np.ndarray) -> list[dict[str, Any]]:
+def _label_table(Y: Any, top: TopK, names: Sequence[str], counts: np.ndarray) -> list[LabelRowFacts]:
     """Return one record per label: the most frequent in the test rows, at most 200."""
     n = len(names)
     hits = binary_hits(top, Y)
@@ -216,35 +213,33 @@ def _label_table(Y: Any, top: TopK, names: Sequence[str], counts: np.ndarray) ->
     ]
 
 
-def _examples(tagger: Tagger, data: Dataset, Y: Any, names: Sequence[str], n: int) -> list[dict[str, Any]]:
+def _examples(tagger: Tagger, data: Dataset, Y: Any, names: Sequence[str], n: int) -> list[ExplanationFacts]:
     """Return a few rows spread over the data, with the words behind each suggestion."""
-    if data.texts is None or not explains_words(tagger):
+    if data.texts is None or not tagger.model_.explains_words(tagger.features_):
         return []
-    out = []
+    out: list[ExplanationFacts] = []
     for row in np.unique(np.linspace(0, data.n_rows - 1, num=min(n, data.n_rows)).astype(int)):
         true = [names[i] for i in Y.indices[Y.indptr[row] : Y.indptr[row + 1]]]
-        found = tagger.explain(data.texts[row], k=5)["predicted"]
-        out.append(
-            {
-                "text": _cut(data.texts[row], LETTERS_KEPT),
-                "true": true,
-                "predicted": [
-                    {
-                        "label": tag["label"],
-                        "score": tag["score"],
-                        "probability": tag["probability"],
-                        "correct": tag["label"] in true,
-                        "words": [
-                            {"word": _cut(w["word"], WORD_LETTERS_KEPT), "weight": w["weight"]}
-                            for w in tag["words"][:WORDS_SHOWN]
-                        ],
-                        "path": tag["path"],
-                    }
-                    for tag in found
-                ],
-            }
-        )
+        suggested = tagger.explain(data.texts[row], k=5)["predicted"]
+        text = _cut(data.texts[row], LETTERS_KEPT)
+        out.append({"text": text, "true": true, "predicted": [_suggestion(tag, true) for tag in suggested]})
     return out
+
+
+def _suggestion(suggestion: SuggestionFacts, true: Sequence[str]) -> SuggestionFacts:
+    """Return an explained suggestion of an example, with the most telling words only."""
+    words: list[WordFacts] = [
+        {"word": _cut(word["word"], WORD_LETTERS_KEPT), "weight": word["weight"]}
+        for word in suggestion["words"][:WORDS_SHOWN]
+    ]
+    return {
+        "label": suggestion["label"],
+        "score": suggestion["score"],
+        "probability": suggestion["probability"],
+        "correct": suggestion["label"] in true,
+        "words": words,
+        "path": suggestion["path"],
+    }
 
 
 def _cut(text: str, letters: int) -> str:

@@ -1,86 +1,74 @@
-"""Why labels came: the words for and against each, of models that count words and of models that read texts."""
+"""Why labels came: the words for and against each, by the names of labels."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from longtail.data import TopK
 from longtail.errors import DataError, ModelError, ParameterError
-from longtail.pipeline.text_models import takes_texts
-from longtail.validate import check_integer
+from longtail.facts import ExplanationFacts, PathStepFacts, SuggestionFacts
+from longtail.report import explanation_html
+from longtail.validate import Json, check_integer
 
 if TYPE_CHECKING:
     from longtail.pipeline.tagger import Tagger
 
-
-def explains_words(tagger: Tagger) -> bool:
-    """Say whether a tagger can tell which words a label came from."""
-    if takes_texts(tagger.model_):
-        return hasattr(tagger.model_, "explain_words")
-    return tagger.features_ is not None and hasattr(tagger.features_, "locate")
+TYPICAL = 3  # labels named for a node of a tree
 
 
-def explain_text(tagger: Tagger, text: Any, k: int, labels: Sequence[str] | None) -> dict[str, Any]:
+class ExplainedText(dict[str, Any]):
+    """An explanation as facts (`ExplanationFacts`), which a notebook shows as a text with marked words."""
+
+    def _repr_html_(self) -> str:
+        return explanation_html(cast(ExplanationFacts, self))
+
+
+def explain_text(tagger: Tagger, text: str, k: int, labels: Sequence[str] | None) -> ExplanationFacts:
     """Return why the k best labels of a text (or the given ones) came."""
     if not isinstance(text, str):
         raise DataError(f"explain takes one text; got {type(text).__name__}.")
-    X = tagger.rows([text])
-    if not explains_words(tagger):
+    row, model = tagger.rows([text]), tagger.model_
+    if not model.explains_words(tagger.features_):
         raise ModelError("only a Tagger that reads words can explain itself by words.")
     if labels is not None:
-        wanted = _with_rows(tagger, labels)
+        wanted = _predictable(tagger, labels)
     else:
-        top = tagger.model_.predict_topk(X, k=check_integer("k", k, low=1))
+        top = model.predict_topk(row, k=check_integer("k", k, low=1))
         wanted = [int(label) for label in top.ids[0] if label >= 0]
-    explain = _read if takes_texts(tagger.model_) else _counted
-    return {"text": text, "predicted": explain(tagger, text, X, wanted) if wanted else []}
-
-
-def _counted(tagger: Tagger, text: str, X: Any, wanted: list[int]) -> list[dict[str, Any]]:
-    """Explain labels by the weights of counted words, which add up."""
-    found = tagger.model_.explain(X, wanted)
-    tags = tagger.name_tags(TopK(np.array([wanted]), np.array([[e.score for e in found]])))[0]
-    words = tagger.features_.feature_names()
-    spans: dict[int, list[list[int]]] = {}
-    for start, end, column in tagger.features_.locate(text):
-        spans.setdefault(int(column), []).append([int(start), int(end)])
-    out = []
-    for tag, why in zip(tags, found, strict=True):
-        weights = [{"word": words[f], "weight": w, "spans": spans.get(f, [])} for f, w in why.features]
-        path = [
-            {"level": s["level"], "node": s["node"], "margin": s["margin"], "typical": _typical(tagger, s["labels"])}
-            for s in why.path
-        ]
-        out.append({**tag._asdict(), "margin": why.margin, "bias": why.bias, "words": weights, "path": path})
-    return out
-
-
-def _read(tagger: Tagger, text: str, X: Any, wanted: list[int]) -> list[dict[str, Any]]:
-    """Explain labels by what their scores lose without each word; that does not add up, so there is no bias."""
-    model: Any = tagger.model_
-    top = model.predict_topk(X, k=len(wanted), allow=wanted)
-    score = dict(zip(top.ids[0].tolist(), top.scores[0].tolist(), strict=True))
-    tags = tagger.name_tags(TopK(np.array([wanted]), np.array([[score[label] for label in wanted]])))[0]
-    words = model.explain_words(text, wanted)
-    return [
-        {**tag._asdict(), "margin": tag.score, "bias": None, "words": found, "path": []}
-        for tag, found in zip(tags, words, strict=True)
+    if not wanted:
+        return cast(ExplanationFacts, ExplainedText(text=text, predicted=[]))
+    reasons = model.explain_text(text, row, wanted, tagger.features_)
+    tags = tagger.name_tags(TopK(np.array([wanted]), np.array([[why.score for why in reasons]])))[0]
+    predicted: list[SuggestionFacts] = [
+        {
+            "label": tag.label,
+            "score": tag.score,
+            "probability": tag.probability,
+            "margin": why.margin,
+            "bias": why.bias,
+            "words": why.words,
+            "path": [_node(tagger, step) for step in why.path],
+        }
+        for tag, why in zip(tags, reasons, strict=True)
     ]
+    return cast(ExplanationFacts, ExplainedText(text=text, predicted=predicted))
 
 
-def _with_rows(tagger: Tagger, labels: Sequence[str]) -> list[int]:
-    """Return the numbers of labels; one that was never in training has no weights, unless its text speaks for it."""
-    numbers = tagger._numbers(labels)
+def _predictable(tagger: Tagger, labels: Sequence[str]) -> list[int]:
+    """Return the numbers of labels; one that the model can never give has nothing that speaks for it."""
+    numbers, may = tagger.label_numbers(labels), tagger.model_.predictable_labels()
     for name, number in zip(labels, numbers, strict=True):
-        if tagger.model_.label_counts_[number] == 0 and not takes_texts(tagger.model_):
+        if not may[number]:
             raise ParameterError(f"label {name!r} has no training row, so there is nothing to explain.")
     return numbers
 
 
-def _typical(tagger: Tagger, labels: np.ndarray, n: int = 3) -> list[str]:
-    """Return the names of the most frequent of some labels."""
-    order = np.argsort(-tagger.model_.label_counts_[labels], kind="stable")[:n]
-    return [tagger.labels_[i] for i in labels[order]]
+def _node(tagger: Tagger, step: Json) -> PathStepFacts:
+    """Return a node on the path to a label, with the names of its most frequent labels."""
+    labels = step["labels"]
+    order = np.argsort(-tagger.model_.label_counts_[labels], kind="stable")[:TYPICAL]
+    typical = [tagger.labels_[i] for i in labels[order]]
+    return {"level": step["level"], "node": step["node"], "margin": step["margin"], "typical": typical}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,17 +11,17 @@ import scipy.sparse as sp
 
 from longtail.data import Dataset, GroupedDataset, GroupsOfRow, LabelsOfGroup
 from longtail.errors import DataError
+from longtail.facts import ImputationFacts
 from longtail.groups import Eagle, group_likeness, propagate
-from longtail.model import clone
+from longtail.model import RowClassifier, Stages, TextFeatures, learn_rows
 from longtail.pipeline.imputation_facts import imputing_facts
-from longtail.text import TfidfFeatures
+from longtail.pipeline.registry import new_features
 from longtail.tree import LabelTreeClassifier
-from longtail.validate import as_rows, as_sparse, check_choice, check_integer, make_csr, resolve_seed
+from longtail.validate import RandomState, as_sparse, check_choice, check_integer, make_csr, resolve_seed
 
 ASSIGNS = ("auto", "argmax", "top", "soft", "propagate")
 DEFAULT_ASSIGN = "auto"
 DEFAULT_ITERATIONS = 20
-Stage = Callable[[str, int, int], None]  # (what is being done, done, total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Imputed:
 
     data: Dataset  # Y holds ones, or shares with assign="soft"
     confidence: sp.csr_array  # (n_rows, n_labels), one value for each label in Y
-    facts: dict[str, Any]
+    facts: ImputationFacts
 
     @property
     def labels(self) -> list[tuple[str, ...]]:
@@ -67,11 +67,11 @@ def impute_dataset(
     assign: str = DEFAULT_ASSIGN,
     n_iter: int = DEFAULT_ITERATIONS,
     rounds: int = 0,
-    features: Any = None,
-    model: Any = None,
-    random_state: Any = None,
+    features: TextFeatures | None = None,
+    model: RowClassifier | None = None,
+    random_state: RandomState = None,
     n_jobs: int | None = None,
-    progress: Stage | None = None,
+    progress: Stages | None = None,
 ) -> Imputed:
     """Find the labels of the rows of a GroupedDataset.
 
@@ -92,7 +92,7 @@ def impute_dataset(
     n_iter, rounds = check_integer("n_iter", n_iter, low=0), check_integer("rounds", rounds, low=0)
     seed = resolve_seed(random_state)
     Y_groups = _with_rows(data)
-    X = _rows(data.rows, features, n_jobs, progress)
+    X = learn_rows(data.rows, new_features(features, n_jobs), progress)
     if assign == "propagate":
         found, confidence = propagate(data.groups, Y_groups), _shares(data.groups, Y_groups)
         alike = group_likeness(X, data.groups)
@@ -100,21 +100,10 @@ def impute_dataset(
         model = model if model is not None else LabelTreeClassifier(random_state=seed, n_jobs=n_jobs)
         eagle = Eagle(n_iter, assign=assign, model=model, rounds=rounds, random_state=seed, n_jobs=n_jobs)
         tell = None if progress is None else lambda done, total: progress("Assigning labels", done, total)
-        eagle.fit(X, data.groups, Y_groups, tell)
+        eagle.fit(X, data.groups, Y_groups, progress=tell)
         found, confidence, alike = eagle.row_labels_, eagle.confidence_, eagle.likeness_
     facts = imputing_facts(data, X, found, confidence, Y_groups, alike, assign, n_iter, rounds)
     return Imputed(replace(data.rows, Y=found), confidence, facts)
-
-
-def _rows(rows: Dataset, features: Any, n_jobs: int | None, progress: Stage | None) -> Any:
-    if rows.texts is None:
-        return as_rows(rows.X)
-    features = clone(features) if features is not None else TfidfFeatures()
-    if "n_jobs" in features.get_params() and features.n_jobs is None:
-        features.n_jobs = n_jobs
-    if progress is not None:
-        progress("Reading texts", 0, rows.n_rows)
-    return features.fit_transform(rows.texts)
 
 
 def _with_rows(data: GroupedDataset) -> sp.csr_array:

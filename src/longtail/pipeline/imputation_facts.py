@@ -1,22 +1,21 @@
-"""What finding labels of rows from labels of groups did, and why, as facts and in words."""
+"""Facts of an imputation (labels of rows from labels of groups): what was done, and why, in numbers and words."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import GroupedDataset
+from longtail.facts import ImputationFacts
 from longtail.groups import ALIKE
-from longtail.validate import as_sparse
+from longtail.validate import MatrixLike, as_sparse
 
 MUCH_ALIKE = 0.5
 
 
 def imputing_facts(
     data: GroupedDataset,
-    X: Any,
+    X: MatrixLike,
     found: sp.csr_array,
     confidence: sp.csr_array,
     Y_groups: sp.csr_array,
@@ -24,8 +23,8 @@ def imputing_facts(
     assign: str,
     n_iter: int,
     rounds: int,
-) -> dict[str, Any]:
-    """Return what there was and what was done, as a JSON-able dict."""
+) -> ImputationFacts:
+    """Return the sizes of the data and what was done with it, as a JSON-able dict."""
     groups = data.groups
     size = np.bincount(groups.indices, minlength=data.n_groups)
     in_group, has_label = np.diff(groups.indptr) > 0, np.diff(found.indptr) > 0
@@ -34,7 +33,7 @@ def imputing_facts(
     blank = np.diff(as_sparse(X).indptr) == 0
     of_pair = np.repeat(size, np.diff(Y_groups.indptr))
     counted = bool(Y_groups.data.max() > 1)
-    facts: dict[str, Any] = {
+    facts: ImputationFacts = {
         "rows": data.n_rows,
         "groups": data.n_groups,
         "labels": data.n_labels,
@@ -67,7 +66,7 @@ def imputing_facts(
     return facts
 
 
-def reasons(facts: dict[str, Any]) -> str:
+def reasons(facts: ImputationFacts) -> str:
     """Return in a sentence or two which way of assigning was taken, and why.
 
     >>> reasons({"assign": "propagate", "rounds": 0})

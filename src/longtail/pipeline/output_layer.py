@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,11 +12,10 @@ import scipy.sparse as sp
 from longtail.audit import dft_order, layer_from_file, names_in_file, read_layer
 from longtail.data import read_labels
 from longtail.errors import DataError, ModelError
-from longtail.model import Calibration
+from longtail.model import Calibration, XMCEstimator
 from longtail.pipeline.tagger import Tagger
-from longtail.pipeline.text_models import takes_texts
 from longtail.planning import available_memory
-from longtail.tree import LabelTreeClassifier
+from longtail.validate import MatrixLike
 
 COPIES = 3  # of dense weights that an audit keeps
 
@@ -26,7 +24,7 @@ COPIES = 3  # of dense weights that an audit keeps
 class Layer:
     """Scores W x + bias; a label is on where its score is above 0."""
 
-    W: Any  # (n_labels, width), dense or CSR
+    W: np.ndarray | sp.csr_array  # (n_labels, width)
     bias: np.ndarray | None
     names: tuple[str, ...] | None  # of its labels; None for numbers
     source: str  # what it is from
@@ -44,7 +42,7 @@ class Layer:
         return int(self.W.shape[1])
 
 
-def model_layer(model: Any) -> Layer:
+def model_layer(model: Tagger | XMCEstimator) -> Layer:
     """Return the output layer of a Tagger or an estimator; labels without a training row are left out.
 
     >>> from longtail.one_vs_all import OneVsAllClassifier
@@ -57,36 +55,24 @@ def model_layer(model: Any) -> Layer:
     if isinstance(model, Tagger):
         model._check_fitted()
         names, model = tuple(model.labels_), model.model_
-    kind = type(model).__name__
-    if getattr(model, "tree_", None) is not None:
-        raise ModelError(
-            f"the scores of this {kind} come from a label tree too, and which labels that scores at all depends on the "
-            "search; audit a model trained without one."
-        )
-    if not hasattr(model, "output_weights"):
-        why = f"{kind} has no linear output layer that says what it can give"
-        if isinstance(model, LabelTreeClassifier):
-            why = "a label tree has no single output layer: which labels it scores at all depends on the search"
-        raise ModelError(f"{why}; audit a model of the method 'ova', 'dft' or 'prime', or a file with --weights.")
-    W, bias = model.output_weights()
-    ranked = takes_texts(model)
-    spoken = (np.asarray(model.label_counts_) > 0) | ranked  # the text of a label speaks for it without any row
-    bias = None if bias is None else np.asarray(bias, dtype=np.float64)
+    found = model.output_layer()
+    spoken = model.predictable_labels()
+    bias = None if found.bias is None else np.asarray(found.bias, dtype=np.float64)
     if bias is not None:
-        spoken &= ~np.isneginf(bias)
+        spoken = spoken & ~np.isneginf(bias)
+    kind = type(model).__name__
     if not spoken.any():
         raise ModelError(f"the {kind} never gives any label.")
     listed = [str(i) for i in range(spoken.size)] if names is None else names
     silent = tuple(listed[i] for i in np.flatnonzero(~spoken))
-    W = W if spoken.all() else W[np.flatnonzero(spoken)]
+    W = found.W if spoken.all() else found.W[np.flatnonzero(spoken)]
     W, bias = read_layer(W, None if bias is None else bias[spoken], keep_sparse=True)
-    cut = score_cut(model.calibration_) if hasattr(model, "calibration_") and not ranked else 0.0
+    cut = score_cut(model.calibration_) if model.calibrated_ and not found.ranked else 0.0
     if cut:
         bias = (0.0 if bias is None else bias) - np.full(W.shape[0], cut)
     if silent:
         names = tuple(name for name, kept in zip(listed, spoken, strict=True) if kept)
-    guaranteed = int(getattr(model, "guaranteed_", 0))
-    return checked(Layer(W, bias, names, kind, silent, cut, guaranteed, ranked))
+    return checked(Layer(W, bias, names, kind, silent, cut, found.guaranteed, found.ranked))
 
 
 def file_layer(path: Path, array: str | None = None, labels_file: Path | None = None) -> Layer:
@@ -106,7 +92,9 @@ def file_layer(path: Path, array: str | None = None, labels_file: Path | None = 
     return checked(Layer(W, bias, names, path.name, guaranteed=guaranteed))
 
 
-def narrow_layers(X: Any, Y: Any, names: tuple[str, ...], widths: Sequence[int], random_state: int = 0) -> list[Layer]:
+def narrow_layers(
+    X: MatrixLike, Y: MatrixLike, names: tuple[str, ...], widths: Sequence[int], random_state: int = 0
+) -> list[Layer]:
     """Return one linear classifier per label on rows squeezed into few numbers, for each width.
 
     Rows are squeezed by a truncated SVD, classifiers are ridge regressions; labels without a row are left out.
@@ -117,13 +105,13 @@ def narrow_layers(X: Any, Y: Any, names: tuple[str, ...], widths: Sequence[int],
     """
     from sklearn.decomposition import TruncatedSVD
 
-    Y = sp.csr_array(Y, dtype=np.float64)
-    used = np.flatnonzero(Y.sum(axis=0))
+    truth = sp.csr_array(Y, dtype=np.float64)
+    used = np.flatnonzero(truth.sum(axis=0))
     rows = TruncatedSVD(max(widths), random_state=random_state).fit_transform(sp.csr_matrix(X))
     out = []
     for width in widths:
         A = np.column_stack([rows[:, :width], np.ones(rows.shape[0])])
-        wanted = 2 * (Y[:, used].T @ A).T - A.sum(axis=0)[:, None]  # A' (2 Y - 1)
+        wanted = 2 * (truth[:, used].T @ A).T - A.sum(axis=0)[:, None]  # A' (2 Y - 1)
         found = np.linalg.solve(A.T @ A + 1e-3 * np.eye(width + 1), wanted)
         kept = tuple(names[i] for i in used)
         out.append(Layer(np.ascontiguousarray(found[:-1].T), found[-1], kept, f"{width} numbers"))

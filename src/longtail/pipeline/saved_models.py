@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
-from longtail.encoder import EncoderFeatures
 from longtail.errors import ModelError, near
 from longtail.model import Calibration, XMCEstimator
-from longtail.pipeline.registry import GROUPED, MODELS, TEXTUAL
+from longtail.pipeline.registry import FEATURES, METHODS, MODELS
 from longtail.pipeline.tagger import Tagger
-from longtail.pipeline.text_models import takes_texts
-from longtail.prime import PrimeFeatures
 from longtail.storage import LoadedFolder, Part, load_folder
-from longtail.text import TfidfFeatures
 
-FEATURES: dict[str, Any] = {
-    "tfidf.v1": TfidfFeatures,
-    "encoder.v1": EncoderFeatures,
-    PrimeFeatures.kind: PrimeFeatures,
-}
+Kind = TypeVar("Kind")
 
 
-def load(path: str | Path, *, verify: bool = True) -> Any:
+def load(path: str | Path, *, verify: bool = True) -> Tagger | XMCEstimator:
     """Return the Tagger or estimator saved in a folder; `verify=False` skips the digests.
 
     >>> import tempfile, numpy as np
@@ -49,34 +41,27 @@ def load_tagger(path: str | Path, *, verify: bool = True) -> Tagger:
     """Return the Tagger saved in a folder; a bare estimator is refused."""
     found = load(path, verify=verify)
     if not isinstance(found, Tagger):
-        raise ModelError(f"{path} holds a {type(found).__name__} without label names; the command line needs a Tagger.")
+        raise ModelError(
+            "{path} holds a {found} without label names; {caller} needs a Tagger.",
+            path=path,
+            found=type(found).__name__,
+            caller="load_tagger",
+        )
     return found
-
-
-def build_network(found: Any) -> None:
-    """Make the network of a model or of features that read texts, which loading leaves until it is needed.
-
-    A network that cannot be made is a `ModelError`, a missing torch a `MissingExtraError`.
-    """
-    model, features = getattr(found, "model_", found), getattr(found, "features_", None)
-    if isinstance(features, PrimeFeatures):
-        features.transform(["text"])
-    if takes_texts(model):
-        _ = model.network_
 
 
 def _tagger(folder: LoadedFolder) -> Tagger:
     params = _part(folder, "tagger").params
-    tagger = Tagger(params["method"], calibrate=params["calibrate"], random_state=folder.manifest["seed"])
-    tagger.features_ = None
+    method = params["method"] if params["method"] in METHODS else None  # a model that is no method's tells its own name
+    tagger = Tagger(method, calibrate=params["calibrate"], random_state=folder.manifest["seed"])
+    tagger.features_, tagger.model_ = None, _model(folder)
     if "features" in folder.parts:
         part = folder.parts["features"]
-        tagger.features_ = _class(folder, part, FEATURES).from_part(part)
-    tagger.model_ = _model(folder)
-    width = getattr(tagger.features_, "n_features_", tagger.model_.n_features_in_)
-    if width != tagger.model_.n_features_in_:
-        n = tagger.model_.n_features_in_
-        raise ModelError(f"{folder.path} is inconsistent: its texts become {width} features, its model takes {n}.")
+        features = _class(folder, part, FEATURES).from_part(part)
+        width, n = features.n_features_, tagger.model_.n_features_in_
+        if width != n:
+            raise ModelError(f"{folder.path} is inconsistent: its texts become {width} features, its model takes {n}.")
+        tagger.features_ = features
     tagger.labels_ = tuple(record["name"] for record in folder.labels)
     if not all(isinstance(name, str) for name in tagger.labels_) or len(set(tagger.labels_)) != len(tagger.labels_):
         raise ModelError(f"{folder.path} is inconsistent: its label names are not different strings.")
@@ -93,7 +78,7 @@ def _tagger(folder: LoadedFolder) -> Tagger:
 
 def _model(folder: LoadedFolder) -> XMCEstimator:
     part = _part(folder, "model")
-    model: XMCEstimator = _class(folder, part, MODELS | GROUPED | TEXTUAL).from_part(part)
+    model = _class(folder, part, MODELS).from_part(part)
     if "calibration" in folder.parts:
         model.calibration_ = Calibration.from_part(folder.parts["calibration"])
     return model
@@ -105,7 +90,7 @@ def _part(folder: LoadedFolder, name: str) -> Part:
     return folder.parts[name]
 
 
-def _class(folder: LoadedFolder, part: Part, known: dict[str, Any]) -> Any:
+def _class(folder: LoadedFolder, part: Part, known: dict[str, type[Kind]]) -> type[Kind]:
     if part.kind not in known:
         raise ModelError(f"{folder.path} has a part of the kind {part.kind!r}; this longtail knows {sorted(known)}.")
     return known[part.kind]

@@ -4,36 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.bottleneck import BottleneckClassifier
 from longtail.data import Dataset, GroupedDataset, GroupsOfRow, LabelsOfGroup, TopK
-from longtail.errors import DataError, ParameterError, near
-from longtail.model import Estimator, XMCEstimator, clone, not_fitted
-from longtail.one_vs_all import OneVsAllClassifier
+from longtail.errors import DataError, ModelError, ParameterError
+from longtail.facts import DatasetFacts, ExplanationFacts
+from longtail.model import (
+    BuiltLater,
+    EpochReport,
+    Estimator,
+    SavedFeatures,
+    Stages,
+    TextFeatures,
+    TextReader,
+    XMCEstimator,
+    available_if,
+    clone,
+    not_fitted,
+)
+from longtail.notebook import fact_card
 from longtail.pipeline.explain import explain_text
-from longtail.pipeline.held_out import Stage, fit_rows, hold_out
+from longtail.pipeline.held_out import held_out_facts, hold_out
 from longtail.pipeline.imputation import Imputed, impute_dataset
-from longtail.pipeline.text_models import Report, add_labels, fit_texts, takes_texts
-from longtail.prime import Prime, texts_of
+from longtail.pipeline.label_names import check_new_labels, numbers_of
+from longtail.pipeline.registry import DEFAULT_METHOD, METHODS, new_features
 from longtail.storage import Part, save_folder
-from longtail.text import TfidfFeatures, as_texts
-from longtail.tree import LabelTreeClassifier
-from longtail.validate import as_rows, check_choice, check_integer, resolve_seed
+from longtail.text import as_texts
+from longtail.validate import Json, MatrixLike, RandomState, Rows, as_rows, check_choice, check_integer, resolve_seed
 
-METHODS: dict[str, type[XMCEstimator]] = {
-    "tree": LabelTreeClassifier,
-    "ova": OneVsAllClassifier,
-    "dft": BottleneckClassifier,
-    "prime": Prime,
-}
-DEFAULT_METHOD = "tree"
+Texts: TypeAlias = "Sequence[str] | np.ndarray | sp.sparray | sp.spmatrix"
+"""Texts, or rows of features in their place."""
 
 
-def is_matrix(values: Any) -> bool:
+def is_matrix(values: object) -> TypeGuard[np.ndarray | sp.sparray | sp.spmatrix]:
     """Say whether rows or labels are given as numbers; arrays of strings are lists of texts."""
     return sp.issparse(values) or (isinstance(values, np.ndarray) and values.dtype.kind not in "OUT")
 
@@ -51,21 +57,45 @@ class Tagger(Estimator):
 
     Parameters
     ----------
-    method : which model to train: "tree" (a label tree: fast, for any number of labels), "ova" (one linear classifier
-        per label: exact, for some thousands of labels), "dft" (a network whose narrow output layer can give every
-        small label set; needs torch) or "prime" (an encoder that reads texts and the texts, or names, of labels; needs
+    method : {"tree", "ova", "dft", "prime"} or None, default=None
+        Which model to train: "tree" (a label tree: fast, for any number of labels), "ova" (one linear classifier per
+        label: exact, for some thousands of labels), "dft" (a network whose narrow output layer can give every small
+        label set; needs torch) or "prime" (an encoder that reads texts and the texts, or names, of labels; needs
         torch). None for that of `model`, or "tree".
-    features : how texts become rows; None for `TfidfFeatures()`. Not used when rows are given instead of texts, and
-        not to be given to models that read texts themselves ("prime").
-    model : an estimator to use instead of the method's default one.
-    calibrate : share of the rows (at most 20,000 rows) held out to learn what a score means as a probability and which
+    features : TextFeatures or None, default=None
+        How texts become rows; None for `TfidfFeatures()`. Not used when rows are given instead of texts, and not to be
+        given to models that read texts themselves ("prime").
+    model : XMCEstimator or None, default=None
+        An estimator to use instead of the method's default one.
+    calibrate : float, default=0.1
+        Share of the rows (at most 20,000 rows) held out to learn what a score means as a probability and which
         threshold suits label sets. A first model is trained without them, the final one with all rows; 0 skips this,
         which halves the training time. With fewer than 50 rows there is nothing to learn from, and it is skipped too.
         "prime" is trained once, without the rows held out.
-    random_state : seed; the same seed gives the same model, byte for byte ("dft" and "prime": on a CPU, with the same
-        number of threads).
-    n_jobs : threads; None for all cores.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed; the same seed gives the same model, byte for byte ("dft" and "prime": on a CPU, with the same number of
+        threads). None for 0.
+    n_jobs : int or None, default=None
+        Threads; None for all cores.
 
+    Attributes
+    ----------
+    model_ : XMCEstimator
+        The trained model.
+    features_ : TextReader or None
+        The fitted features; None where the model was trained on rows, or reads texts itself.
+    labels_ : tuple of str
+        The names of the labels; predictions number them in this order.
+    label_texts_ : tuple of str or None
+        The texts of the labels, where the data had some.
+    n_labels_ : int
+    held_out_ : dict or None
+        Rows held out, and the metrics on them.
+    data_ : dict
+        Facts about the training data.
+
+    Examples
+    --------
     >>> texts = ["red apple", "green apple", "fast car", "old car"] * 20
     >>> labels = [["fruit", "red"], ["fruit"], ["vehicle"], ["vehicle"]] * 20
     >>> tagger = Tagger(random_state=0).fit(texts, labels)
@@ -75,14 +105,21 @@ class Tagger(Estimator):
     'vehicle'
     """
 
+    model_: XMCEstimator
+    features_: TextReader | None
+    labels_: tuple[str, ...]
+    label_texts_: tuple[str, ...] | None
+    held_out_: Json | None
+    data_: DatasetFacts
+
     def __init__(
         self,
         method: str | None = None,
         *,
-        features: Any = None,
-        model: Any = None,
+        features: TextFeatures | None = None,
+        model: XMCEstimator | None = None,
         calibrate: float = 0.1,
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
     ) -> None:
         self.method = method
@@ -94,13 +131,13 @@ class Tagger(Estimator):
 
     def fit(
         self,
-        texts: Any,
-        labels: Any,
+        texts: Texts,
+        labels: Iterable[str | Iterable[str]] | MatrixLike,
         *,
         label_names: Sequence[str] | None = None,
         label_texts: Sequence[str] | None = None,
-        progress: Stage | None = None,
-        on_epoch: Report | None = None,
+        progress: Stages | None = None,
+        on_epoch: EpochReport | None = None,
     ) -> Self:
         """Train on texts (or on rows: a sparse or dense matrix) and their labels.
 
@@ -118,38 +155,21 @@ class Tagger(Estimator):
             data = Dataset(Y=listed.Y, **rows, **{**fields, "label_names": listed.label_names})
         return self.fit_dataset(data, progress=progress, on_epoch=on_epoch)
 
-    def fit_dataset(self, data: Dataset, progress: Stage | None = None, on_epoch: Report | None = None) -> Self:
+    def fit_dataset(self, data: Dataset, progress: Stages | None = None, on_epoch: EpochReport | None = None) -> Self:
         """Train on a Dataset: on its texts, or on its features where it has no texts.
 
         `on_epoch`, of models that read texts ("prime"), gets a record with the loss after every epoch.
         """
-        seed = resolve_seed(self.random_state)
-        model = self._new_model(seed)
+        seed, model = resolve_seed(self.random_state), self.new_model()
+        features = None if model.reads_texts or data.texts is None else new_features(self.features, self.n_jobs)
         split = hold_out(data.Y, self.calibrate, seed)
-        features: Any = None
-        if takes_texts(model):
-            held_out = fit_texts(model, data, split, seed, progress, on_epoch)
-        elif on_epoch is not None:
-            raise ParameterError(f"on_epoch is for models that read texts; got it for {type(model).__name__}.")
-        else:
-            features, X = self._learn_rows(data, progress)
-            held_out = fit_rows(model, X, data.Y, split, seed, progress)
-        self.features_, self.model_, self.held_out_ = features, model, held_out
+        held_out = model.fit_dataset(data, features=features, split=split, progress=progress, on_epoch=on_epoch)
+        self.features_, self.model_ = features, model
+        self.held_out_ = None if held_out is None else held_out_facts(held_out, seed)
         self.labels_ = data.names()
         self.label_texts_ = data.label_texts
         self.data_ = {"digest": data.digest(), **data.summary()}
         return self
-
-    def _learn_rows(self, data: Dataset, progress: Stage | None) -> tuple[Any, Any]:
-        """Return the features, learned from the texts of the data, and its rows; None where it has rows already."""
-        if data.texts is None:
-            return None, as_rows(data.X)
-        features = clone(self.features) if self.features is not None else TfidfFeatures()
-        if "n_jobs" in features.get_params() and features.n_jobs is None:
-            features.n_jobs = self.n_jobs
-        if progress is not None:
-            progress("Reading texts", 0, data.n_rows)
-        return features, features.fit_transform(data.texts)
 
     def fit_groups(
         self,
@@ -157,8 +177,8 @@ class Tagger(Estimator):
         groups: Iterable[GroupsOfRow],
         group_labels: Mapping[Any, LabelsOfGroup],
         *,
-        progress: Stage | None = None,
-        on_epoch: Report | None = None,
+        progress: Stages | None = None,
+        on_epoch: EpochReport | None = None,
         **settings: Any,
     ) -> Self:
         """Train on texts whose labels are known for groups of them only; settings are those of `impute_dataset`.
@@ -173,20 +193,19 @@ class Tagger(Estimator):
         imputed = self.impute(data, progress=progress, **settings)
         return self.fit_imputed(imputed, progress=progress, on_epoch=on_epoch)
 
-    def impute(self, data: GroupedDataset, *, progress: Stage | None = None, **settings: Any) -> Imputed:
+    def impute(self, data: GroupedDataset, *, progress: Stages | None = None, **settings: Any) -> Imputed:
         """Find the labels of rows with the features, the model and the seed of this Tagger."""
-        seed = resolve_seed(self.random_state)
-        own: dict[str, Any] = {"features": self.features, "random_state": seed, "n_jobs": self.n_jobs}
-        model = self._new_model(seed)
-        if takes_texts(model):
-            texts_of(model, data.rows)
-        elif settings.get("rounds"):  # a model that reads texts is not trained for this: a label tree is asked
-            own["model"] = model
-            if "checkpoint" in model.get_params(deep=False):  # it is for the training that follows
-                model.set_params(checkpoint=None)
+        model = self.new_model()
+        model.check_training_data(data.rows)
+        own: dict[str, Any] = {"features": self.features, "n_jobs": self.n_jobs}
+        own["random_state"] = resolve_seed(self.random_state)
+        if settings.get("rounds"):
+            own["model"] = model.imputing_model()
         return impute_dataset(data, progress=progress, **{**own, **settings})
 
-    def fit_imputed(self, imputed: Imputed, progress: Stage | None = None, on_epoch: Report | None = None) -> Self:
+    def fit_imputed(
+        self, imputed: Imputed, progress: Stages | None = None, on_epoch: EpochReport | None = None
+    ) -> Self:
         """Train on the rows for which a label was found; how they were found is kept with the model."""
         self.fit_dataset(imputed.labelled(), progress=progress, on_epoch=on_epoch)
         self.data_["imputed"] = imputed.facts
@@ -198,28 +217,42 @@ class Tagger(Estimator):
         if self.method is not None:
             return check_choice("method", self.method, tuple(METHODS))
         model = getattr(self, "model_", self.model)
-        return next((name for name, kind in METHODS.items() if isinstance(model, kind)), DEFAULT_METHOD)
+        return DEFAULT_METHOD if model is None else model.tagger_method or type(model).__name__
 
-    def _new_model(self, seed: int) -> XMCEstimator:
+    def new_model(self) -> XMCEstimator:
+        """Return the model that `fit_dataset` trains, untrained, with the seed and the threads of this Tagger."""
         method = self.method_name
         model = clone(self.model) if self.model is not None else METHODS[method]()
-        others = tuple(kind for name, kind in METHODS.items() if name != method)
-        if self.method is not None and isinstance(model, others) and not isinstance(model, METHODS[method]):
+        if self.method is not None and model.tagger_method not in (None, method):
             wanted, got = METHODS[method].__name__, type(model).__name__
-            raise ParameterError(f"model must be a {wanted} with the method {method!r}; got a {got}.")
+            raise ParameterError(name="model", problem=f"must be a {wanted} with the method {method!r}; got a {got}.")
         known = model.get_params(deep=False)
         if known.get("random_state", 0) is None:
-            model.set_params(random_state=seed)
+            model.set_params(random_state=resolve_seed(self.random_state))
         if known.get("n_jobs", 0) is None:
             model.set_params(n_jobs=self.n_jobs)
-        if takes_texts(model) and self.features is not None:
-            raise ParameterError(f"features must be None with {type(model).__name__}, which reads texts itself.")
+        model.check_features(self.features)
         return model
 
     @property
     def n_labels_(self) -> int:
         self._check_fitted()
         return len(self.labels_)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the method, and what was learned."""
+        if not hasattr(self, "model_"):
+            return fact_card("Tagger", [("method", self.method_name)], "not fitted")
+        model = self.model_
+        facts = [
+            ("method", self.method_name),
+            ("model", repr(model)),
+            ("labels", f"{self.n_labels_:,}"),
+            ("training rows", f"{model.n_rows_:,}"),
+            ("features", f"{model.n_features_in_:,}"),
+            ("calibrated", "yes" if hasattr(model, "calibration_") else "no"),
+        ]
+        return fact_card("Tagger", facts)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "model_"):
@@ -229,21 +262,14 @@ class Tagger(Estimator):
     def reads_texts_(self) -> bool:
         """Whether it was trained on texts, by features or by a model that reads them itself; else on rows."""
         self._check_fitted()
-        return self.features_ is not None or takes_texts(self.model_)
+        return self.features_ is not None or self.model_.reads_texts
 
-    def rows(self, texts: Any) -> Any:
+    def rows(self, texts: Texts) -> Rows:
         """Return the rows of texts as the model sees them; rows given instead of texts are checked and passed on."""
         self._check_fitted()
-        if is_matrix(texts):
-            return as_rows(texts)
-        if takes_texts(self.model_):
-            reader: Any = self.model_
-            return reader.rows(texts)
-        if self.features_ is None:
-            raise DataError("this Tagger was trained on rows of features, not on texts; give it rows.")
-        return self.features_.transform(texts)
+        return as_rows(texts) if is_matrix(texts) else self.model_.rows_of(as_texts(texts), self.features_)
 
-    def dataset_rows(self, data: Dataset) -> Any:
+    def dataset_rows(self, data: Dataset) -> Rows:
         """Return the rows of a Dataset: from its texts where this Tagger reads texts, else its features."""
         if self.reads_texts_:
             if data.texts is None:
@@ -254,29 +280,34 @@ class Tagger(Estimator):
         return self.rows(data.X)
 
     def predict_topk(
-        self, texts: Any, k: int = 5, *, allow: Sequence[str] | None = None, deny: Sequence[str] | None = None
+        self, texts: Texts, k: int = 5, *, allow: Sequence[str] | None = None, deny: Sequence[str] | None = None
     ) -> TopK:
         """Return the k best labels of every text as numbers (positions in `labels_`), with scores.
 
         `allow` (only these labels) and `deny` (none of these) are lists of label names.
         """
         rows = self.rows(texts)
-        only = None if allow is None else self._numbers(allow, "allow")
-        none_of = None if deny is None else self._numbers(deny, "deny")
+        only = None if allow is None else self.label_numbers(allow, "allow")
+        none_of = None if deny is None else self.label_numbers(deny, "deny")
         return self.model_.predict_topk(rows, k=k, allow=only, deny=none_of)
 
-    def predict_proba(self, texts: Any, k: int = 20) -> sp.csr_array:
-        """Return calibrated probabilities of the k best labels of every text, as a sparse matrix."""
+    @available_if(lambda tagger: tagger.model_._why_no_probabilities() if hasattr(tagger, "model_") else None)
+    def predict_proba(self, texts: Texts, k: int = 20) -> sp.csr_array:
+        """Return calibrated probabilities of the k best labels of every text, as a sparse matrix.
+
+        A Tagger trained without calibration does not have this method.
+        """
+        self._check_fitted()
         return self.model_.predict_proba(self.rows(texts), k=k)
 
-    def predict(self, texts: Any, k: int = 20) -> list[tuple[str, ...]]:
+    def predict(self, texts: Texts, k: int = 20) -> list[tuple[str, ...]]:
         """Return the labels each text should get, by name, best first, at most k."""
         top = self.predict_topk(texts, k=min(check_integer("k", k, low=1), self.n_labels_))
         keep = self.model_.chosen(top)
         return [tuple(self.labels_[i] for i in ids[kept]) for ids, kept in zip(top.ids, keep, strict=True)]
 
     def tag(
-        self, texts: Any, k: int = 5, *, allow: Sequence[str] | None = None, deny: Sequence[str] | None = None
+        self, texts: Texts, k: int = 5, *, allow: Sequence[str] | None = None, deny: Sequence[str] | None = None
     ) -> list[list[Tag]]:
         """Return the k best labels of every text, by name, with score and probability, best first.
 
@@ -286,7 +317,7 @@ class Tagger(Estimator):
 
     def name_tags(self, top: TopK) -> list[list[Tag]]:
         """Return predictions with label names and, where the model is calibrated, probabilities."""
-        calibrated = hasattr(self.model_, "calibration_")
+        calibrated = self.model_.calibrated_
         chances = self.model_.probabilities(top).scores if calibrated else top.scores
         return [
             [
@@ -297,7 +328,7 @@ class Tagger(Estimator):
             for ids, scores, row in zip(top.ids, top.scores, chances, strict=True)
         ]
 
-    def explain(self, text: str, k: int = 5, labels: Sequence[str] | None = None) -> dict[str, Any]:
+    def explain(self, text: str, k: int = 5, labels: Sequence[str] | None = None) -> ExplanationFacts:
         """Return why the k best labels (or the given ones) came, as facts: the words for and against each.
 
         Word weights and the bias of a label add up to its margin; from the margins of the label and of the nodes on its
@@ -311,23 +342,37 @@ class Tagger(Estimator):
 
         The new labels are numbered after the old ones. Probabilities keep the curve that was learned with those.
         """
-        add_labels(self, names, texts)
+        self._check_fitted()
+        new, given = check_new_labels(self.labels_, names, texts)
+        self.model_.add_labels_by_text(given)
+        if texts is not None or self.label_texts_ is not None:
+            self.label_texts_ = (*(self.label_texts_ or self.labels_), *given)
+        self.labels_ = (*self.labels_, *new)
+        self.data_ = {**self.data_, "labels_added": self.data_.get("labels_added", 0) + len(new)}
         return self
 
-    def _numbers(self, labels: Sequence[str], argument: str = "labels") -> list[int]:
-        """Return the numbers of labels given by name."""
-        labels = as_texts(labels, argument)
-        where = {name: i for i, name in enumerate(self.labels_)}
-        for name in labels:
-            if name not in where:
-                raise ParameterError(f"label must be one the model knows; got {name!r}.{near(name, self.labels_)}")
-        return [where[name] for name in labels]
+    def label_numbers(self, names: Sequence[str], argument: str = "labels") -> list[int]:
+        """Return the numbers of labels given by name, their positions in `labels_`."""
+        self._check_fitted()
+        return numbers_of(self.labels_, names, argument)
+
+    def build(self) -> None:
+        """Make the networks that loading leaves until they are needed, so that a damaged one is found now.
+
+        A network that cannot be made is a `ModelError`, a missing torch a `MissingExtraError`.
+        """
+        self._check_fitted()
+        if isinstance(self.features_, BuiltLater):
+            self.features_.build()
+        self.model_.build()
 
     def save(self, path: str | Path) -> Path:
         """Write the tagger to a folder; `longtail.load` reads it back."""
         self._check_fitted()
         parts = {"tagger": Part("tagger.v1", {"method": self.method_name, "calibrate": self.calibrate})}
         if self.features_ is not None:
+            if not isinstance(self.features_, SavedFeatures):
+                raise ModelError(f"features of the class {type(self.features_).__name__} cannot be saved.")
             parts["features"] = self.features_.to_part()
         parts |= self.model_.parts()
         labels: list[dict[str, Any]] = [

@@ -1,18 +1,19 @@
-"""What a tagger's label tree looks like, as facts: clusters with their sizes, typical labels and telling words."""
+"""Describe a tagger's label tree as facts: clusters with their sizes, typical labels and telling words."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from longtail.errors import ModelError
+from longtail.facts import ClusterFacts, LabelUseFacts, LevelFacts, RestFacts, TreeFacts, WordFacts
+from longtail.model import WordFeatures
 from longtail.pipeline.tagger import Tagger
-from longtail.prime import StageFeatures
-from longtail.tree import Chunks, LabelTree, LabelTreeClassifier, child_weights
+from longtail.tree import Chunks, LabelTree, LabelTreeClassifier, child_weights, tree_inside
 from longtail.validate import check_integer
 
 CLUSTERS = (12, 3)  # named below the root, and below each cluster
@@ -20,8 +21,6 @@ ON_A_PAGE = 150  # clusters of the first level that a page lists
 INSIDE_ON_A_PAGE = 240  # and of the next in all, but at least 8 of each
 LABELS_ON_A_PAGE = (12, 3)  # named of a cluster, and of those inside it
 CELLS_ON_A_PAGE = 2000  # clusters of the second level that are still drawn
-
-Facts = dict[str, Any]
 
 
 def tree_facts(
@@ -32,7 +31,7 @@ def tree_facts(
     clusters: int | Sequence[int] = CLUSTERS,
     labels: int = 4,
     words: int = 5,
-) -> Facts:
+) -> TreeFacts:
     """Return the clusters of a tagger's label tree: the most used ones with their typical labels and telling words.
 
     A label is used once by every training row that has it; `uses` and `share` of a cluster add up those of its labels.
@@ -54,7 +53,7 @@ def tree_facts(
     >>> facts = tree_facts(Tagger(model=model, random_state=0).fit(texts, kinds))
     >>> facts["labels"], facts["uses"], [level["clusters"] for level in facts["levels"]]
     (6, 40, [2])
-    >>> sorted((found["typical"][0]["label"], found["labels"]) for found in facts["clusters"])
+    >>> sorted((cluster["typical"][0]["label"], cluster["labels"]) for cluster in facts["clusters"])
     [('fruit', 3), ('vehicle', 3)]
     """
     tagger = tree_tagger(tagger)
@@ -67,31 +66,39 @@ def tree_facts(
     shown = check_integer("labels", labels, low=1), check_integer("words", words, low=0)
     sizes = [look.sizes(level) for level in range(look.tree.n_levels)]
     total = int(look.counts.sum())
-    listed: list[Facts] = []
+    listed: list[ClusterFacts] = []
 
-    def walk(level: int, above: int | None, nodes: np.ndarray) -> Facts | None:
-        """List the most used of some siblings, each followed by those below it; return what is left out."""
+    def walk(level: int, above: int | None, nodes: np.ndarray) -> RestFacts | None:
+        """List the most used of some siblings, each followed by those below it; return the size of the others."""
         n_labels, uses = sizes[level]
         order = nodes[np.lexsort((nodes, -n_labels[nodes], -uses[nodes]))]
         kept = order[: limits[min(level, len(limits) - 1)]] if level < n_levels else order[:0]
         for node in kept.tolist():
             below = look.children(level, node)
-            size = {"labels": int(n_labels[node]), "uses": int(uses[node])}
-            found: Facts = {"level": level, "cluster": node, "above": above, "clusters": below.size, **size}
-            found["share"] = size["uses"] / total if total else 0.0
-            found |= look.names(level, node, *shown)
-            listed.append(found)
-            found["rest"] = walk(level + 1, node, below) if below.size else None
+            typical, told = look.names(level, node, *shown)
+            cluster: ClusterFacts = {
+                "level": level,
+                "cluster": node,
+                "above": above,
+                "clusters": below.size,
+                "labels": int(n_labels[node]),
+                "uses": int(uses[node]),
+                "share": int(uses[node]) / total if total else 0.0,
+                "typical": typical,
+                "words": told,
+            }
+            listed.append(cluster)
+            cluster["rest"] = walk(level + 1, node, below) if below.size else None
         left = order[kept.size :]
         if left.size == 0:
             return None
         return {"clusters": left.size, "labels": int(n_labels[left].sum()), "uses": int(uses[left].sum())}
 
     rest = walk(0, None, np.arange(look.tree.n_nodes(0)))
-    levels = [
+    levels: list[LevelFacts] = [
         {
             "clusters": n_labels.size,
-            "listed": sum(found["level"] == level for found in listed),
+            "listed": sum(cluster["level"] == level for cluster in listed),
             "fewest_labels": int(n_labels.min()),
             "most_labels": int(n_labels.max()),
         }
@@ -111,72 +118,71 @@ def tree_facts(
     }
 
 
-def page_tree(tagger: Tagger) -> Facts | None:
+def page_tree(tagger: Tagger) -> TreeFacts | None:
     """Return the facts of a tagger's label tree that a page draws; None where the model has no tree.
 
-    The clusters of the first level that has several also have `inside`: labels and uses of all clusters right below
+    The clusters of the first level with more than one also have `inside`: labels and uses of all clusters right below
     them, the most used first, unless these are too many to be drawn.
     """
-    tagger = tree_tagger(tagger)
-    if not isinstance(tagger.model_, LabelTreeClassifier):
+    if tree_inside(tagger.model_, tagger.features_) is None:
         return None
-    look = Look.at(tagger, tagger.model_, 0)
+    tagger = tree_tagger(tagger)
+    look = Look.at(tagger, tree_model(tagger), 0)
     tree = look.tree
     first = next((level for level in range(tree.n_levels) if tree.n_nodes(level) > 1), 0)  # one cluster says nothing
     clusters = [1] * first + [ON_A_PAGE, max(8, INSIDE_ON_A_PAGE // tree.n_nodes(first))]
     facts = tree_facts(tagger, depth=first + 2, clusters=clusters, labels=LABELS_ON_A_PAGE[0])
-    for found in facts["clusters"]:
-        if found["level"] > first:  # there may be a thousand of them
-            found |= {"typical": found["typical"][: LABELS_ON_A_PAGE[1]], "words": []}
+    for cluster in facts["clusters"]:
+        if cluster["level"] > first:  # there may be a thousand of them
+            cluster["typical"], cluster["words"] = cluster["typical"][: LABELS_ON_A_PAGE[1]], []
     if first + 1 < tree.n_levels and tree.n_nodes(first + 1) <= CELLS_ON_A_PAGE:
         n_labels, uses = look.sizes(first + 1)
-        for found in facts["clusters"]:
-            if found["level"] == first:
-                below = look.children(first, found["cluster"])
+        for cluster in facts["clusters"]:
+            if cluster["level"] == first:
+                below = look.children(first, cluster["cluster"])
                 order = below[np.lexsort((below, -n_labels[below], -uses[below]))]
-                found["inside"] = np.column_stack([n_labels[order], uses[order]]).tolist()
+                cluster["inside"] = np.column_stack([n_labels[order], uses[order]]).tolist()
     return facts
 
 
 def tree_tagger(tagger: Tagger) -> Tagger:
     """Return a tagger whose model is the label tree: the same, or one for the tree beside an encoder."""
     tagger._check_fitted()
-    model: Any = tagger.model_
-    stage = getattr(model, "tree_", None)
-    if stage is None:
+    inside = tree_inside(tagger.model_, tagger.features_)
+    if inside is None:
         return tagger
     view = copy(tagger)
-    view.model_, view.features_ = stage.tree, StageFeatures(model, stage)
-    view.labels_ = tagger.labels_[: stage.tree.n_labels_]  # it does not know those that came later
+    view.model_, view.features_ = inside.tree, inside.features
+    view.labels_ = tagger.labels_[: inside.tree.n_labels_]  # it does not know those that came later
     return view
 
 
 def tree_model(tagger: Tagger) -> LabelTreeClassifier:
     """Return the tagger's model if it is a label tree; any other is refused."""
     tagger._check_fitted()
-    model = tagger.model_
-    if not isinstance(model, LabelTreeClassifier):
+    inside = tree_inside(tagger.model_, tagger.features_)
+    if inside is None:
         raise ModelError(
-            f"the model is a {type(model).__name__} and has no label tree; train with the method 'tree', or 'prime' "
-            "with a tree beside it."
+            f"the model is a {type(tagger.model_).__name__} and has no label tree; train with the method 'tree', or "
+            "'prime' with a tree beside it."
         )
-    return model
+    return inside.tree
 
 
 @dataclass(frozen=True)
 class Look:
-    """A tree with what is needed to describe its nodes."""
+    """A tree with the classifiers, counts and names that describe its nodes."""
 
     tree: LabelTree
     chunks: Chunks
     counts: np.ndarray  # training rows per label
     labels: Sequence[str]
-    words: Sequence[str] | None  # by column
+    words: np.ndarray | None  # by column, str
 
     @classmethod
     def at(cls, tagger: Tagger, model: LabelTreeClassifier, tree: int) -> Self:
-        reads_words = hasattr(tagger.features_, "feature_names")
-        words = tagger.features_.feature_names() if reads_words else None
+        """Return the view of one tree of a tagger."""
+        words = tagger.features_.get_feature_names_out() if isinstance(tagger.features_, WordFeatures) else None
         return cls(model.trees_[tree], model.chunks_[tree], model.label_counts_, tagger.labels_, words)
 
     def sizes(self, level: int) -> tuple[np.ndarray, np.ndarray]:
@@ -192,7 +198,7 @@ class Look:
         ends = self.tree.children(level)
         return np.arange(ends[node], ends[node + 1])
 
-    def names(self, level: int, node: int, n_labels: int, n_words: int) -> Facts:
+    def names(self, level: int, node: int, n_labels: int, n_words: int) -> tuple[list[LabelUseFacts], list[WordFacts]]:
         """Return the typical labels and the telling words of a node."""
         low, high = node, node + 1
         for t in range(level, self.tree.n_levels):  # what is below a node is consecutive at every level
@@ -200,15 +206,16 @@ class Look:
             low, high = int(ends[low]), int(ends[high])
         below = np.unique(self.tree.leaf_labels[low:high])
         best = below[np.argsort(-self.counts[below], kind="stable")][:n_labels].tolist()
-        typical = [{"label": self.labels[i], "uses": int(self.counts[i])} for i in best if self.counts[i]]
-        words = [] if self.words is None else self.strongest(level, node, n_words, self.words)
-        return {"typical": typical, "words": words}
+        typical: list[LabelUseFacts] = [
+            {"label": self.labels[i], "uses": int(self.counts[i])} for i in best if self.counts[i]
+        ]
+        return typical, [] if self.words is None else self.strongest(level, node, n_words, self.words)
 
-    def strongest(self, level: int, node: int, n: int, words: Sequence[str]) -> list[Facts]:
+    def strongest(self, level: int, node: int, n: int, words: np.ndarray) -> list[WordFacts]:
         """Return the words with the largest weights above 0 in a node's own classifier, largest first."""
         child = node + sum(self.tree.n_nodes(t) for t in range(level))
         features, weights = child_weights(self.chunks, child)
         best = np.argsort(-weights, kind="stable")[:n]
         best = best[weights[best] > 0]
-        found = zip(features[best], weights[best], strict=True)
-        return [{"word": words[feature], "weight": float(weight)} for feature, weight in found]
+        pairs = zip(features[best], weights[best], strict=True)
+        return [{"word": words[feature], "weight": float(weight)} for feature, weight in pairs]

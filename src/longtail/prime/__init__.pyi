@@ -1,14 +1,9 @@
-from .check_data import check_training as check_training
-from .check_data import label_texts_of as label_texts_of
-from .check_data import texts_of as texts_of
 from .estimator import Prime as Prime
 from .features import PrimeFeatures as PrimeFeatures
-from .hybrid import StageFeatures as StageFeatures
 from .losses import ConsistencyRegulariser as ConsistencyRegulariser
 from .losses import DynamicMarginLoss as DynamicMarginLoss
 from .losses import PrimeLoss as PrimeLoss
 from .network import PrimeNetwork as PrimeNetwork
-from .plan import plan_prime as plan_prime
 from .prototypes import Centroids as Centroids
 from .prototypes import FreeVectors as FreeVectors
 from .prototypes import PrototypeNetwork as PrototypeNetwork

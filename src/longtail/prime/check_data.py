@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from longtail.data import Dataset
 from longtail.errors import DataError
+from longtail.model import XMCEstimator
 from longtail.text import as_texts, check_unicode, is_unicode
 from longtail.validate import as_labels
 
@@ -17,15 +18,15 @@ def check_training(texts: Any, Y: Any, label_texts: Any) -> tuple[list[str], sp.
     """Return texts, labels and label texts that fit together; one sentence for those that do not."""
     texts, Y = as_texts(texts), as_labels(Y, "Y")
     if not texts:
-        raise DataError("texts must hold at least one text; got 0.")
+        raise DataError(input="texts", problem="must hold at least one text; got 0.")
     check_unicode(texts)
     if len(texts) != Y.shape[0]:
         raise DataError(f"texts and Y must have as many rows; got {len(texts)} and {Y.shape[0]}.")
     for row, text in enumerate(texts):
         if not text.strip():
-            raise DataError(f"texts must not be empty; the one of row {row} is.")
+            raise DataError("{input} must not be empty; the one of row {row} is.", input="texts", row=row)
     if Y.nnz == 0:
-        raise DataError("Y must hold at least one label; every row is empty.")
+        raise DataError(input="Y", problem="must hold at least one label; every row is empty.")
     return texts, Y, check_label_texts(label_texts, Y.shape[1])
 
 
@@ -52,17 +53,22 @@ def check_more(texts: Any, Y: Any, label_texts: Sequence[str]) -> tuple[list[str
     return texts, Y
 
 
-def texts_of(model: Any, data: Dataset) -> tuple[str, ...]:
+def texts_of(model: XMCEstimator, data: Dataset) -> tuple[str, ...]:
     """Return the texts of the data; one sentence where it has none."""
     if data.texts is None:
-        raise DataError(f"{type(model).__name__} is trained on texts, and the data has only rows of features.")
+        raise DataError(
+            "{model} is trained on texts, and {input} has only rows of features.",
+            model=type(model).__name__,
+            input="the data",
+        )
     return data.texts
 
 
-def label_texts_of(model: Any, data: Dataset) -> tuple[str, ...]:
+def label_texts_of(model: XMCEstimator, data: Dataset) -> tuple[str, ...]:
     """Return the texts by which labels are read: their own, or their names where the data has no texts for them.
 
-    >>> label_texts_of(None, Dataset.from_lists(["a red apple"], [["fruit"]]))
+    >>> from longtail.prime import Prime
+    >>> label_texts_of(Prime(), Dataset.from_lists(["a red apple"], [["fruit"]]))
     ('fruit',)
     """
     kind = type(model).__name__
@@ -71,7 +77,12 @@ def label_texts_of(model: Any, data: Dataset) -> tuple[str, ...]:
     texts = data.names() if data.label_texts is None else data.label_texts
     for name, text in zip(data.names(), texts, strict=True):
         if not text.strip():
-            raise DataError(f"{kind} needs a text for every label; label {name!r} has none.")
+            raise DataError(
+                "{model} needs a text for every label; {listed_in}label {label!r} has none.",
+                model=kind,
+                listed_in="",
+                label=name,
+            )
         if not is_unicode(text):
             raise DataError(f"{kind} needs Unicode text for every label; that of label {name!r} is not.")
     return texts

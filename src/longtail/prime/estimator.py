@@ -9,18 +9,41 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.data import TopK
+from longtail.data import Dataset, TopK
 from longtail.encoder import DEFAULT_ENCODER, check_new_encoder
 from longtail.errors import DataError, ModelError, ParameterError
+from longtail.facts import ModelFacts, WordFacts
 from longtail.kernels import Progress
-from longtail.model import MOST_PLACES, XMCEstimator, allowed_labels
-from longtail.prime.check_data import check_label_texts, check_more, check_training
-from longtail.prime.hybrid import SHARE, WEIGHT, TreeStage, fit_tree_stage, learn_words, line_of
+from longtail.model import (
+    MAX_K,
+    EpochReport,
+    HeldOut,
+    LinearLayer,
+    Shape,
+    Split,
+    Stages,
+    TextExplanation,
+    TextFeatures,
+    TextReader,
+    TrainingPlan,
+    XMCEstimator,
+    allowed_labels,
+    of_stage,
+)
+from longtail.prime.check_data import check_label_texts, check_more, check_training, label_texts_of, texts_of
+from longtail.prime.hybrid import SHARE, WEIGHT, StageFeatures, TreeStage, fit_tree_stage, learn_words, line_of
+from longtail.prime.plan import plan_prime
 from longtail.prime.settings import INDEXES, PRECISIONS, resolve_settings
 from longtail.storage import Part, pack_strings, unpack_strings
-from longtail.text import as_texts
-from longtail.training import import_nn, pick_device
+from longtail.text import as_texts, check_unicode
+from longtail.training import import_nn, on_device, pick_device
+from longtail.tree import TreeInside
 from longtail.validate import (
+    Json,
+    LabelNumbers,
+    MatrixLike,
+    RandomState,
+    Rows,
     as_dense,
     as_sparse,
     check_choice,
@@ -32,11 +55,12 @@ from longtail.validate import (
 )
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from longtail.prime.network import PrimeNetwork
     from longtail.prime.search import LabelSearch
 
 NOT_SAVED = ("checkpoint", "checkpoint_minutes", "device", "compile")  # no part of the model
-Report = Callable[[dict[str, Any]], None]
 
 
 class Prime(XMCEstimator):
@@ -141,9 +165,15 @@ class Prime(XMCEstimator):
 
     kind: ClassVar[str] = "prime.v1"
     needs: ClassVar[str | None] = "torch"
-    takes_texts: ClassVar[bool] = True
+    tagger_method: ClassVar[str | None] = "prime"
+    reads_texts: ClassVar[bool] = True
+    prediction_params: ClassVar[tuple[str, ...]] = ("device", "index", "mixed_precision", "n_jobs", "precision")
     tree_: TreeStage | None  # trained by `fit_tree`
+    stored_: dict[str, np.ndarray]  # the label vectors, as `precision` keeps them
     _saved: Part
+    _network: PrimeNetwork
+    _search: tuple[tuple[str, str, str], LabelSearch]  # with the index, precision and device it was made for
+    _text_vectors: Tensor  # of the trained labels' texts
 
     def __init__(
         self,
@@ -177,7 +207,7 @@ class Prime(XMCEstimator):
         checkpoint: str | Path | None = None,
         checkpoint_minutes: float = 10.0,
         device: str | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
     ) -> None:
         self.encoder = encoder
@@ -212,13 +242,14 @@ class Prime(XMCEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(  # type: ignore[override]
+    def fit(
         self,
         texts: Sequence[str],
-        Y: Any,
+        Y: MatrixLike,
         label_texts: Sequence[str],
+        *,
         progress: Progress | None = None,
-        on_epoch: Report | None = None,
+        on_epoch: EpochReport | None = None,
     ) -> Self:
         """Train on texts, their labels and the texts of the labels.
 
@@ -356,8 +387,8 @@ class Prime(XMCEstimator):
             import_nn()
             from longtail.prime.store import restore_network
 
-            self._network = restore_network(self._saved).to(self.torch_device()).eval()
-        return self._network
+            self._network = restore_network(self._saved).eval()
+        return on_device(self._network, self.device)
 
     def torch_device(self) -> Any:
         """Return the device that texts are encoded on."""
@@ -378,7 +409,7 @@ class Prime(XMCEstimator):
 
     def _mixed(self, network: PrimeNetwork) -> bool:
         """Say whether the network runs in bfloat16."""
-        return bool(self.mixed_precision) and network.encoder.device.type == "cuda"
+        return check_flag("mixed_precision", self.mixed_precision) and network.encoder.device.type == "cuda"
 
     def rows(self, texts: Sequence[str]) -> np.ndarray | sp.csr_array:
         """Return the rows that `predict_topk` takes: those of `encode`, with a tree the words to the left of them."""
@@ -397,14 +428,21 @@ class Prime(XMCEstimator):
         check_width(rows, self.n_features_in_)
         return rows
 
-    def predict_topk(self, X: Any, k: int = 5, *, allow: Any = None, deny: Any = None) -> TopK:
+    def predict_topk(
+        self,
+        X: MatrixLike | Sequence[str],
+        k: int = 5,
+        *,
+        allow: LabelNumbers | None = None,
+        deny: LabelNumbers | None = None,
+    ) -> TopK:
         """Return the k best labels of every text with their scores, best first.
 
         X is a list of texts, or their `rows`. `allow` (only these labels) and `deny` (none of these) are lists of
         label numbers; with them the search is exact whatever `index` is.
         """
         self._check_fitted()
-        k = check_integer("k", k, low=1, high=MOST_PLACES)
+        k = check_integer("k", k, low=1, high=MAX_K)
         allowed = None if allow is None and deny is None else allowed_labels(self.n_labels_, allow, deny)
         rows = self._check_rows(X)
         if self.tree_ is not None:
@@ -420,13 +458,24 @@ class Prime(XMCEstimator):
 
     @property
     def search_(self) -> LabelSearch:
-        """The search over label vectors; made when it is first needed."""
-        if not hasattr(self, "_search"):
+        """The search over label vectors; made when it is first needed, and again when a parameter of it changes."""
+        self._check_fitted()
+        key = check_choice("index", self.index, INDEXES), self._keep_precision(), str(self.torch_device())
+        if not hasattr(self, "_search") or self._search[0] != key:
             from longtail.prime.search import LabelSearch
 
-            index = check_choice("index", self.index, INDEXES)
-            self._search = LabelSearch(self.stored_, index, str(self.torch_device()))
-        return self._search
+            self._search = key, LabelSearch(self.stored_, key[0], key[2])
+        return self._search[1]
+
+    def _keep_precision(self) -> str:
+        """Keep the label vectors as `precision` says, which may have changed after training; return it."""
+        precision = check_choice("precision", self.precision, PRECISIONS)
+        if self.stored_["vectors"].dtype != precision:
+            import_nn()
+            from longtail.prime.search import dequantize, quantize
+
+            self.stored_ = quantize(dequantize(self.stored_), precision)
+        return precision
 
     def add_labels(self, label_texts: Sequence[str], centroid: str = "none") -> Self:
         """Add labels by their texts alone, numbered after the old ones; nothing is trained.
@@ -462,7 +511,7 @@ class Prime(XMCEstimator):
                     self._text_vectors = trained_text_vectors(self.network_, self.label_texts_)
                 trained = self._text_vectors
             vectors = new_prototypes(self.network_, names, centroid, trained)
-        more = quantize(vectors * np.float32(self.text_scale_ if centroid == "none" else 1.0), self.precision)
+        more = quantize(vectors * np.float32(self.text_scale_ if centroid == "none" else 1.0), self._keep_precision())
         self.stored_ = {name: np.concatenate([old, more[name]]) for name, old in self.stored_.items()}
         self.label_texts_ = (*self.label_texts_, *names)
         self.label_counts_ = np.concatenate([self.label_counts_, np.zeros(len(names), dtype=np.int64)])
@@ -470,7 +519,7 @@ class Prime(XMCEstimator):
         self.__dict__.pop("_search", None)
         return self
 
-    def explain_words(self, text: str, labels: Sequence[int]) -> list[list[dict[str, Any]]]:
+    def explain_words(self, text: str, labels: Sequence[int]) -> list[list[WordFacts]]:
         """Return for each label the words of a text, strongest first: what its score loses without them."""
         from longtail.prime.explain import word_weights
 
@@ -484,7 +533,120 @@ class Prime(XMCEstimator):
         import_nn()
         from longtail.prime.search import dequantize
 
+        self._keep_precision()
         return dequantize(self.stored_), None
+
+    @classmethod
+    def small(cls) -> Self:
+        return cls({"width": 16, "layers": 1, "heads": 2}, "prime-lite", epochs=3, batch_size=16, max_length=16)
+
+    def check_features(self, features: TextFeatures | None) -> None:
+        if features is not None:
+            raise ParameterError(
+                name="features", problem=f"must be None with {type(self).__name__}, which reads texts itself."
+            )
+
+    def check_texts(self, texts: Sequence[str]) -> None:
+        check_unicode(texts)
+
+    def check_training_data(self, data: Dataset) -> None:
+        texts_of(self, data)
+
+    def fit_dataset(
+        self,
+        data: Dataset,
+        *,
+        features: TextFeatures | None = None,
+        split: Split | None = None,
+        progress: Stages | None = None,
+        on_epoch: EpochReport | None = None,
+    ) -> HeldOut | None:
+        """Train once, on the rows that are not held out, and calibrate on the others; return predictions for these.
+
+        One training, not two: it takes hours where others take minutes. So the rows held out are not added
+        afterwards, and what they say is about the very model that is kept.
+        """
+        names = label_texts_of(self, data)
+        texts, Y, _ = check_training(texts_of(self, data), data.Y, names)  # rows are numbered as in the data
+        check_unicode(texts)
+        train = np.arange(len(texts)) if split is None else split[0]
+        stage = of_stage(progress, "Training")
+        self.fit([texts[i] for i in train], Y[train], names, progress=stage, on_epoch=on_epoch)
+        return None if split is None else self.judge(self.rows([texts[i] for i in split[1]]), Y[split[1]])
+
+    def rows_of(self, texts: Sequence[str], features: TextReader | None) -> Rows:
+        return self.rows(texts)
+
+    def describe(self) -> ModelFacts:
+        """Return facts about the trained model, with the records of its epochs."""
+        return super().describe() | {
+            "epochs": self.history_,
+            "fusion": self.fusion_,
+            "tree": self.tree_ is not None,
+        }
+
+    @classmethod
+    def describe_saved(cls, part: Part) -> Json:
+        """Return what matters most about a saved model, and how its epochs went."""
+        params, fitted = part.params, part.params["fitted"]
+        n_labels, width = part.array("labels.vectors").shape
+        centroids = part.arrays.get("network.centroids.values")
+        facts = {
+            "encoder": params["encoder"] if isinstance(params["encoder"], str) else "a new one, made for the texts",
+            "preset": params["preset"],
+            "epochs": len(fitted["history"]),
+            "rows": fitted["n_rows"],
+            "labels": n_labels,
+            "labels_trained": None if centroids is None else centroids.shape[0],
+            "dimensions": width,
+            "max_length": params["max_length"],
+            "fusion": fitted["fusion"] if fitted["fusion"] is not None else "prototypes alone",
+            "tree": TreeStage.describe_saved(fitted["tree"]) if fitted.get("tree") else "none",
+            "index": params["index"],
+            "precision": params["precision"],
+        }
+        return {"encoder_model": facts, "epochs": fitted["history"]}
+
+    def plan(self, data: Dataset, shape: Callable[[], Shape], n_held_out: int, probe: bool) -> TrainingPlan:
+        return plan_prime(data, self, n_held_out, probe)
+
+    def predictable_labels(self) -> np.ndarray:
+        """Return that every label can be given: its text speaks for it without any row."""
+        self._check_fitted()
+        return np.ones(self.n_labels_, dtype=bool)
+
+    def output_layer(self) -> LinearLayer:
+        if self.tree_ is not None:
+            raise ModelError(
+                f"the scores of this {type(self).__name__} come from a label tree too, and which labels that scores at "
+                "all depends on the search; audit a model trained without one."
+            )
+        return LinearLayer(*self.output_weights(), ranked=True)
+
+    def explains_words(self, features: TextReader | None) -> bool:
+        return True
+
+    def explain_text(
+        self, text: str, row: Rows, labels: Sequence[int], features: TextReader | None
+    ) -> list[TextExplanation]:
+        """Return what the score of each label loses without each word; that does not add up, so there is no bias."""
+        top = self.predict_topk(row, k=len(labels), allow=labels)
+        scores = dict(zip(top.ids[0].tolist(), top.scores[0].tolist(), strict=True))
+        return [
+            TextExplanation(label, scores[label], scores[label], None, words, [])
+            for label, words in zip(labels, self.explain_words(text, labels), strict=True)
+        ]
+
+    def label_tree(self, features: TextReader | None) -> TreeInside | None:
+        self._check_fitted()
+        return None if self.tree_ is None else TreeInside(self.tree_.tree, StageFeatures(self, self.tree_))
+
+    def add_labels_by_text(self, texts: Sequence[str]) -> Self:
+        return self.add_labels(texts)
+
+    def build(self) -> None:
+        """Make the network, which loading leaves until it is needed."""
+        _ = self.network_
 
     def saved_params(self) -> dict[str, Any]:
         out = {name: value for name, value in super().saved_params().items() if name not in NOT_SAVED}
@@ -495,6 +657,7 @@ class Prime(XMCEstimator):
         import_nn()
         from longtail.prime.store import network_part
 
+        self._keep_precision()
         params, arrays = network_part(self.network_)
         arrays |= {f"labels.{name}": array for name, array in self.stored_.items()}
         arrays |= {"label_counts": self.label_counts_, **pack_strings("label_texts", self.label_texts_)}
@@ -539,7 +702,7 @@ class Prime(XMCEstimator):
         check_choice("index", self.index, INDEXES)
         check_choice("precision", self.precision, PRECISIONS)
         if self.encoder is not None and not isinstance(self.encoder, str | Path | dict):
-            raise ParameterError(f"encoder must be a name, a folder, a dict or None; got {self.encoder!r}.")
+            raise ParameterError(name="encoder", allowed="a name, a folder, a dict or None", got=self.encoder)
         if self.encoder is None or isinstance(self.encoder, dict):
             check_new_encoder(self.encoder or {}, self.max_length)
         resolve_seed(self.random_state)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
+
+from longtail.facts import WordFacts
 
 WORD = re.compile(r"\w+")
 
 
-def word_weights(
-    label_scores: Callable[[list[str]], np.ndarray], text: str, max_words: int
-) -> list[list[dict[str, Any]]]:
+def word_weights(label_scores: Callable[[list[str]], np.ndarray], text: str, max_words: int) -> list[list[WordFacts]]:
     """Return for each label the words of a text, strongest first: `word`, `spans` and `weight`.
 
     ::
@@ -32,7 +31,7 @@ def word_weights(
         spans.setdefault(match.group().lower(), []).append([match.start(), match.end()])
     words = list(spans)
     scores = label_scores([text, *(_without(text, spans[word]) for word in words)])
-    out = []
+    out: list[list[WordFacts]] = []
     for lost in (scores[0] - scores[1:]).T:
         order = np.argsort(-np.abs(lost), kind="stable")
         out.append([{"word": words[i], "spans": spans[words[i]], "weight": float(lost[i])} for i in order])

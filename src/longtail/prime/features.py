@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.errors import ModelError, ParameterError
-from longtail.model import Estimator, clone, not_fitted
+from longtail.model import Transformer, clone, not_fitted
 from longtail.prime.estimator import Prime
+from longtail.prime.hybrid import column_names
 from longtail.storage import Part
 from longtail.text import TfidfFeatures, as_texts, hstack_rows, unit_rows
 from longtail.training import import_nn
@@ -19,7 +20,7 @@ from longtail.validate import check_real
 TFIDF, ENCODER = "tfidf.", "encoder."
 
 
-class PrimeFeatures(Estimator):
+class PrimeFeatures(Transformer):
     """Turn texts into sparse rows: TF-IDF and, to the right of it, the vectors of a trained `Prime`.
 
     A label tree on these rows should keep small weights (`threshold=0`): those of dense features are small.
@@ -56,14 +57,14 @@ class PrimeFeatures(Estimator):
     n_features_: int
     _saved: Part
 
-    def __init__(self, prime: Any, tfidf: Any = None, weight: float = 2.0) -> None:
+    def __init__(self, prime: Any, *, tfidf: Any = None, weight: float = 2.0) -> None:
         self.prime = prime
         self.tfidf = tfidf
         self.weight = weight
 
     def __sklearn_clone__(self) -> PrimeFeatures:
         """The trained encoder is a given, not something to be learned: a clone has the same."""
-        return type(self)(self.prime, None if self.tfidf is None else clone(self.tfidf), self.weight)
+        return type(self)(self.prime, tfidf=None if self.tfidf is None else clone(self.tfidf), weight=self.weight)
 
     def fit(self, texts: Sequence[str], y: Any = None) -> Self:
         """Learn the vocabulary; returns self."""
@@ -73,7 +74,7 @@ class PrimeFeatures(Estimator):
     def fit_transform(self, texts: Sequence[str], y: Any = None) -> sp.csr_array:
         """Learn the vocabulary and return one row per text."""
         if not isinstance(self.prime, Prime):
-            raise ParameterError(f"prime must be a fitted Prime; got {self.prime!r}.")
+            raise ParameterError(name="prime", allowed="a fitted Prime", got=self.prime)
         check_real("weight", self.weight, low=0)
         texts = as_texts(texts)
         words = clone(self.tfidf) if self.tfidf is not None else TfidfFeatures()
@@ -92,16 +93,19 @@ class PrimeFeatures(Estimator):
             return sp.csr_array((0, self.n_features_), dtype=np.float32)
         return hstack_rows(counted, unit_rows(self._encoder().encode(texts)), self.weight)
 
-    def feature_names(self) -> list[str]:
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
         """Return the terms, then a name for every column of the encoder."""
         self._check_fitted()
-        names = self.tfidf_.feature_names()
-        return names + [f"meaning {number}" for number in range(self.n_features_ - len(names))]
+        return column_names(self.tfidf_, self.n_features_)
 
     def locate(self, text: str) -> list[tuple[int, int, int]]:
         """Return where a text has which terms, as (start, end, column); the encoder's columns have none."""
         self._check_fitted()
         return self.tfidf_.locate(text)
+
+    def build(self) -> None:
+        """Make the encoder, which loading leaves until it is needed."""
+        self._encoder()
 
     def to_part(self) -> Part:
         """Return what is saved: the words' part and the encoder's."""

@@ -89,6 +89,12 @@ class TreeStage:
         jobs = resolve_jobs(model.n_jobs)
         return blended(top, queries, model.stored_, more, k, known, allowed, self.share, self.line, jobs)
 
+    @staticmethod
+    def describe_saved(saved: dict[str, Any]) -> str:
+        """Return in a few words what the tree of a saved model reads, and how much the encoder's scores count."""
+        reads = f"words and {saved['weight']:g} × vectors" if saved["weight"] else "words"
+        return f"on {reads}; {saved['share']:g} × the encoder's score is added"
+
     def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return the parameters and arrays that make it again."""
         words, tree = self.words.to_part(), self.tree.to_part()
@@ -124,12 +130,17 @@ class StageFeatures:
     def transform(self, texts: Sequence[str]) -> sp.csr_array:
         return self.stage.read(as_sparse(self.model.rows(texts)))
 
-    def feature_names(self) -> list[str]:
-        names = self.stage.words.feature_names()
-        return names + [f"meaning {number}" for number in range(self.n_features_ - len(names))]
+    def get_feature_names_out(self) -> np.ndarray:
+        return column_names(self.stage.words, self.n_features_)
 
     def locate(self, text: str) -> list[tuple[int, int, int]]:
         return self.stage.words.locate(text)
+
+
+def column_names(words: TfidfFeatures, n_features: int) -> np.ndarray:
+    """Return the terms, then a name for every column of the encoder's vectors."""
+    terms = words.get_feature_names_out()
+    return np.array([*terms, *(f"meaning {number}" for number in range(n_features - len(terms)))], dtype=object)
 
 
 def trust_in(top: TopK) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What training `Prime` takes: the shape of its encoder, and the time a few texts take through it."""
+"""The cost of training `Prime`: the shape of its encoder, and the time a few texts take through it."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ import json
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from longtail.data import Dataset
-from longtail.encoder import NEW_ENCODER, check_new_encoder, find_encoder
+from longtail.encoder import NEW_ENCODER, find_encoder
+from longtail.model import TERM_BYTES, TrainingPlan
+from longtail.planning import shape_of
 from longtail.prime.check_data import label_texts_of, texts_of
-from longtail.prime.estimator import Prime
 from longtail.prime.settings import PrimeSettings, resolve_settings
 from longtail.training import import_nn
+from longtail.tree import LabelTreeClassifier
+
+if TYPE_CHECKING:
+    from longtail.prime.estimator import Prime
 
 SAMPLE = {"cpu": 32, "cuda": 512}  # texts of the probe
 LETTERS_PER_TOKEN = 4.0
@@ -33,20 +38,8 @@ FEWEST_PLACES = 16  # of a new encoder
 FORWARD = 1 / 3  # of the time of a step
 
 
-@dataclass(frozen=True)
-class PrimePlan:
-    """What one training is expected to take; None where only a probe can tell."""
-
-    network: dict[str, Any]
-    model_bytes: float
-    seconds: float | None = None
-    predict_us: float | None = None
-    probed_rows: int = 0
-    probe_seconds: float = 0.0
-
-
-def plan_prime(data: Dataset, model: Prime, n_rows: int, probe: bool) -> PrimePlan:
-    """Return what fitting on so many of the rows takes; without a probe, memory alone.
+def plan_prime(data: Dataset, model: Prime, n_held_out: int, probe: bool) -> TrainingPlan:
+    """Return the cost of training once, on the rows that are not held out; without a probe, memory alone.
 
     The sizes of weights, optimiser, query and label vectors follow from shapes. What a batch keeps for the backward
     pass is judged from the lengths of texts; on a GPU all this is in its memory. An encoder that is neither a folder
@@ -55,8 +48,7 @@ def plan_prime(data: Dataset, model: Prime, n_rows: int, probe: bool) -> PrimePl
     import_nn()  # nothing to plan without
     texts, labels = texts_of(model, data), label_texts_of(model, data)
     model._check_params()
-    if model.encoder is None or isinstance(model.encoder, dict):
-        check_new_encoder(model.encoder or {}, model.max_length)
+    n_rows = data.n_rows - n_held_out
     settings = resolve_settings(model.get_params(deep=False), n_rows, data.n_labels)
     device = str(model.torch_device().type)
     rng = np.random.default_rng(0)
@@ -73,18 +65,41 @@ def plan_prime(data: Dataset, model: Prime, n_rows: int, probe: bool) -> PrimePl
         network["in_memory_bytes"] = kept + 2 * network["weight_bytes"]
     model_bytes = network["weight_bytes"] + network["saved_label_bytes"] + sum(map(len, labels))
     model_bytes += PIECE_BYTES * (shape or {}).get("vocabulary", 0)
-    if timed is None:
-        return PrimePlan(network, model_bytes)
-    batches = -(-n_rows // settings.batch_size)
-    once = n_rows * timed["text"] + batches * pool * timed["label"]
-    start = FORWARD * (n_rows * timed["text"] + 2 * data.n_labels * timed["label"])
-    return PrimePlan(
-        network,
-        model_bytes,
-        seconds=int(model.epochs) * once + start + timed["loading"],
-        predict_us=1e6 * timed["reading"],
-        probed_rows=len(sample),
-        probe_seconds=timed["seconds"],
+    seconds = predict_us = 0.0
+    if timed is not None:
+        batches = -(-n_rows // settings.batch_size)
+        once = n_rows * timed["text"] + batches * pool * timed["label"]
+        start = FORWARD * (n_rows * timed["text"] + 2 * data.n_labels * timed["label"])
+        seconds = int(model.epochs) * once + start + timed["loading"] + n_held_out * timed["reading"]
+        predict_us = 1e6 * timed["reading"]
+    encoder_alone = TrainingPlan(
+        n_features=network["width"],
+        features_estimated=False,
+        nonzeros=None,
+        memory_bytes=network["in_memory_bytes"],
+        model_bytes=model_bytes,
+        seconds=seconds,
+        predict_us=predict_us,
+        sampled_rows=len(sample) if probe else 0,
+        probed_rows=len(sample) if probe else 0,
+        probe_seconds=0.0 if timed is None else timed["seconds"],
+        network=network,
+    )
+    return _with_tree(encoder_alone, data, model, probe) if model.tree else encoder_alone
+
+
+def _with_tree(encoder: TrainingPlan, data: Dataset, model: Prime, probe: bool) -> TrainingPlan:
+    """Add the cost of the label tree beside the encoder, with the words it reads."""
+    shape = shape_of(data)
+    tree = LabelTreeClassifier(n_jobs=model.n_jobs).estimate_fit(data, shape, probe)
+    words = 16 * shape.nonzeros + TERM_BYTES * shape.n_features
+    return replace(
+        encoder,
+        memory_bytes=max(encoder.memory_bytes, tree.memory_bytes + words),  # the optimiser is gone by then
+        model_bytes=encoder.model_bytes + tree.model_bytes + shape.feature_bytes,
+        seconds=encoder.seconds + tree.seconds + shape.text_seconds,
+        predict_us=encoder.predict_us + tree.predict_us,
+        tree=tree.tree,
     )
 
 

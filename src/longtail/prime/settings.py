@@ -105,18 +105,19 @@ def _margin(given: Any) -> tuple[float, float]:
     if isinstance(given, int | float) and not isinstance(given, bool):
         given = (given, given)
     if not isinstance(given, tuple | list) or len(given) != 2:
-        raise ParameterError(f"margin must be a number or a pair (low, high); got {given!r}.")
+        raise ParameterError(name="margin", allowed="a number or a pair (low, high)", got=given)
     low, high = (check_real("margin", value, low=0) for value in given)
     if low > high:
-        raise ParameterError(f"margin must be a pair (low, high) with low <= high; got {given!r}.")
+        raise ParameterError(name="margin", allowed="a pair (low, high) with low <= high", got=given)
     return low, high
 
 
 def _weights(given: Any) -> tuple[float, float, float]:
     if not isinstance(given, tuple | list) or len(given) != 3:
         raise ParameterError(
-            "loss_weights must be three numbers (query to label text, label text to query, regulariser); "
-            f"got {given!r}."
+            name="loss_weights",
+            allowed="three numbers (query to label text, label text to query, regulariser)",
+            got=given,
         )
     first, second, third = (check_real("loss_weights", value, low=0) for value in given)
     return first, second, third

@@ -1,8 +1,11 @@
-from .fact_rows import tail_points as tail_points
+from .formatting import duration as duration
+from .formatting import file_size as file_size
+from .formatting import plural as plural
 from .html.audit_page import audit_page as audit_page
-from .html.page import write_page as write_page
-from .html.pages import comparison_page as comparison_page
-from .html.pages import evaluation_page as evaluation_page
+from .html.comparison_page import comparison_page as comparison_page
+from .html.evaluation_page import evaluation_page as evaluation_page
+from .html.example_section import explanation_html as explanation_html
+from .html.rendering import write_page as write_page
 from .terminal.audit_terminal import show_audit as show_audit
 from .terminal.audit_terminal import show_narrow as show_narrow
 from .terminal.evaluation import show_comparison as show_comparison

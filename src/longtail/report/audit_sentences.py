@@ -1,42 +1,50 @@
-"""Audits in plain sentences: what was found, about what layer, and what its numbers mean."""
+"""Audits in plain sentences: the verdicts, the audited layer, and what the numbers mean."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TypedDict
 
 from longtail.audit import VERDICTS
+from longtail.facts import AuditFacts, LabelSetFacts, SetsFacts
 from longtail.report.formatting import count, percent
-from longtail.report.plots.audit_plots import plain
+from longtail.report.plots.audit_plots import radius_text
 from longtail.report.plots.canvas import finite
 
-Facts = Mapping[str, Any]
 NOUNS = {
     "label sets": ("label set", "come out"),
     "classes": ("label", "have the highest score"),
     "top sets": ("label set", "be the top"),
 }
-TOLD = 6  # labels of a proof that are named
+MOST_NAMED = 6  # labels of a proof that are named
 
 
-def headline(facts: Facts) -> str:
+class VerdictRow(TypedDict):
+    """How many label sets and rows have a verdict, and what it means."""
+
+    name: str
+    sets: int
+    rows: int
+    meaning: str
+
+
+def audit_headline(facts: AuditFacts) -> str:
     """Return in plain language what the model can never give.
 
     >>> counts = {"eps-argmaxable": 99, "argmaxable": 0, "not argmaxable": 1, "undecided": 0}
-    >>> found = {"kind": "label sets", "n_sets": 100, "n_rows": 100, "sets": counts, "rows": counts}
-    >>> headline({"audit": found})
+    >>> audit = {"kind": "label sets", "n_sets": 100, "n_rows": 100, "sets": counts, "rows": counts}
+    >>> audit_headline({"audit": audit})
     '1 of 100 label sets (1.0%) can never come out, whatever the input: it is that of 1 of 100 rows.'
     """
-    found = facts.get("audit") or {}
-    n = found.get("n_sets") or 0
+    audit = facts.get("audit") or {}
+    n = audit.get("n_sets") or 0
     if not n:
         if facts.get("data"):
             return "No label set of the data could be audited."
         return ""
-    noun, verb = NOUNS.get(str(found.get("kind")), NOUNS["label sets"])
-    if found.get("kind") == "top sets" and facts.get("top_k"):
+    noun, verb = NOUNS.get(str(audit.get("kind")), NOUNS["label sets"])
+    if audit.get("kind") == "top sets" and facts.get("top_k"):
         verb = f"be the top {facts['top_k']['k']}"
-    never, unsure = found["sets"].get("not argmaxable", 0), found["sets"].get("undecided", 0)
+    never, unsure = audit["sets"].get("not argmaxable", 0), audit["sets"].get("undecided", 0)
     more = f" {count(unsure)} could not be decided." if unsure else ""
     if not never:
         sure = n - unsure
@@ -45,14 +53,14 @@ def headline(facts: Facts) -> str:
         return f"All {count(n)} {noun}s can {verb}, each for some input." if n > 1 else f"The {noun} can {verb}."
     out = f"{count(never)} of {count(n)} {noun}{'s' * (n != 1)} ({percent(never / n, 1)}%) can never {verb}, "
     out += "whatever the input"
-    rows, of = found["rows"].get("not argmaxable", 0), found.get("n_rows")
-    if found.get("kind") != "classes" and of:
+    rows, of = audit["rows"].get("not argmaxable", 0), audit.get("n_rows")
+    if audit.get("kind") != "classes" and of:
         are = "it is that" if never == 1 else "they are those"
         out += f": {are} of {count(rows)} of {count(of)} rows"
     return f"{out}.{more}"
 
 
-def layer_sentence(facts: Facts) -> str:
+def layer_sentence(facts: AuditFacts) -> str:
     """Return what was audited."""
     layer = facts.get("layer") or {}
     if not layer:
@@ -74,31 +82,31 @@ def layer_sentence(facts: Facts) -> str:
     data = facts.get("data") or {}
     if data.get("rows_audited"):
         out += f" {count(data['rows_audited'])} of {count(data['rows'])} rows were drawn at random."
-    top = facts.get("top_k") or {}
-    if top.get("rows_of_other_size"):
+    top = facts.get("top_k")
+    if top and top["rows_of_other_size"]:
         n = top["rows_of_other_size"]
         have, are = ("have", "are") if n != 1 else ("has", "is")
-        out += f" {_rows(n)} {have} more or fewer than {top['k']} labels and {are} left out."
+        out += f" {_n_rows(n)} {have} more or fewer than {top['k']} labels and {are} left out."
     return out
 
 
-def unknown_sentence(facts: Facts) -> str:
+def unknown_sentence(facts: AuditFacts) -> str:
     """Return which labels of the data the model never gives."""
-    found = facts.get("unknown") or {}
-    if not found:
+    unknown = facts.get("unknown")
+    if not unknown:
         return ""
-    first = ", ".join(str(label["label"]) for label in (found.get("listed") or [])[:3])
-    one = found["labels"] == 1
-    out = f"{count(found['sets'])} more label set{'s' * (found['sets'] != 1)}, of {_rows(found['rows'])}, "
+    first = ", ".join(str(label["label"]) for label in (unknown.get("listed") or [])[:3])
+    one = unknown["labels"] == 1
+    out = f"{count(unknown['sets'])} more label set{'s' * (unknown['sets'] != 1)}, of {_n_rows(unknown['rows'])}, "
     out += f"cannot come out because the model never gives {'one of their labels' if not one else 'their label'}"
-    return out + (f": {first}{', …' if found['labels'] > 3 else '.'}" if first else ".")
+    return out + (f": {first}{', …' if unknown['labels'] > 3 else '.'}" if first else ".")
 
 
-def _rows(n: int) -> str:
+def _n_rows(n: int) -> str:
     return f"{count(n)} row{'s' * (n != 1)}"
 
 
-def beyond_sentence(facts: Facts) -> str:
+def beyond_sentence(facts: AuditFacts) -> str:
     """Return how many sets have more labels than the layer guarantees."""
     layer = facts.get("layer") or {}
     n, k = layer.get("sets_beyond_guarantee"), layer.get("guaranteed")
@@ -107,28 +115,30 @@ def beyond_sentence(facts: Facts) -> str:
     return f"{count(n)} of the sets have more than {k} labels: for those nothing is guaranteed."
 
 
-def capacity_sentence(facts: Facts) -> str:
+def capacity_sentence(facts: AuditFacts) -> str:
     """Return how many of all label sets a layer of this shape can give.
 
     >>> capacity_sentence({"capacity": {"n_labels": 3, "width": 2, "sets": 6, "log10_sets": 0.8, "log10_share": -0.1}})
     'At most 6 of the 8 sets of 3 labels can come out of 2 dimensions, whatever the weights.'
     """
-    found = facts.get("capacity") or {}
-    if not found:
+    capacity = facts.get("capacity")
+    if not capacity:
         return ""
-    n, share = found["n_labels"], found.get("log10_share") or 0.0
-    with_bias = " and a bias" if found.get("bias") else ""
+    n, share = capacity["n_labels"], capacity.get("log10_share") or 0.0
+    with_bias = " and a bias" if capacity.get("bias") else ""
     if share == 0:
-        out = f"All sets of {count(n)} labels can come out of {count(found['width'])} dimensions{with_bias}"
+        out = f"All sets of {count(n)} labels can come out of {count(capacity['width'])} dimensions{with_bias}"
         position = facts.get("position") or {}
         if position.get("rank") is not None and position["rank"] < n:
             return f"{out} if the rows of the weights are independent; here only {count(position['rank'])} of them are."
         return f"{out} if the rows of the weights are independent" + ("; they are." if position else ".")
-    come = f"of {count(n)} labels can come out of {count(found['width'])} dimensions{with_bias}, whatever the weights"
-    if found.get("sets") and n <= 50:
-        out = f"At most {count(found['sets'])} of the {count(2**n)} sets {come}."
+    come = (
+        f"of {count(n)} labels can come out of {count(capacity['width'])} dimensions{with_bias}, whatever the weights"
+    )
+    if capacity.get("sets") and n <= 50:
+        out = f"At most {count(capacity['sets'])} of the {count(2**n)} sets {come}."
     else:
-        sets = found["log10_sets"]
+        sets = capacity["log10_sets"]
         out = f"At most about 10^{sets:.0f} of the 10^{sets - share:.0f} sets {come}: one in 10^{-share:.0f}."
     position = facts.get("position") or {}
     if position.get("general_position") is False:
@@ -138,24 +148,24 @@ def capacity_sentence(facts: Facts) -> str:
     return out
 
 
-def radii_sentence(facts: Facts) -> str:
+def radii_sentence(facts: AuditFacts) -> str:
     """Return what the plot of radii shows."""
-    found = facts.get("audit") or {}
-    quantiles = found.get("radius_quantiles") or {}
+    audit = facts.get("audit") or {}
+    quantiles = audit.get("radius_quantiles") or {}
     middle, lowest = quantiles.get("0.5"), quantiles.get("0.0")
     if not finite(middle) or not finite(lowest):
         return "Radius of the largest ball of inputs"
-    at_least = " at least" if found.get("radius") == "bound" else ""
-    out = f"Half of the possible sets have a ball of inputs of radius{at_least} {plain(middle)}"
-    return f"{out}; the smallest has {plain(lowest)}"
+    at_least = " at least" if audit.get("radius") == "bound" else ""
+    out = f"Half of the possible sets have a ball of inputs of radius{at_least} {radius_text(middle)}"
+    return f"{out}; the smallest has {radius_text(lowest)}"
 
 
-def verdict_rows(found: Facts) -> list[dict[str, Any]]:
+def verdict_rows(audit: SetsFacts) -> list[VerdictRow]:
     """Return how many sets have each verdict, and what it means."""
-    eps = found.get("eps")
-    ball = f"a ball of inputs of radius {plain(eps)} gives it" if finite(eps) else "a ball of inputs gives it"
+    eps = audit.get("eps")
+    ball = f"a ball of inputs of radius {radius_text(eps)} gives it" if finite(eps) else "a ball of inputs gives it"
     meanings = (ball, "some input gives it", "no input gives it: proved", "neither is proved")
-    sets, rows = found.get("sets") or {}, found.get("rows") or {}
+    sets, rows = audit.get("sets") or {}, audit.get("rows") or {}
     return [
         {"name": name, "sets": sets.get(name, 0), "rows": rows.get(name, 0), "meaning": meaning}
         for name, meaning in zip(VERDICTS, meanings, strict=True)
@@ -163,10 +173,10 @@ def verdict_rows(found: Facts) -> list[dict[str, Any]]:
     ]
 
 
-def names(row: Facts, most: int | None = None) -> str:
+def set_names(row: LabelSetFacts, most: int | None = None) -> str:
     """Return the labels of a set by name.
 
-    >>> names({"labels": ["a", "b"]}), names({"labels": []}), names({"labels": ["a", "b", "c"]}, most=1)
+    >>> set_names({"labels": ["a", "b"]}), set_names({"labels": []}), set_names({"labels": ["a", "b", "c"]}, most=1)
     ('a, b', '(no label)', 'a and 2 more')
     """
     labels = [str(label) for label in row.get("labels") or []]
@@ -175,17 +185,17 @@ def names(row: Facts, most: int | None = None) -> str:
     return ", ".join(labels) or "(no label)"
 
 
-def reason(row: Facts) -> str:
+def reason(row: LabelSetFacts) -> str:
     """Return why a set is impossible: the labels of its proof.
 
     >>> reason({"conflict": {"on": ["a"], "off": ["b"]}})
     'never on: a, with off: b'
     """
-    found = row.get("conflict") or {}
-    on, off = ([str(label) for label in found.get(key) or []] for key in ("on", "off"))
+    conflict = row.get("conflict") or {}
+    on, off = ([str(label) for label in labels or []] for labels in (conflict.get("on"), conflict.get("off")))
     if not on and not off:
         return ""
-    if len(on) + len(off) > TOLD:
+    if len(on) + len(off) > MOST_NAMED:
         return f"the scores of {count(len(on) + len(off))} labels contradict each other"
     if on and off:
         return f"never on: {', '.join(on)}, with off: {', '.join(off)}"

@@ -16,14 +16,19 @@ def as_texts(texts: Iterable[str], name: str = "texts") -> list[str]:
     longtail.errors.DataError: texts must hold strings; got int at position 1.
     """
     if isinstance(texts, str | bytes):
-        raise DataError(f"{name} must be a list of strings; got one string.")
+        raise DataError(input=name, problem="must be a list of strings; got one string.")
     if not isinstance(texts, Iterable):
-        raise DataError(f"{name} must be a list of strings; got {type(texts).__name__}.")
+        raise DataError(input=name, problem=f"must be a list of strings; got {type(texts).__name__}.")
     out = texts if isinstance(texts, list) else list(texts)
     if set(map(type, out)) - {str}:  # quick: a subclass of str is looked at more closely
         for at, text in enumerate(out):
             if not isinstance(text, str):
-                raise DataError(f"{name} must hold strings; got {type(text).__name__} at position {at}.")
+                raise DataError(
+                    "{input} must hold strings; got {got} at position {row}.",
+                    input=name,
+                    got=type(text).__name__,
+                    row=at,
+                )
     return out
 
 
@@ -37,7 +42,7 @@ def check_unicode(texts: Sequence[str], name: str = "texts") -> None:
     """
     for row, text in enumerate(texts):
         if not is_unicode(text):
-            raise DataError(f"{name} must be Unicode text; the one of row {row} is not.")
+            raise DataError("{input} must be Unicode text; the one of row {row} is not.", input=name, row=row)
 
 
 def is_unicode(text: str) -> bool:

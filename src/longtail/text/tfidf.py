@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.errors import DataError, ModelError, ParameterError
+from longtail.errors import DataError, Keyword, ModelError, Parameter, ParameterError
 from longtail.kernels import run_tasks
 from longtail.model import Transformer, not_fitted
 from longtail.storage import Part
@@ -82,6 +82,7 @@ class TfidfFeatures(Transformer):
     array([[0.   , 0.639, 0.769]], dtype=float32)
     """
 
+    kind: ClassVar[str] = KIND
     idf_: np.ndarray  # float32 (n_features,)
     n_features_: int
 
@@ -141,10 +142,6 @@ class TfidfFeatures(Transformer):
     def vocabulary_(self) -> list[str]:
         """The terms; the position of a term is its column."""
         return self._fitted().terms
-
-    def feature_names(self) -> list[str]:
-        """Return the terms in the order of their columns."""
-        return list(self.vocabulary_)
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
         """Return the terms as an array of objects, as scikit-learn's pipelines ask for them."""
@@ -208,16 +205,22 @@ class TfidfFeatures(Transformer):
         analysis = self._analysis()
         found = as_texts(texts)
         if not found:
-            raise DataError("texts must hold at least one text; got none.")
+            raise DataError(input="texts", problem="must hold at least one text; got none.")
         lowest, highest = _limits(self.min_df, self.max_df, len(found))
         lexicon, documents, totals, counted = count_texts(found, analysis, resolve_jobs(self.n_jobs), keep=keep)
         if not documents.any():
-            raise DataError("the texts have no words to learn from: they are empty or hold only stop words.")
+            raise DataError(
+                input="the texts", problem="have no words to learn from: they are empty or hold only stop words."
+            )
         # nodes in no document are only the beginnings of longer n-grams
         kept = np.flatnonzero((documents >= max(lowest, 1)) & (documents <= highest)).astype(np.int32)
         if kept.size == 0:
             raise DataError(
-                f"no term is in at least {lowest:g} and at most {highest:g} rows; lower min_df or raise max_df."
+                "no term is in at least {lowest:g} and at most {highest:g} rows; lower {lower} or raise {upper}.",
+                lowest=lowest,
+                highest=highest,
+                lower=Parameter("min_df"),
+                upper=Parameter("max_df"),
             )
         kept = kept[string_order(*lexicon.strings(kept))]
         if self.max_features is not None and kept.size > self.max_features:
@@ -233,7 +236,7 @@ class TfidfFeatures(Transformer):
     def _analysis(self) -> Analysis:
         """Check the parameters and return those that say how a text is cut into terms."""
         if not isinstance(self.ngrams, tuple | list) or len(self.ngrams) != 2:
-            raise ParameterError(f"ngrams must be a pair (shortest, longest); got {self.ngrams!r}.")
+            raise ParameterError(name="ngrams", allowed="a pair (shortest, longest)", got=self.ngrams)
         low = check_integer("ngrams[0]", self.ngrams[0], low=1)
         high = check_integer("ngrams[1]", self.ngrams[1], low=low)
         check_flag("sublinear_tf", self.sublinear_tf)
@@ -243,9 +246,11 @@ class TfidfFeatures(Transformer):
         stop_words = self.stop_words
         if stop_words is not None:
             if isinstance(stop_words, str) or not all(isinstance(w, str) for w in stop_words):
-                raise ParameterError(f"stop_words must be a list of words or None; got {stop_words!r}.")
+                raise ParameterError(name="stop_words", allowed="a list of words or None", got=stop_words)
             if self.analyzer != "word":
-                raise ParameterError("stop_words can only be used with analyzer='word'.")
+                raise ParameterError(
+                    "{name} can only be used with {needed}.", name="stop_words", needed=Keyword("analyzer", "word")
+                )
         return Analysis(
             analyzer=check_choice("analyzer", self.analyzer, ANALYZERS),
             ngrams=(low, high),
@@ -274,7 +279,12 @@ def _limits(min_df: float, max_df: float, n_rows: int | None) -> tuple[float, fl
             bounds.append(check_real(name, value, low=0, high=1) * (n_rows or 1))
     if n_rows is not None and bounds[1] < bounds[0]:
         raise ParameterError(
-            f"max_df must allow at least as many rows as min_df; got {max_df!r} and {min_df!r} for {n_rows} rows."
+            "{name} must allow at least as many rows as {other}; got {got!r} and {min_df!r} for {n_rows} rows.",
+            name="max_df",
+            other=Parameter("min_df"),
+            got=max_df,
+            min_df=min_df,
+            n_rows=n_rows,
         )
     return bounds[0], bounds[1]
 

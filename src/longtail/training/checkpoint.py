@@ -100,7 +100,9 @@ def copy_weights(model: nn.Module) -> Weights:
 def check_folder(folder: object) -> Path:
     """Return the folder for checkpoints if they can be written there: an hour's work must not end in a refusal."""
     if not isinstance(folder, str | Path) or str(folder) in ("", ".") or "\0" in str(folder):
-        raise ParameterError(f"checkpoint must be the name of a folder of its own, or None; got {str(folder)!r}.")
+        raise ParameterError(
+            name="checkpoint", allowed="the name of a folder of its own", got=str(folder), optional=", or None"
+        )
     path = Path(folder)
     if path.exists() and not path.is_dir():
         raise ModelError(f"{path} is a file; checkpoint must be the name of a folder.")

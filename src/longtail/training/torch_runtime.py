@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
 
+Network = TypeVar("Network", bound="nn.Module")
 WORTH_THREADS = 50_000_000  # multiplications in a batch, below which a second thread costs more than it brings
 
 
@@ -45,12 +46,12 @@ def pick_device(device: Any) -> torch.device:
     try:
         chosen = torch.device(device)
     except (RuntimeError, TypeError) as error:
-        allowed = "None or the name of a torch device such as 'cpu'"
-        raise ParameterError(f"device must be {allowed}; got {device!r}.") from error
+        told = "{name} must be {optional}the name of a torch device such as 'cpu'; got {got!r}."
+        raise ParameterError(told, name="device", optional="None or ", got=device) from error
     if chosen.type == "cuda" and not torch.cuda.is_available():
-        raise ParameterError(f"device must be one that is there; got {device!r}, and there is no GPU.")
+        raise ParameterError(name="device", problem=f"must be one that is there; got {device!r}, and there is no GPU.")
     if chosen.type not in ("cpu", "cuda"):
-        raise ParameterError(f"device must be None, 'cpu' or 'cuda' (with a number, 'cuda:1'); got {device!r}.")
+        raise ParameterError(name="device", allowed="None, 'cpu' or 'cuda' (with a number, 'cuda:1')", got=device)
     return chosen
 
 
@@ -63,6 +64,13 @@ def to_device(array: np.ndarray, device: torch.device | str) -> Tensor:
         return tensor.to(device)
     # a copy from ordinary memory would wait for the GPU, and the next step could not be prepared while it works
     return tensor.pin_memory().to(device, non_blocking=True)
+
+
+def on_device(network: Network, device: Any) -> Network:
+    """Return a network on the device of a name (see `pick_device`), moved there if it is elsewhere."""
+    wanted, now = pick_device(device), next(p.device for p in network.parameters())
+    there = now.type == wanted.type and wanted.index in (None, now.index)
+    return network if there else network.to(wanted)
 
 
 @contextlib.contextmanager
@@ -82,6 +90,8 @@ def torch_threads(n_jobs: int | None) -> Iterator[None]:
 @contextlib.contextmanager
 def threads_for(n_jobs: int | None, network: nn.Module, rows_at_once: int) -> Iterator[None]:
     """Limit torch to `n_jobs` threads, and to one thread where batches are too small for more to help."""
+    if n_jobs is not None:
+        resolve_jobs(n_jobs)  # refused also where batches are small
     little = rows_at_once * sum(p.numel() for p in network.parameters()) < WORTH_THREADS
     with torch_threads(1 if little else n_jobs):
         yield

@@ -12,8 +12,9 @@ from .grow.balanced import balanced_leaves as balanced_leaves
 from .grow.build import build_tree as build_tree
 from .grow.compact_vectors import Vectors as Vectors
 from .grow.seeding import NodeSeed as NodeSeed
+from .inside import TreeInside as TreeInside
+from .inside import tree_inside as tree_inside
 from .label_tree import LabelTree as LabelTree
 from .overlap import check_overlap as check_overlap
 from .overlap import disentangle as disentangle
 from .overlap import recalled as recalled
-from .plan import estimate_tree as estimate_tree

@@ -11,10 +11,20 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.data import TopK
-from longtail.errors import DataError, ModelError, ParameterError
+from longtail.data import Dataset, TopK
+from longtail.errors import DataError, Keyword, ModelError, ParameterError
 from longtail.kernels import Progress
-from longtail.model import MOST_PLACES, Explanation, XMCEstimator, allowed_labels, row_scale
+from longtail.model import (
+    MAX_K,
+    Estimate,
+    Explanation,
+    LinearLayer,
+    RowClassifier,
+    Shape,
+    TextReader,
+    allowed_labels,
+    row_scale,
+)
 from longtail.one_vs_all import LOSSES
 from longtail.storage import Part
 from longtail.text import pifa
@@ -22,8 +32,10 @@ from longtail.tree.chunks import Chunks
 from longtail.tree.edit import add_to_leaves, drop_labels, learn_rows, leaves_for_labels, with_silent_labels
 from longtail.tree.explain import explain_slot, slots_of
 from longtail.tree.grow.build import ENTRIES_OF_A_VECTOR, build_tree
+from longtail.tree.inside import TreeInside
 from longtail.tree.label_tree import LabelTree
 from longtail.tree.overlap import check_overlap
+from longtail.tree.plan import estimate_tree
 from longtail.tree.search import (
     NO_LABELS,
     BeamPlan,
@@ -39,6 +51,7 @@ from longtail.tree.search import (
 )
 from longtail.tree.train import OverlapSettings, Solver, TrainingRows, TrainingTask, train_tree
 from longtail.validate import (
+    MatrixLike,
     as_labels,
     as_rows,
     as_sparse,
@@ -60,6 +73,8 @@ PATH_WEIGHT = {"tfn": 1.0, "man": 0.3, "tfn+man": 0.3}  # default, by negatives
 MERGES = ("max", "mean")
 BEAM, BEAM_OVERLAP = 10, 7  # default; less with overlap, since several paths lead to a label with several slots
 FAST: dict[str, Any] = {"beam": 8, "tol": 1.0}
+# read when predicting, and checked then
+SEARCH_PARAMS = ("beam", "link", "merge", "negatives", "normalize", "overlap", "path_weight")
 MERGED_AT_LEAST = 20  # leaf slots taken from each tree of an ensemble before they are merged
 
 
@@ -78,7 +93,7 @@ def default_C(n_rows: int, features_per_row: float) -> float:
     return float(min(1.0, max(0.2, 0.175 * features_per_row ** (1 / 3)) * few))
 
 
-class LabelTreeClassifier(XMCEstimator):
+class LabelTreeClassifier(RowClassifier):
     """Labels clustered into a tree; a row walks down to the few leaves where its labels may be.
 
     At every level the children of the nodes in the beam are scored and the best are kept; scores add up on the path:
@@ -165,9 +180,12 @@ class LabelTreeClassifier(XMCEstimator):
     """
 
     kind: ClassVar[str] = "label-tree.v1"
+    tagger_method: ClassVar[str | None] = "tree"
+    prediction_params: ClassVar[tuple[str, ...]] = (*SEARCH_PARAMS, "n_jobs")
 
     def __init__(
         self,
+        *,
         branching: int = 128,
         max_leaf: int = 160,
         balanced: bool = False,
@@ -227,11 +245,11 @@ class LabelTreeClassifier(XMCEstimator):
 
     def fit(
         self,
-        X: Any,
-        Y: Any,
-        progress: Progress | None = None,
+        X: MatrixLike,
+        Y: MatrixLike,
         *,
-        label_vectors: Any = None,
+        progress: Progress | None = None,
+        label_vectors: MatrixLike | None = None,
         tree: LabelTree | None = None,
     ) -> Self:
         """Cluster the labels and train a classifier for every node and label.
@@ -251,7 +269,12 @@ class LabelTreeClassifier(XMCEstimator):
         )
         check_choice("merge", self.merge, MERGES)
         if cost_sensitive and self.loss != "squared_hinge":
-            raise ParameterError(f"cost_sensitive=True needs loss='squared_hinge'; got {self.loss!r}.")
+            raise ParameterError(
+                "{setting} needs {needed}; got {got!r}.",
+                setting=Keyword("cost_sensitive", True),
+                needed=Keyword("loss", "squared_hinge"),
+                got=self.loss,
+            )
         X, Y = self._begin_fit(X, Y)
         X = as_sparse(X)
         self.C_ = default_C(X.shape[0], X.nnz / X.shape[0])
@@ -314,13 +337,13 @@ class LabelTreeClassifier(XMCEstimator):
         self._check_fitted()
         given = np.asarray(labels)
         if given.size and given.dtype.kind not in "iu":
-            raise ParameterError(f"labels must be whole numbers from 0 to {self.n_labels_ - 1}; got {labels!r}.")
+            raise ParameterError(name="labels", allowed=f"whole numbers from 0 to {self.n_labels_ - 1}", got=labels)
         gone = np.unique(given.astype(np.int64))
         if gone.size and (gone[0] < 0 or gone[-1] >= self.n_labels_):
             worst = gone[0] if gone[0] < 0 else gone[-1]
-            raise ParameterError(f"labels must be numbers from 0 to {self.n_labels_ - 1}; got {worst}.")
+            raise ParameterError(name="labels", problem=f"must be numbers from 0 to {self.n_labels_ - 1}; got {worst}.")
         if gone.size == self.n_labels_:
-            raise ParameterError("labels must leave at least one label; got all of them.")
+            raise ParameterError(name="labels", problem="must leave at least one label; got all of them.")
         keep = np.ones(self.n_labels_, dtype=bool)
         keep[gone] = False
         smaller = [drop_labels(tree, chunks, keep) for tree, chunks in zip(self.trees_, self.chunks_, strict=True)]
@@ -336,7 +359,7 @@ class LabelTreeClassifier(XMCEstimator):
         check_same_rows(X, Y)
         check_width(Y, n_labels, "Y", "labels")
         if Y.nnz == 0:
-            raise DataError("Y must hold at least one label; every row is empty.")
+            raise DataError(input="Y", problem="must hold at least one label; every row is empty.")
         binary = make_csr(Y.indptr, Y.indices, np.ones_like(Y.data), Y.shape[1])
         rows = TrainingRows.of(X, check_flag("normalize", self.normalize), solver.bias)
         return rows, binary, solver, resolve_jobs(self.n_jobs)
@@ -372,7 +395,7 @@ class LabelTreeClassifier(XMCEstimator):
             if not isinstance(tree, LabelTree) or tree.n_labels != self.n_labels_:
                 raise DataError(f"tree must be a LabelTree of {self.n_labels_} labels; got {tree!r}.")
             if n_trees != 1:
-                raise ParameterError(f"n_trees must be 1 where a tree is given; got {n_trees}.")
+                raise ParameterError(name="n_trees", allowed="1 where a tree is given", got=n_trees)
             return [tree]
         if vectors is None:
             vectors = pifa(rows.matrix, Y, keep=ENTRIES_OF_A_VECTOR, n_jobs=n_jobs)
@@ -401,8 +424,8 @@ class LabelTreeClassifier(XMCEstimator):
         in which nothing is allowed, so that the beam is spent on the others.
         """
         self._check_fitted()
-        if type(k) is not int or not 0 < k <= MOST_PLACES:
-            k = check_integer("k", k, low=1, high=MOST_PLACES)
+        if type(k) is not int or not 0 < k <= MAX_K:
+            k = check_integer("k", k, low=1, high=MAX_K)
         if allow is not None or deny is not None:
             return self._restricted(allow, deny).predict_topk(X, k)
         if is_one_row(X, self.n_features_in_):
@@ -423,7 +446,7 @@ class LabelTreeClassifier(XMCEstimator):
         copies = max(-(-tree.n_slots // self.n_labels_) for tree in self.trees_) if self.merge == "mean" else 1
         if len(self.trees_) == 1 and copies == 1:
             return min(k, self.n_labels_)
-        return min(MOST_PLACES, copies * max(min(k, self.n_labels_), MERGED_AT_LEAST))
+        return min(MAX_K, copies * max(min(k, self.n_labels_), MERGED_AT_LEAST))
 
     def _counts_once(self, tree: LabelTree) -> bool:
         """Say whether the search keeps a label that has several slots once, at its best slot."""
@@ -484,7 +507,7 @@ class LabelTreeClassifier(XMCEstimator):
 
     def chosen(self, topk: TopK) -> np.ndarray:
         """Return which predictions belong to the label set of their row; without a calibration, those above ½."""
-        if hasattr(self, "calibration_"):
+        if self.calibrated_:
             return self.calibration_.chosen(topk)
         return (topk.ids >= 0) & (topk.scores >= np.log(0.5))
 
@@ -494,7 +517,7 @@ class LabelTreeClassifier(XMCEstimator):
         In an ensemble, or where a label stands in several leaves, the slot that scores highest is explained. The
         score is the path's own, whether or not the beam reached it.
         """
-        ids, values = self._one_row(X)
+        ids, values = self._one_row(X, self.normalize)
         out = []
         for label in labels:
             explanations = [
@@ -504,6 +527,18 @@ class LabelTreeClassifier(XMCEstimator):
             ]
             out.append(max(explanations, key=lambda explanation: explanation.score))
         return out
+
+    def output_layer(self) -> LinearLayer:
+        """Refuse: which labels are scored at all depends on the search."""
+        raise self._no_output_layer(
+            "a label tree has no single output layer: which labels it scores at all depends on the search"
+        )
+
+    def estimate_fit(self, data: Dataset, shape: Shape, probe: bool) -> Estimate:
+        return estimate_tree(data, shape, self, probe)
+
+    def label_tree(self, features: TextReader | None) -> TreeInside:
+        return TreeInside(self, features)
 
     def to_part(self) -> Part:
         """Return what is saved: the trees and their classifiers."""
@@ -557,7 +592,7 @@ def _beam_width(beam: int | None, overlap: int | str) -> int:
     """Return the nodes to keep at every level."""
     if beam is None:
         return BEAM if check_overlap(overlap) == 1 else BEAM_OVERLAP
-    return check_integer("beam", beam, low=1, high=MOST_PLACES)
+    return check_integer("beam", beam, low=1, high=MAX_K)
 
 
 def _links(n_levels: int, link: str, path_weight: float | None, negatives: str) -> list[LevelLink]:

@@ -105,7 +105,7 @@ def check_overlap(overlap: Any) -> int | str:
         return overlap
     whole = isinstance(overlap, int | np.integer) and not isinstance(overlap, bool)
     if not whole or not 1 <= overlap <= MOST:
-        raise ParameterError(f"overlap must be a whole number from 1 to {MOST} or 'auto'; got {overlap!r}.")
+        raise ParameterError(name="overlap", allowed=f"a whole number from 1 to {MOST} or 'auto'", got=overlap)
     return int(overlap)
 
 

@@ -1,4 +1,4 @@
-"""What training a label tree takes: a tree trained on a sample of the rows, and how much more work all rows are.
+"""The cost of training a label tree: a tree trained on a sample of the rows, and how much more work all rows are.
 
 Time is in proportion to how many classifiers each non-zero value meets: the children of the root, those of the nodes a
 row is sent to at every level, and the centres that the labels of the row are compared with.
@@ -9,19 +9,21 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from longtail.data import Dataset
 from longtail.errors import DataError
 from longtail.kernels import LANES
-from longtail.model import clone
-from longtail.planning import Estimate, Shape
+from longtail.model import Estimate, Shape, clone
 from longtail.tree.chunks import LARGEST_SPREAD, Chunks
-from longtail.tree.estimator import LabelTreeClassifier
 from longtail.tree.grow.build import ENTRIES_OF_A_VECTOR, SAMPLE
 from longtail.tree.grow.kmeans import MAX_TO_MEAN
 from longtail.validate import resolve_jobs
+
+if TYPE_CHECKING:
+    from longtail.tree.estimator import LabelTreeClassifier
 
 PROBE_SECONDS = 0.8  # of the second, larger probe
 FIRST_ROWS, FIRST_NONZEROS = 500, 50_000  # of the first probe, at most
@@ -50,6 +52,7 @@ class TreeProbe:
 def tree_shape(n_labels: int, model: LabelTreeClassifier) -> list[int]:
     """Return about how many nodes the label tree will have at each level.
 
+    >>> from longtail.tree import LabelTreeClassifier
     >>> tree_shape(4000, LabelTreeClassifier(max_leaf=160)), tree_shape(100_000, LabelTreeClassifier(max_leaf=160))
     ([100], [50, 2500])
     """

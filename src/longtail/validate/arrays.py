@@ -5,6 +5,7 @@ The caller's arrays are never changed: whatever has to be sorted or summed is co
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ import scipy.sparse as sp
 from longtail.errors import DataError
 
 INT32_MAX = np.iinfo(np.int32).max
+COMPLEX = "Complex data not supported: {name} must hold real numbers; got dtype {got}."
+NOT_FINITE = "{name} must be finite; got {got} in row {row}, column {column}."
 
 
 def as_rows(X: Any, name: str = "X") -> sp.csr_array | np.ndarray:
@@ -34,20 +37,22 @@ def as_sparse(X: Any, name: str = "X") -> sp.csr_array:
     if not sp.issparse(X):
         X = sp.csr_array(as_dense(X, name))
     if X.ndim != 2:
-        raise DataError(f"{name} must have 2 dimensions; got {X.ndim}.")
+        raise DataError("{name} must have 2 dimensions; got {got}.", name=name, got=X.ndim)
     if X.shape[1] > INT32_MAX:
-        raise DataError(f"{name} may have at most {INT32_MAX} columns; got {X.shape[1]}.")
+        raise DataError("{name} may have at most {most} columns; got {got}.", name=name, most=INT32_MAX, got=X.shape[1])
+    if X.dtype.kind == "c":
+        raise DataError(COMPLEX, name=name, got=X.dtype)
     if X.dtype.kind not in "biuf":
-        raise DataError(f"{name} must hold numbers; got dtype {X.dtype}.")
+        raise DataError("{name} must hold numbers; got dtype {got}.", name=name, got=X.dtype)
     source = X
     M = sp.csr_array(X)
     _check_structure(M, name)
     if M.data.size and not np.isfinite(M.data).all():
-        raise DataError(_where_not_finite(M, name))
+        raise _not_finite(M, name)
     with np.errstate(over="ignore"):  # reported by name below
         data = M.data.astype(np.float32, copy=False)
     if data.size and not np.isfinite(data).all():
-        raise DataError(f"{name} holds a value too large for float32; scale the rows first.")
+        raise DataError("{name} holds a value too large for float32; scale the rows first.", name=name)
     shares_caller = M.data is getattr(source, "data", None) or np.shares_memory(M.indices, _indices(source))
     # scipy copies int32 ids to int64 when the pointers are int64: give it pointers of the ids' own type
     indptr = M.indptr.astype(M.indices.dtype, copy=False) if M.indices.size <= INT32_MAX else M.indptr
@@ -81,41 +86,73 @@ def as_dense(X: Any, name: str = "X") -> np.ndarray:
     try:
         A = np.asarray(X)
     except ValueError as error:
-        raise DataError(f"{name} must be a rectangular array; got rows of different lengths.") from error
-    if A.dtype.kind not in "biuf":
-        raise DataError(f"{name} must hold numbers; got dtype {A.dtype}.")
+        raise DataError("{name} must be a rectangular array; got rows of different lengths.", name=name) from error
+    A = _as_numbers(A, name)
     if A.ndim != 2:
-        hint = f" Use {name}.reshape(1, -1) for a single row." if A.ndim == 1 else ""
-        raise DataError(f"{name} must have 2 dimensions; got {A.ndim}.{hint}")
+        hint = f" Reshape your data with {name}.reshape(1, -1) for a single row." if A.ndim == 1 else ""
+        raise DataError("{name} must have 2 dimensions; got {got}.{hint}", name=name, got=A.ndim, hint=hint)
     with np.errstate(over="ignore"):
         out = np.ascontiguousarray(A, dtype=np.float32)
     if out.size and not np.isfinite(out).all():
         row, column = (int(v[0]) for v in np.nonzero(~np.isfinite(out)))
-        raise DataError(f"{name} must be finite; got {A[row, column]} in row {row}, column {column}.")
+        raise DataError(NOT_FINITE, name=name, got=_shown(A[row, column]), row=row, column=column)
     return out
+
+
+def _as_numbers(A: np.ndarray, name: str) -> np.ndarray:
+    """Return an array of numbers; objects that are numbers, as in data frames of mixed columns, are converted."""
+    if A.dtype.kind == "c":
+        raise DataError(COMPLEX, name=name, got=A.dtype)
+    if A.dtype.kind == "O":
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            A = A.astype(np.float64)
+    if A.dtype.kind not in "biuf":
+        raise DataError("{name} must hold numbers; got dtype {got}.", name=name, got=A.dtype)
+    return A
+
+
+def _shown(value: float) -> str:
+    return "NaN" if np.isnan(value) else str(value)
 
 
 def as_labels(Y: Any, name: str = "Y") -> sp.csr_array:
     """Return labels as canonical CSR float32, one column per label; weights must not be negative."""
+    if Y is None:
+        told = "{name} must hold the labels: training requires y to be passed, but the target y is None."
+        raise DataError(told, name=name)
     out = as_sparse(Y, name)
     if out.data.size and out.data.min() < 0:
         row = int(np.searchsorted(out.indptr, int(np.argmin(out.data)), side="right") - 1)
-        raise DataError(f"{name} must not be negative; got {out.data.min():g} in row {row}.")
+        raise DataError(
+            "{name} must not be negative; got {got:g} in row {row}.", name=name, got=out.data.min(), row=row
+        )
     return out
 
 
 def check_same_rows(X: Any, Y: Any, x_name: str = "X", y_name: str = "Y") -> None:
     """Refuse rows and labels of different length, and no rows at all."""
     if X.shape[0] != Y.shape[0]:
-        raise DataError(f"{x_name} and {y_name} must have as many rows; got {X.shape[0]} and {Y.shape[0]}.")
+        raise DataError(
+            "{name} and {other} must have as many rows; got {got} and {others}.",
+            name=x_name,
+            other=y_name,
+            got=X.shape[0],
+            others=Y.shape[0],
+        )
     if X.shape[0] == 0:
-        raise DataError(f"{x_name} must have at least one row; got 0.")
+        raise DataError("{name} must have at least one row; got 0.", name=x_name)
 
 
 def check_width(X: Any, n_features: int, name: str = "X", columns: str = "features") -> None:
     """Refuse rows of another width than the model was trained on."""
     if X.shape[1] != n_features:
-        raise DataError(f"{name} must have {n_features} {columns}, as at training; got {X.shape[1]}.")
+        raise DataError(
+            "{input} must have {allowed} {columns}, as at training; got {got}.",
+            input=name,
+            allowed=n_features,
+            columns=columns,
+            got=X.shape[1],
+        )
 
 
 def _check_structure(M: sp.csr_array, name: str) -> None:
@@ -123,18 +160,26 @@ def _check_structure(M: sp.csr_array, name: str) -> None:
     indptr, ids = M.indptr, M.indices
     sound = indptr.size == M.shape[0] + 1 and indptr[0] == 0 and indptr[-1] <= min(ids.size, M.data.size)
     if not sound or bool((indptr[1:] < indptr[:-1]).any()):
-        raise DataError(f"{name} is not a sound CSR matrix: its row pointers do not fit its entries.")
+        raise DataError("{name} is not a sound CSR matrix: its row pointers do not fit its entries.", name=name)
     if ids.size and (int(ids.min()) < 0 or int(ids.max()) >= M.shape[1]):
         at = int(np.flatnonzero((ids < 0) | (ids >= M.shape[1]))[0])
         row = int(np.searchsorted(indptr, at, side="right") - 1)
-        raise DataError(f"{name} must have column ids from 0 to {M.shape[1] - 1}; got {int(ids[at])} in row {row}.")
+        raise DataError(
+            "{name} must have column ids from 0 to {last}; got {got} in row {row}.",
+            name=name,
+            last=M.shape[1] - 1,
+            got=int(ids[at]),
+            row=row,
+        )
 
 
 def _indices(X: Any) -> np.ndarray:
+    """Return the column ids of a sparse matrix; none for a format that has no such array."""
     return getattr(X, "indices", np.empty(0, dtype=np.int32))
 
 
-def _where_not_finite(M: sp.csr_array, name: str) -> str:
+def _not_finite(M: sp.csr_array, name: str) -> DataError:
+    """Return the complaint about the first number of a matrix that is not finite."""
     at = int(np.flatnonzero(~np.isfinite(M.data))[0])
     row = int(np.searchsorted(M.indptr, at, side="right") - 1)
-    return f"{name} must be finite; got {M.data[at]} in row {row}, column {int(M.indices[at])}."
+    return DataError(NOT_FINITE, name=name, got=_shown(M.data[at]), row=row, column=int(M.indices[at]))

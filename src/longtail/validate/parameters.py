@@ -23,7 +23,7 @@ def check_integer(name: str, value: Any, *, low: int | None = None, high: int | 
     """
     ok = isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
     if not ok or (low is not None and value < low) or (high is not None and value > high):
-        raise ParameterError(f"{name} must be an integer{_range(low, high)}; got {value!r}.")
+        raise ParameterError(name=name, allowed=f"an integer{_range(low, high)}", got=value)
     return int(value)
 
 
@@ -42,11 +42,12 @@ def check_real(
     if ok and high is not None:
         ok = value <= high
     if not ok:
-        raise ParameterError(f"{name} must be a number{_range(low, high, open_low)}; got {value!r}.")
+        raise ParameterError(name=name, allowed=f"a number{_range(low, high, open_low)}", got=value)
     return float(value)
 
 
 def _finite(value: Any) -> bool:
+    """Say whether a number is finite as a float."""
     try:
         return math.isfinite(value)
     except OverflowError:  # an integer that is too large for a float
@@ -62,7 +63,7 @@ def check_choice(name: str, value: Any, allowed: Sequence[str]) -> str:
     longtail.errors.ParameterError: loss must be one of ['hinge', 'logistic']; got 'logistc'. Did you mean 'logistic'?
     """
     if not isinstance(value, str) or value not in allowed:
-        raise ParameterError(f"{name} must be one of {list(allowed)}; got {value!r}.{near(value, allowed)}")
+        raise ParameterError(name=name, allowed=f"one of {list(allowed)}", got=value, hint=near(value, allowed))
     return value
 
 
@@ -75,14 +76,14 @@ def check_widths(name: str, value: Any) -> tuple[int, ...]:
     sizes = tuple(value) if isinstance(value, list | tuple | np.ndarray) else (value,)
     whole = all(isinstance(size, int | np.integer) and not isinstance(size, bool) for size in sizes)
     if not whole or min(sizes, default=1) < 1:
-        raise ParameterError(f"{name} must be a whole number >= 1 or a list of them; got {value!r}.")
+        raise ParameterError(name=name, allowed="a whole number >= 1 or a list of them", got=value)
     return tuple(map(int, sizes))
 
 
 def check_flag(name: str, value: Any) -> bool:
     """Return `value` if it is True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise ParameterError(f"{name} must be True or False; got {value!r}.")
+        raise ParameterError(name=name, allowed="True or False", got=value)
     return bool(value)
 
 
@@ -96,7 +97,7 @@ def resolve_jobs(n_jobs: Any) -> int:
         return cores
     n_jobs = check_integer("n_jobs", n_jobs)
     if n_jobs == 0:
-        raise ParameterError("n_jobs must be an integer other than 0, or None; got 0.")
+        raise ParameterError(name="n_jobs", allowed="an integer other than 0", optional=", or None", got=0)
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
 
 
@@ -115,6 +116,8 @@ def resolve_seed(random_state: Any) -> int:
 
 
 def _range(low: float | None, high: float | None, open_low: bool = False) -> str:
+    """Return the allowed range in words, with a space before them; nothing where there is no limit."""
+
     def shown(value: float) -> str:
         return str(value) if isinstance(value, int) else f"{value:g}"
 

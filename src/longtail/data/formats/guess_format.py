@@ -6,7 +6,7 @@ from pathlib import Path
 
 from longtail.data.formats.files import line_blocks, plain_name
 from longtail.data.formats.registry import REGISTRY
-from longtail.errors import DataError
+from longtail.errors import DataError, Keyword
 
 PEEK = 1 << 16
 TEXT_SUFFIXES = (".txt", ".text")  # of files that may hold one text per line
@@ -27,7 +27,10 @@ def guess_format(path: Path) -> tuple[str, str]:
     guessed = _guess_first_line(path)
     if guessed == "lines" and suffix not in TEXT_SUFFIXES:
         raise DataError(
-            f"{path}: neither its name nor its first line tells the format; pass format=, one of {list(REGISTRY)}."
+            "{path}: neither its name nor its first line tells the format; {advice}, one of {allowed}.",
+            path=path,
+            advice=Keyword("format", verb="pass"),
+            allowed=list(REGISTRY),
         )
     return guessed, "first line"
 
@@ -43,7 +46,12 @@ def guess_target(path: Path) -> str:
     for name, format in writable.items():
         if suffix in (*format.suffixes, *format.write_suffixes):
             return name
-    raise DataError(f"{path}: its name does not tell the format to write; pass format=, one of {list(writable)}.")
+    raise DataError(
+        "{path}: its name does not tell the format to write; {advice}, one of {allowed}.",
+        path=path,
+        advice=Keyword("format", verb="pass"),
+        allowed=list(writable),
+    )
 
 
 def _guess_folder(path: Path) -> str:
@@ -58,7 +66,11 @@ def _guess_folder(path: Path) -> str:
 
 def _guess_first_line(path: Path) -> str:
     if not path.is_file():  # a pipe can be read once only
-        raise DataError(f"{path} is not a regular file, so its format cannot be guessed; say which it is (--format).")
+        raise DataError(
+            "{path} is not a regular file, so its format cannot be guessed; say which it is ({advice}).",
+            path=path,
+            advice=Keyword("format"),
+        )
     for _, block in line_blocks(path, PEEK):
         line = block.lstrip(b"\r\n").partition(b"\n")[0]
         for name, format in REGISTRY.items():

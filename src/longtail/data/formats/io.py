@@ -15,7 +15,7 @@ from longtail.data.formats.guess_format import guess_format, guess_target
 from longtail.data.formats.label_list import read_labels, write_labels
 from longtail.data.formats.records import Batch, Columns, collect, rebatch
 from longtail.data.formats.registry import ALL_FIELDS, REGISTRY, Format, Options
-from longtail.errors import DataError, ParameterError
+from longtail.errors import DataError, Keyword, ParameterError
 from longtail.validate import Json, check_choice, check_integer
 
 PARTS = ("train", "test")
@@ -158,7 +158,7 @@ def write(
     if not target.keeps_weights and not weighed and dataset.Y.nnz and not np.all(dataset.Y.data == 1):
         raise DataError(f"Y holds label weights other than 1, which the format '{chosen}' cannot keep; use 'npz'.")
     if target.write is None:
-        raise ParameterError(f"format must be one of {writable}; got {chosen!r}.")
+        raise ParameterError(name="format", allowed=f"one of {writable}", got=chosen)
     columns = Columns(separator=_separator(label_separator), weights=(weights_column or "") if weighed else "")
     target.write(dataset, path, columns)
     keeps = {*target.keeps, *(("label_names", "label_texts") if labels_file is not None else ())}
@@ -302,21 +302,21 @@ def _choose(path: Path, format: str | None) -> tuple[Format, str, str]:
 
 def _with_guess(error: DataError, guessed: str) -> DataError:
     """Add what was guessed to a complaint; not needed where the file's name says it already."""
-    sentence = str(error).removesuffix(".")
-    return DataError(f"{sentence} (read as '{guessed}', guessed from its first line; pass format= to change that).")
+    told = " (read as '{guessed}', guessed from its first line; {advice} to change that)"
+    return error.extended(told, guessed=guessed, advice=Keyword("format", verb="pass"))
 
 
 def _columns(text: str | Sequence[str], labels: str, id: str, group: str, separator: str) -> Columns:
     names = [text] if isinstance(text, str) else list(text or ())
     if not names or not all(isinstance(part, str) and part for part in names):
         shown = names[0] if len(names) == 1 else text
-        raise ParameterError(f"text_column must be a name or a list of names; got {shown!r}.")
+        raise ParameterError(name="text_column", allowed="a name or a list of names", got=shown)
     return Columns(text, labels, id, group, _separator(separator))
 
 
 def _separator(value: str) -> str:
     if not isinstance(value, str) or not value or value.isspace():
-        raise ParameterError(f"label_separator must be a string such as ';' or '|'; got {value!r}.")
+        raise ParameterError(name="label_separator", allowed="a string such as ';' or '|'", got=value)
     return value
 
 

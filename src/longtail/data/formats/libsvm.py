@@ -19,7 +19,7 @@ from longtail.data.dataset import Dataset
 from longtail.data.formats.files import line_blocks, replacing
 from longtail.data.formats.xmc import INT32_MAX, WRITE_ROWS, RowStack, describe_problem, rows_to_text
 from longtail.data.formats.xmc_parser import ParsedRows, parse_rows
-from longtail.errors import DataError, ParameterError
+from longtail.errors import DataError, Keyword, ParameterError
 
 COMMENT = re.compile(rb"#[^\n]*")
 
@@ -89,20 +89,33 @@ def write_libsvm(dataset: Dataset, path: str | Path, first_id: int = 0) -> None:
 
 def _check_zero_based(value: bool | str) -> None:
     if value not in (True, False, "auto"):
-        raise ParameterError(f"zero_based must be True, False or 'auto'; got {value!r}.")
+        raise ParameterError(name="zero_based", allowed="True, False or 'auto'", got=value)
 
 
 def _first_id(path: Path, zero_based: bool | str, lowest: int, highest: int, n_features: int | None) -> int:
     """Return the id of the first feature from the lowest and highest that occur; ids that do not fit are refused."""
     if zero_based is False and lowest == 0:
-        raise DataError(f"{path} has the feature id 0; with zero_based=False ids start at 1.")
+        raise DataError(
+            "{path} has the feature id 0; with {setting} ids start at 1.",
+            path=path,
+            setting=Keyword("zero_based", False),
+        )
     first = 1 if highest >= 0 and (zero_based is False or (zero_based == "auto" and lowest > 0)) else 0
     if n_features is not None and highest + 1 - first > n_features:
-        raise DataError(f"{path} has {highest + 1 - first} features; n_features={n_features} allows fewer.")
+        raise DataError(
+            "{path} has {got} features; {name}={most} allows fewer.",
+            path=path,
+            got=highest + 1 - first,
+            name="n_features",
+            most=n_features,
+        )
     if n_features is not None and zero_based == "auto" and 0 < lowest <= highest < n_features:
         raise DataError(
-            f"{path} does not tell whether its feature ids start at 0 or at 1: neither 0 nor {n_features} occurs; "
-            "say which with zero_based=."
+            "{path} does not tell whether its feature ids start at 0 or at 1: neither 0 nor {last} occurs; "
+            "say which with {setting}.",
+            path=path,
+            last=n_features,
+            setting=Keyword("zero_based"),
         )
     return first
 
@@ -110,7 +123,11 @@ def _first_id(path: Path, zero_based: bool | str, lowest: int, highest: int, n_f
 def _id_range(path: Path, whole: bool) -> tuple[int, int]:
     """Return the lowest and highest feature id of a file, or only so far that an id 0 is found."""
     if not path.is_file():
-        raise DataError(f"{path} can be read once only; say where its feature ids start with zero_based=.")
+        raise DataError(
+            "{path} can be read once only; say where its feature ids start with {setting}.",
+            path=path,
+            setting=Keyword("zero_based"),
+        )
     lowest, highest = INT32_MAX, -1
     for rows in _parsed_blocks(path, None):
         lowest = min(lowest, int(rows.x_indices.min(initial=INT32_MAX)))

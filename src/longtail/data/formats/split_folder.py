@@ -14,7 +14,7 @@ import numpy as np
 from longtail.data.dataset import Dataset
 from longtail.data.formats.files import line_blocks
 from longtail.data.formats.xmc import read_xmc
-from longtail.errors import DataError
+from longtail.errors import DataError, Keyword
 from longtail.validate import check_integer
 
 TRAIN_SPLIT = re.compile(r".*(?:trn_split|trsplit)\.txt(?:\.gz|\.xz|\.bz2)?\Z", re.IGNORECASE)
@@ -72,7 +72,12 @@ def _bad_line(path: Path, first: int, lines: list[bytes], width: int) -> str:
 def _split_rows(path: Path, split: int, n_rows: int) -> np.ndarray:
     table = read_integers(path)
     if split >= table.shape[1]:
-        raise DataError(f"{path} has {table.shape[1]} splits, numbered from 0; got split={split}.")
+        raise DataError(
+            "{path} has {n} splits, numbered from 0; got {got}.",
+            path=path,
+            n=table.shape[1],
+            got=Keyword("split", split),
+        )
     rows = table[:, split]
     wrong = np.flatnonzero((rows < 1) | (rows > n_rows))
     if wrong.size:

@@ -68,7 +68,7 @@ def make_extreme(
     n_labels = check_integer("n_labels", n_labels, low=1)
     n_features = check_integer("n_features", n_features, low=100)
     if check_real("labels_per_row", labels_per_row, low=1) > n_labels:
-        raise ParameterError(f"labels_per_row must be at most n_labels, {n_labels}; got {labels_per_row!r}.")
+        raise ParameterError(name="labels_per_row", allowed=f"at most n_labels, {n_labels}", got=labels_per_row)
     check_real("features_per_row", features_per_row, low=4 * labels_per_row, high=n_features / 4)
     rng = np.random.default_rng(resolve_seed(random_state))
     cluster_of = (rng.permutation(n_labels) % -(-n_labels // LABELS_PER_CLUSTER)).astype(np.int32)

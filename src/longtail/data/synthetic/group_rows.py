@@ -99,7 +99,9 @@ def group_by_clusters(
     check_same_rows(X, Y)
     depth = check_integer("depth", depth, low=0)
     if depth > 40 or 2**depth > X.shape[0]:
-        raise ParameterError(f"depth must leave every group a row, 2**depth <= {X.shape[0]}; got {depth}.")
+        raise ParameterError(
+            name="depth", problem=f"must leave every group a row, 2**depth <= {X.shape[0]}; got {depth}."
+        )
     noise = check_real("noise", noise, low=0, high=1)
     rng = np.random.default_rng(resolve_seed(random_state))
     if noise:

@@ -1,1 +1,1 @@
-"""Facts as self-contained HTML pages."""
+"""Self-contained HTML pages, rendered from facts by the templates in `templates/`."""

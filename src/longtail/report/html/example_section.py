@@ -1,86 +1,72 @@
-"""Examples on a page: the text with its telling words marked, and the suggestions with the words behind them."""
+"""Worked examples on a page: texts with their telling words marked, and the suggestions with the words behind them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from longtail.facts import ExplanationFacts, SuggestionFacts
 from longtail.report.fact_rows import confidence, marked_parts, missed, strongest, suggestions
-from longtail.report.html.page import Markup, element, section
-from longtail.report.html.tree_section import steps
-from longtail.report.plots.canvas import escape
+from longtail.report.html.rendering import View, render
+from longtail.report.tree_sentences import path_steps
 
-Facts = Mapping[str, Any]
 TEXT_SHOWN = 700  # letters of the text
 WORDS_SHOWN = 5  # words behind one label
 
 
-def examples(facts: Facts) -> Markup:
+def example_section(examples: Sequence[ExplanationFacts]) -> View | None:
     """Return one card per example.
 
-    >>> card = examples({"examples": [{"text": "red wine", "predicted": [{"label": "wine", "probability": 0.9}]}]})
-    >>> "red wine" in card and "90%" in card
-    True
+    >>> view = example_section([{"text": "red wine", "predicted": [{"label": "wine", "probability": 0.9}]}])
+    >>> view["cards"][0]["parts"]
+    [{'text': 'red wine', 'weight': None}]
     """
-    cards = [_card(example) for example in facts.get("examples") or []]
-    said = [p for e in facts.get("examples") or [] for p in suggestions(e)]
-    lead = ""
-    if any(p.get("words") for p in said):
-        lead = "Words for a suggestion are marked blue, words against it red; the stronger the colour, the more they "
-        lead += "weigh."
-    if any(steps(p) for p in said):
-        lead += " “In” names the clusters of labels a suggestion was found in, each with its own margin."
-    return section("Examples", lead.strip(), *cards)
+    suggested = [suggestion for example in examples for suggestion in suggestions(example)]
+    view: View = {
+        "cards": [card(example) for example in examples],
+        "has_words": any(suggestion.get("words") for suggestion in suggested),
+        "has_paths": any(path_steps(suggestion) for suggestion in suggested),
+    }
+    return view if examples else None
 
 
-def _card(example: Facts) -> Markup:
-    predicted = suggestions(example)
-    gone = [element("li", element("bdi", name)) for name in missed(example)]
-    tags = element("div", element("span", "Missed", css="soft"), element("ul", *gone, css="tags"), css="missed")
-    return element(
-        "article",
-        element("p", _text(str(example.get("text", "")), predicted)),
-        element("ol", *(_suggestion(p) for p in predicted), css="said") if predicted else "",
-        tags if gone else "",
-        css="card",
-    )
+def explanation_html(facts: ExplanationFacts) -> str:
+    """Return an explanation as a piece of HTML for a notebook: the marked text, and each label with its words.
+
+    >>> "<b>" in explanation_html({"text": "<b>", "predicted": []})
+    False
+    """
+    return render("explanation.html", card=card(facts))
 
 
-def _suggestion(p: Facts) -> Markup:
-    right = p.get("correct")
-    judged = "" if right is None else element("span", "✓ right" if right else "✗ wrong", css="yes" if right else "no")
-    words = [_word(word) for word in strongest(p, WORDS_SHOWN)]
-    return element(
-        "li",
-        element("b", element("bdi", p.get("label", ""))),
-        element("span", confidence(p), css="share"),
-        judged or element("span"),
-        element("span", Markup(", ".join(words)), css="words") if words else "",
-        _path(p),
-    )
+def card(example: ExplanationFacts) -> View:
+    """Return an example with its marked text, its suggestions and the labels that were missed."""
+    return {
+        "parts": _text_parts(str(example.get("text", "")), suggestions(example)),
+        "suggestions": [_suggestion(suggestion) for suggestion in suggestions(example)],
+        "missed": missed(example),
+    }
 
 
-def _path(p: Facts) -> Markup:
-    """Return the clusters on the way to a suggestion."""
-    way = [element("span", element("bdi", names), f"\u00a0{margin}") for margin, names in steps(p)]
-    return element("span", "in ", Markup(" › ".join(way)), css="path") if way else Markup()
+def _suggestion(suggestion: SuggestionFacts) -> View:
+    return {
+        "label": suggestion.get("label", ""),
+        "confidence": confidence(suggestion),
+        "correct": suggestion.get("correct"),
+        "words": [(word["word"], f"{word['weight']:+.2f}") for word in strongest(suggestion, WORDS_SHOWN)],
+        "path": path_steps(suggestion),
+    }
 
 
-def _word(word: Facts) -> Markup:
-    weight = element("span", f"{word['weight']:+.2f}", css="soft")
-    return element("span", element("bdi", word["word"]), " ", weight, css="word")
-
-
-def _text(text: str, predicted: Sequence[Facts]) -> Markup:
+def _text_parts(text: str, suggested: Sequence[SuggestionFacts]) -> list[View]:
+    """Return the beginning of a text in parts; a telling word has its weight, a tone and a depth of colour."""
     if len(text) > TEXT_SHOWN:
         text = text[:TEXT_SHOWN].rsplit(" ", 1)[0] + " …"
-    parts, most = marked_parts(text, predicted)
-    out = []
+    parts, most = marked_parts(text, suggested)
+    out: list[View] = []
     for part, weight in parts:
-        if weight is None:
-            out.append(escape(part))
-        else:
-            tone, depth = "mark" if weight > 0 else "unmark", 0.12 + 0.38 * abs(weight) / most
-            style = f"background:rgba(var(--{tone}),{depth:.2f})"
-            out.append(f'<mark style="{style}" title="{weight:+.2f}">{escape(part)}</mark>')
-    return Markup("".join(out))
+        view: View = {"text": part, "weight": None}
+        if weight is not None:
+            tone, depth = "mark" if weight > 0 else "unmark", f"{0.12 + 0.38 * abs(weight) / most:.2f}"
+            view = {"text": part, "weight": f"{weight:+.2f}", "tone": tone, "depth": depth}
+        out.append(view)
+    return out

@@ -1,4 +1,4 @@
-"""The drawing board of the plots: escaped text, scales with readable ticks, and the SVG elements in use.
+"""The parts that plots are made of: scales with readable ticks, and SVG elements with escaped text.
 
 Colours are CSS variables, so that one drawing is readable on a light and on a dark page. Plots are drawn 440
 units wide: two stand side by side on a desk, one fills a phone, and the type stays readable on both.
@@ -6,78 +6,25 @@ units wide: two stand side by side on a desk, one fills a phone, and the type st
 
 from __future__ import annotations
 
-import html
 import math
-import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TypeGuard
+
+from longtail.notebook import escape
 
 WIDTH = 440.0
 FONT = 13.0
 LETTER = 0.64 * FONT  # width of a letter; generous, so that names are shortened rather than clipped
 HEADROOM = 1e-9
-# Characters XML forbids (control characters, lone surrogates) and those that reverse the text around them.
-UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
 
-COLOURS = """
-:root { --ink: #1b1f27; --soft: #5a6374; --line: #d9dee7; --grid: #e8ebf1; --paper: #ffffff; --panel: #f6f7fa;
-  --accent: #2462b5; --band: #2462b526; --second: #a8580b; --bar: #b9c7dd; --good: #17784d; --bad: #b3372b;
-  --mark: 36,98,181; --unmark: 179,55,43 }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e8eaf0; --soft: #a2abbd; --line: #353c4a; --grid: #2a303c; --paper: #14171d; --panel: #1c2029;
-    --accent: #7db0f7; --band: #7db0f730; --second: #eaa55c; --bar: #3d4a63; --good: #5ecb98; --bad: #f28b7d;
-    --mark: 125,176,247; --unmark: 242,139,125 }
-}
-"""
-
-STYLE = """
-svg.lt { display: block; width: 100%; height: auto; overflow: visible;
-  font: 13px system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; font-variant-numeric: tabular-nums }
-.lt text { fill: var(--ink); unicode-bidi: isolate }
-.lt .soft { fill: var(--soft) }
-.lt .small { font-size: 11.5px }
-.lt .strong { font-weight: 600 }
-.lt .grid { stroke: var(--grid) }
-.lt .axis { stroke: var(--line) }
-.lt .zero { stroke: var(--soft); stroke-dasharray: 4 3 }
-.lt .stroke { stroke: var(--accent); stroke-width: 2; fill: none }
-.lt .stroke2 { stroke: var(--second); stroke-width: 2; fill: none; stroke-dasharray: 6 3 }
-.lt .dot { fill: var(--accent) }
-.lt .dot2 { fill: var(--second) }
-.lt .band { fill: var(--band) }
-.lt .bar { fill: var(--bar) }
-.lt .good { fill: var(--good) }
-.lt .bad { fill: var(--bad) }
-.lt .sgood { stroke: var(--good); stroke-width: 2 }
-.lt .sbad { stroke: var(--bad); stroke-width: 2 }
-.lt .ssoft { stroke: var(--soft); stroke-width: 2 }
-.lt .hollow { fill: var(--paper); stroke: var(--soft); stroke-width: 2 }
-svg.map { font-size: 12px }
-.map .held { fill: var(--panel); stroke: var(--line) }
-.map .rest { fill: var(--grid) }
-.map .s0, .map .s1, .map .s2, .map .s3, .map .s4, .map .s5 { fill: var(--accent) }
-.map .s0 { fill-opacity: .08 }
-.map .s1 { fill-opacity: .15 }
-.map .s2 { fill-opacity: .23 }
-.map .s3 { fill-opacity: .32 }
-.map .s4 { fill-opacity: .42 }
-.map .s5 { fill-opacity: .54 }
-"""
+STYLE_FILE = Path(__file__).with_name("plot.css")  # colours, and the look of the plots
 
 Scale = Callable[[float], float]
 
 
-def escape(text: object) -> str:
-    """Return text that is inert in HTML and SVG: markup escaped, forbidden characters replaced.
-
-    >>> escape("<script>")
-    '&lt;script&gt;'
-    """
-    return html.escape(UNSAFE.sub("\ufffd", str(text)), quote=True)
-
-
 def shorten(text: object, width: float) -> str:
-    """Return the text cut with an ellipsis to a width in drawing units.
+    """Return the text, cut with an ellipsis to a width in drawing units.
 
     >>> shorten("a very long label name", 80)
     'a very l…'
@@ -92,7 +39,7 @@ def width_of(texts: Sequence[object], *, low: float = 0.0, high: float = WIDTH) 
 
 
 def finite(value: object) -> TypeGuard[float]:
-    """Say whether a fact is a number one can draw.
+    """Return whether a fact is a number that can be drawn.
 
     >>> finite(0.5), finite(None), finite(float("nan"))
     (True, False, False)
@@ -194,7 +141,12 @@ def drawing(height: float, title: str, description: str, body: Sequence[str]) ->
     )
 
 
+def plot_style() -> str:
+    """Return the CSS of the plots and the colours."""
+    return STYLE_FILE.read_text("utf-8")
+
+
 def standalone(svg: str) -> str:
     """Return a drawing that carries its own style, fit for an .svg file of its own."""
     head, rest = svg.split(">", 1)
-    return f"{head}><style>{COLOURS}{STYLE}</style>{rest}"
+    return f"{head}><style>{plot_style()}</style>{rest}"

@@ -1,4 +1,4 @@
-"""A treemap as SVG: boxes as large as their values, with as many of their names as they have room for.
+"""A treemap as SVG text: boxes as large as their sizes, each with as many of its names as fit.
 
 Boxes are laid out in rows so that they come out as square as they can (squarified). Every box is a drawing of its own
 inside the drawing, which cuts off what does not fit.
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from longtail.report.plots.canvas import escape
+from longtail.notebook import escape
 
 FONT = 12.0
 LINE = 15.0  # from one line of text to the next
@@ -22,12 +22,11 @@ LEAST_WITH_CELLS = 70.0  # a lower box shows names only
 LEAST_NAMED = 64.0  # a narrower cell stays without a name
 STRONG = ' class="strong"'
 LEAST_CELL = 12.0  # units of area, on average; where cells would be smaller, none are drawn
-SHADES = 6  # of the boxes, from pale to dark: classes s0 to s5 in the style of the drawings
-NARROW, SLIM, WIDE = frozenset("iljI.,:;'|!()[]/ "), frozenset("tfr-"), frozenset("mwMW@%")
+NARROW, SLIM, BROAD = frozenset("iljI.,:;'|!()[]/ "), frozenset("tfr-"), frozenset("mwMW@%")
 
 
 class Cell(NamedTuple):
-    """A small box inside a box; it is named only where it is large enough."""
+    """A small box inside a box; it gets a name only if it is large enough."""
 
     size: float
     shade: int
@@ -36,12 +35,12 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Box:
-    """One box: its size, its names (the most important first), its shade, what the pointer finds, and cells inside."""
+    """One box of a treemap, as large as its size."""
 
     size: float
-    names: Sequence[str]
-    shade: int | None = None  # None for a box that stands for several
-    note: str = ""
+    names: Sequence[str]  # the most important first
+    shade: int | None = None  # 0 (pale) to 5, the classes s0 to s5 of plot.css; None for clusters that are not listed
+    note: str = ""  # shown when the pointer rests on the box
     cells: Sequence[Cell] = ()
 
 
@@ -101,8 +100,8 @@ def treemap(
     True
     """
     kept = sorted((box for box in boxes if box.size > 0), key=lambda box: -box.size)
-    places = squarified([box.size for box in kept], Area(0.0, 0.0, width, height))
-    body = "".join(_drawn(box, place) for box, place in zip(kept, places, strict=True))
+    areas = squarified([box.size for box in kept], Area(0.0, 0.0, width, height))
+    body = "".join(_drawn(box, area) for box, area in zip(kept, areas, strict=True))
     whole = height + (24 if legend else 0)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{escape(f"lt map {css}".strip())}" '
@@ -202,18 +201,18 @@ def wrapped(name: str, room: float, most: int) -> list[str]:
 
 def letters(text: str) -> float:
     """Return about how wide a text is drawn; rather too wide, so that names are shortened and not clipped."""
-    return FONT * sum(
-        0.34
-        if c in NARROW
-        else 0.42
-        if c in SLIM
-        else 0.97
-        if c in WIDE or ord(c) > 0x2E7F
-        else 0.72
-        if c.isupper()
-        else 0.62
-        for c in text
-    )
+    return FONT * sum(_letter_width(letter) for letter in text)
+
+
+def _letter_width(letter: str) -> float:
+    """Return the width of a letter in units of the font size."""
+    if letter in NARROW:
+        return 0.34
+    if letter in SLIM:
+        return 0.42
+    if letter in BROAD or ord(letter) > 0x2E7F:
+        return 0.97
+    return 0.72 if letter.isupper() else 0.62
 
 
 def cut(text: str, room: float) -> str:

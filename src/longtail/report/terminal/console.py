@@ -1,15 +1,15 @@
-"""The few things the terminal prints: headings, notes, tables without lines, bars; all text made harmless first."""
+"""What reports print on a terminal: headings, notes, tables without lines and bars, with all text made harmless."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from longtail.report.plots.canvas import UNSAFE, finite
+from longtail.notebook import UNSAFE
+from longtail.report.plots.canvas import finite
 from longtail.report.terminal.unicode_plots import bar
 
 PLAIN = str.maketrans({"–": "-", "…": "...", "“": '"', "”": '"', "✓": "+", "✗": "x", "×": "x"})
@@ -17,7 +17,7 @@ BAR = 24  # letters
 
 
 def is_plain(console: Console) -> bool:
-    """Say whether to write plain letters: in a pipe, or on a terminal without Unicode.
+    """Return whether to write plain letters: in a pipe, or on a terminal without Unicode.
 
     >>> import io
     >>> is_plain(Console(file=io.StringIO()))
@@ -52,11 +52,11 @@ def heading(console: Console, text: str) -> None:
     say(console, text, "bold")
 
 
-def print_bar(console: Console, share: Any) -> Text:
+def share_bar(console: Console, share: object) -> Text:
     """Return a bar of a share; a negative one is red, or made of other letters where there is no colour."""
-    share, plain = share if finite(share) else 0.0, is_plain(console)
-    drawn = bar(abs(share), BAR, ascii=plain)
-    return Text(drawn.replace("#", "-") if share < 0 else drawn, style="red" if share < 0 else "cyan")
+    value = share if finite(share) else 0.0
+    drawn = bar(abs(value), BAR, ascii=is_plain(console))
+    return Text(drawn.replace("#", "-") if value < 0 else drawn, style="red" if value < 0 else "cyan")
 
 
 def print_table(

@@ -1,54 +1,54 @@
-"""Facts to the terminal: tables and small plots that fit 80 columns.
+"""Evaluations and comparisons on the terminal: tables and small plots that fit 80 columns.
 
-The same facts as on the pages, read by the same functions. A pipe gets plain letters without colours, so that the
+The facts are those of the pages, read by the same functions. A pipe gets plain letters without colours, so that the
 output can be searched and stored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.text import Text
 
-from longtail.report import fact_rows as reading
+from longtail.facts import ComparisonFacts, DatasetFacts, EvaluationFacts, LabelRowFacts, MetricsFacts
 from longtail.report import sentences
-from longtail.report.formatting import count, flat_rows, percent, points, points_span, span
+from longtail.report.fact_rows import (
+    FAMILIES,
+    band_difference_rows,
+    band_rows,
+    calibration_rows,
+    confidence,
+    data_rows,
+    difference_rows,
+    frequency_rows,
+    missed,
+    model_names,
+    position_rows,
+    strongest,
+    suggestions,
+)
+from longtail.report.formatting import count, flat_rows, percent, percent_range, points, points_range
 from longtail.report.plots.canvas import finite
+from longtail.report.plots.charts import DifferenceRow
 from longtail.report.terminal.console import (
     BAR,
     clean,
     heading,
     is_plain,
-    print_bar,
     print_facts,
     print_table,
     say,
+    share_bar,
 )
-from longtail.report.terminal.label_terminal import show_label
 from longtail.report.terminal.model_terminal import (
     judgement,
     marked_text,
-    show_explanation,
-    show_inspection,
     show_metrics,
     show_tail,
 )
-from longtail.report.terminal.tree_terminal import show_tree
 from longtail.report.terminal.unicode_plots import around_zero, marked_bar
 
-__all__ = [
-    "show_comparison",
-    "show_dataset",
-    "show_evaluation",
-    "show_explanation",
-    "show_inspection",
-    "show_label",
-    "show_tree",
-]
-
-Facts = Mapping[str, Any]
 LABELS_SHOWN = 10  # the page shows all
 EXAMPLES_SHOWN = 2
 EXAMPLE_LETTERS = 240
@@ -57,8 +57,10 @@ ZERO_LINE = 17  # letters of a difference plot
 TONE = {"better": "green", "worse": "red", "unclear": "dim"}
 
 
-def show_evaluation(console: Console, facts: Facts) -> None:
+def show_evaluation(console: Console, facts: EvaluationFacts, *, page: str = "the page") -> None:
     """Print an evaluation; takes the same facts as `evaluation_page` and leaves out what is missing.
+
+    `page` says where all labels are listed.
 
     >>> import io
     >>> console = Console(file=io.StringIO(), width=80)
@@ -72,29 +74,29 @@ def show_evaluation(console: Console, facts: Facts) -> None:
     if evaluation.get("metrics"):
         console.print()
         show_metrics(console, evaluation["metrics"])
-        say(console, sentences.interval_sentence(evaluation), "dim")
-    places = reading.place_rows(evaluation)
-    if len(places) > 1:
+        say(console, sentences.interval_sentence(evaluation.get("interval") or {}), "dim")
+    positions = position_rows(evaluation)
+    if len(positions) > 1:
         heading(console, "Right suggestions by place")
-        body = [[row["name"], percent(row["value"], 1), print_bar(console, row["value"])] for row in places]
+        body = [[row["name"], percent(row["value"], 1), share_bar(console, row["value"])] for row in positions]
         print_table(console, ["", "percent", " "], body)
     _show_frequencies(console, evaluation)
     _show_calibration(console, evaluation)
-    _show_labels(console, facts)
+    _show_labels(console, facts.get("labels") or [], page)
     _show_examples(console, facts)
     if facts.get("data"):
         show_dataset(console, facts["data"])
     print_facts(console, "Time", flat_rows(facts.get("timings")))
 
 
-def show_comparison(console: Console, facts: Facts) -> None:
+def show_comparison(console: Console, facts: ComparisonFacts) -> None:
     """Print a comparison; takes the same facts as `comparison_page`."""
     comparison = facts.get("comparison") or {}
-    a, b = reading.model_names(facts)
+    a, b = model_names(facts)
     say(console, facts.get("title"), "bold")
     say(console, sentences.comparison_headline(facts))
-    rows = reading.difference_rows(comparison.get("metrics") or {}, tuple(reading.FAMILIES))
-    bands = reading.band_difference_rows(comparison)
+    rows = difference_rows(comparison.get("metrics") or {}, tuple(FAMILIES))
+    bands = band_difference_rows(comparison)
     if rows:
         console.print()
         _show_differences(console, a, b, rows)
@@ -102,11 +104,12 @@ def show_comparison(console: Console, facts: Facts) -> None:
         heading(console, "On frequent and on rare labels")
         _show_differences(console, a, b, bands)
     if rows or bands:
-        say(console, f"a: {a}; b: {b}; change: b minus a. {sentences.interval_sentence(comparison)}".strip(), "dim")
+        intervals = sentences.interval_sentence(comparison.get("interval") or {})
+        say(console, f"a: {a}; b: {b}; change: b minus a. {intervals}".strip(), "dim")
     print_facts(console, "Time", flat_rows(facts.get("timings")))
 
 
-def show_dataset(console: Console, data: Facts) -> None:
+def show_dataset(console: Console, data: DatasetFacts) -> None:
     """Print the facts about a dataset, with its long tail where `tail` holds (rank, count) pairs.
 
     >>> import io
@@ -118,13 +121,13 @@ def show_dataset(console: Console, data: Facts) -> None:
     rows    1,200
     labels  30
     """
-    print_facts(console, "Data", reading.data_rows(data))
+    print_facts(console, "Data", data_rows(data))
     if data.get("tail"):
         show_tail(console, data["tail"])
 
 
-def _show_frequencies(console: Console, evaluation: Facts) -> None:
-    rows = reading.frequency_rows(evaluation)
+def _show_frequencies(console: Console, evaluation: MetricsFacts) -> None:
+    rows = frequency_rows(evaluation)
     if rows:
         heading(console, sentences.frequency_sentence(rows))
         body = [
@@ -132,14 +135,14 @@ def _show_frequencies(console: Console, evaluation: Facts) -> None:
                 row["name"],
                 count(row.get("labels")) or "–",
                 percent(row.get("precision"), 1),
-                print_bar(console, row.get("precision")),
+                share_bar(console, row.get("precision")),
                 percent(row.get("recall"), 1),
             ]
             for row in rows
         ]
         print_table(console, ["in training", "labels", "precision", " ", "recall"], body)
     k = max(evaluation.get("ks") or [0])
-    bands = reading.band_rows(evaluation.get("bands"), k)
+    bands = band_rows(evaluation.get("bands"), k)
     if bands:
         heading(console, "Head, torso and tail")
         body = [
@@ -147,15 +150,19 @@ def _show_frequencies(console: Console, evaluation: Facts) -> None:
                 band["name"],
                 count(band["labels"]) or "–",
                 band["range"],
-                *(part for key in ("p", "r") for part in (percent(band[key].get("value"), 1), span(band[key]))),
+                *(
+                    part
+                    for row in (band["p"], band["r"])
+                    for part in (percent(row.get("value"), 1), percent_range(row))
+                ),
             ]
             for band in bands
         ]
         print_table(console, ["band", "labels", "in training", f"P@{k}", "interval", f"R@{k}", "interval"], body)
 
 
-def _show_calibration(console: Console, evaluation: Facts) -> None:
-    rows, plain = reading.calibration_rows(evaluation), is_plain(console)
+def _show_calibration(console: Console, evaluation: MetricsFacts) -> None:
+    rows, plain = calibration_rows(evaluation), is_plain(console)
     body = []
     for row in rows:
         said, right = row["predicted"], row["observed"]
@@ -170,13 +177,14 @@ def _show_calibration(console: Console, evaluation: Facts) -> None:
         say(console, f"Mean gap: {percent(gap)} points." if finite(gap) else "", "dim")
 
 
-def _show_labels(console: Console, facts: Facts) -> None:
-    rows = facts.get("labels") or []
+def _show_labels(console: Console, rows: Sequence[LabelRowFacts], page: str) -> None:
     body = [
         [
             row.get("label", ""),
-            *(count(row.get(key)) or "–" for key in ("train_count", "test_count")),
-            *(percent(row.get(key), 1) for key in ("precision", "recall")),
+            count(row.get("train_count")) or "–",
+            count(row.get("test_count")) or "–",
+            percent(row.get("precision"), 1),
+            percent(row.get("recall"), 1),
         ]
         for row in rows[:LABELS_SHOWN]
     ]
@@ -184,32 +192,32 @@ def _show_labels(console: Console, facts: Facts) -> None:
         heading(console, "Label by label")
         print_table(console, ["label", "training rows", "test rows", "precision", "recall"], body)
     if len(rows) > LABELS_SHOWN:
-        say(console, f"{len(rows) - LABELS_SHOWN:,} more are on the page that --report writes.", "dim")
+        say(console, f"{len(rows) - LABELS_SHOWN:,} more are on {page}.", "dim")
 
 
-def _show_examples(console: Console, facts: Facts) -> None:
+def _show_examples(console: Console, facts: EvaluationFacts) -> None:
     for number, example in enumerate((facts.get("examples") or [])[:EXAMPLES_SHOWN], 1):
         heading(console, f"Example {number}")
-        predicted = reading.suggestions(example)
+        predicted = suggestions(example)
         say(console, marked_text(console, str(example.get("text", "")), predicted, EXAMPLE_LETTERS))
         body = []
-        for p in predicted:
-            words = ", ".join(f"{w['word']} {w['weight']:+.2f}" for w in reading.strongest(p, 2))
-            body.append([p.get("label", ""), reading.confidence(p), judgement(console, p), words])
+        for suggestion in predicted:
+            words = ", ".join(f"{w['word']} {w['weight']:+.2f}" for w in strongest(suggestion, 2))
+            label, judged = suggestion.get("label", ""), judgement(console, suggestion)
+            body.append([label, confidence(suggestion), judged, words])
         print_table(console, ["", "", " ", " "], body, header=False)
-        gone = reading.missed(example)
-        say(console, "Missed: " + ", ".join(gone) if gone else "", "dim")
+        say(console, "Missed: " + ", ".join(missed(example)) if missed(example) else "", "dim")
 
 
-def _show_differences(console: Console, a: str, b: str, rows: Sequence[Facts]) -> None:
-    ends = [row.get(key) for row in rows for key in ("difference", "low", "high")]
+def _show_differences(console: Console, a: str, b: str, rows: Sequence[DifferenceRow]) -> None:
+    ends = [value for row in rows for value in (row.get("difference"), row.get("low"), row.get("high"))]
     reach = max([abs(v) for v in ends if v is not None and finite(v)] + [0.001])
     body = []
     for row in rows:
         p, value, style = row.get("p_value"), row.get("difference"), TONE[row["verdict"]]
         drawn = ""
         if finite(value):
-            low, high = (float(row[key]) if finite(row.get(key)) else value for key in ("low", "high"))
+            low, high = (end if finite(end) else value for end in (row.get("low"), row.get("high")))
             drawn = around_zero(low, value, high, reach, ZERO_LINE, ascii=is_plain(console))
         body.append(
             [
@@ -217,7 +225,7 @@ def _show_differences(console: Console, a: str, b: str, rows: Sequence[Facts]) -
                 percent(row.get("a")),
                 percent(row.get("b")),
                 Text(clean(console, points(value)), style=style),
-                points_span(row),
+                points_range(row),
                 f"{p:.4f}" if finite(p) else "",
                 Text(drawn, style=style),
             ]

@@ -1,4 +1,4 @@
-"""A model and its reasons on the terminal: what is in it, and the words behind each label."""
+"""Models and explanations on the terminal: what a model holds, and the words behind each label."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from longtail.report import fact_rows as reading
-from longtail.report.formatting import flat_rows, percent, show, span
+from longtail.facts import ExplanationFacts, MetricFacts, SuggestionFacts, tail_points
+from longtail.report.fact_rows import confidence, marked_parts, metric_grid, missed, strongest, suggestions
+from longtail.report.formatting import fact_text, flat_rows, percent, percent_range
 from longtail.report.terminal.console import (
     clean,
     heading,
     is_plain,
-    print_bar,
     print_facts,
     print_table,
     say,
+    share_bar,
 )
 from longtail.report.terminal.tree_terminal import path_lines
 from longtail.report.terminal.unicode_plots import tail_sparkline
 
-Facts = Mapping[str, Any]
 WORDS_SHOWN = 8  # behind one label
 TEXT_SHOWN = 800  # letters of an explained text
 DIGEST_SHOWN = 16  # letters: enough to tell two files apart
 
 
-def show_inspection(console: Console, facts: Facts) -> None:
+def show_inspection(console: Console, facts: Mapping[str, Any]) -> None:
     """Print nested facts about a model: groups of facts as lists, records (such as files) as tables.
 
     `label_counts`, how often each label occurs, is drawn as the long tail it is.
@@ -48,54 +48,48 @@ def show_inspection(console: Console, facts: Facts) -> None:
     single = {k: v for k, v in rest.items() if k == "libraries" or not (isinstance(v, Mapping) or _records(v))}
     print_facts(console, "", flat_rows(single))
     if facts.get("label_counts"):
-        show_tail(console, reading.tail_points(facts["label_counts"]))
+        show_tail(console, tail_points(facts["label_counts"]))
     for key, value in rest.items():
         name, records = str(key).replace("_", " ").capitalize(), _records(value)
         if records:
             heading(console, name)
             _show_records(console, records)
         elif isinstance(value, Mapping) and key not in single:
-            found = value.get("metrics")
-            print_facts(console, name, flat_rows({k: v for k, v in value.items() if k != "metrics" or not found}))
-            if isinstance(found, Mapping):
-                show_metrics(console, found)
+            metrics = value.get("metrics")
+            print_facts(console, name, flat_rows({k: v for k, v in value.items() if k != "metrics" or not metrics}))
+            if isinstance(metrics, Mapping):
+                show_metrics(console, metrics)
 
 
-def show_explanation(console: Console, facts: Facts) -> None:
-    """Print a text with its telling words marked and, for each suggestion, the words behind it as bars.
-
-    Keys: `text` and `labels` or `predicted`, each with `label`, `score` or `probability`, `words` (of `word`,
-    `weight` and perhaps `spans`), perhaps `path` (clusters of the label tree, each with `margin` and `typical` labels)
-    and `correct`; and perhaps `true`.
-    """
-    predicted = reading.suggestions(facts)
+def show_explanation(console: Console, facts: ExplanationFacts) -> None:
+    """Print a text with its telling words marked and, for each suggestion, the words behind it as bars."""
+    predicted = suggestions(facts)
     if facts.get("text"):
         say(console, marked_text(console, str(facts["text"]), predicted, TEXT_SHOWN))
-    shown = [(p, reading.strongest(p, WORDS_SHOWN)) for p in predicted]
+    shown = [(suggestion, strongest(suggestion, WORDS_SHOWN)) for suggestion in predicted]
     most = max([abs(word["weight"]) for _, words in shown for word in words] + [1e-12])
-    for p, words in shown:
+    for suggestion, words in shown:
         console.print()
-        head = Text.assemble((clean(console, p.get("label", "")), "bold"), f"  {reading.confidence(p)}")
-        judged = judgement(console, p)
+        head = Text.assemble((clean(console, suggestion.get("label", "")), "bold"), f"  {confidence(suggestion)}")
+        judged = judgement(console, suggestion)
         say(console, head.append("  ").append_text(judged) if judged else head)
         body = []
         for word in words:
-            drawn = print_bar(console, word["weight"] / most)
+            drawn = share_bar(console, word["weight"] / most)
             body.append([f"  {word['word']}", f"{word['weight']:+.2f}", drawn])
         if body:
             print_table(console, ["", "", " "], body, header=False)
-        for line in path_lines(console, p, "  "):
+        for line in path_lines(console, suggestion, "  "):
             say(console, line, "dim")
-    gone = reading.missed(facts)
-    if gone:
+    if missed(facts):
         console.print()
-        say(console, "Missed: " + ", ".join(gone), "dim")
+        say(console, "Missed: " + ", ".join(missed(facts)), "dim")
 
 
-def show_metrics(console: Console, metrics: Facts) -> None:
+def show_metrics(console: Console, metrics: Mapping[str, MetricFacts]) -> None:
     """Print every metric at every k, with its interval."""
-    ks, grid = reading.metric_grid(metrics)
-    body = [[name, *(_with_span(cell) for cell in cells)] for name, _, cells in grid]
+    ks, grid = metric_grid(metrics)
+    body = [[row["name"], *(_with_interval(cell) for cell in row["at_k"])] for row in grid]
     if body:
         print_table(console, ["percent", *(f"at {k}" for k in ks)], body)
 
@@ -108,9 +102,9 @@ def show_tail(console: Console, tail: Sequence[Sequence[int]]) -> None:
     say(console, Text.assemble((drawn, "cyan"), (note, "dim")))
 
 
-def marked_text(console: Console, text: str, predicted: Sequence[Facts], letters: int) -> Text:
+def marked_text(console: Console, text: str, predicted: Sequence[SuggestionFacts], letters: int) -> Text:
     """Return the beginning of a text with the words behind its suggestions in colour, or between stars."""
-    parts, most = reading.marked_parts(text, predicted)
+    parts, most = marked_parts(text, predicted)
     out, left = Text(), letters
     for part, weight in parts:
         if left <= 0:
@@ -128,16 +122,17 @@ def marked_text(console: Console, text: str, predicted: Sequence[Facts], letters
     return out
 
 
-def judgement(console: Console, predicted: Facts) -> Text:
+def judgement(console: Console, suggestion: SuggestionFacts) -> Text:
     """Return whether a suggestion is right, where that is known."""
-    right = predicted.get("correct")
+    right = suggestion.get("correct")
     if right is None:
         return Text()
     return Text(clean(console, "✓ right" if right else "✗ wrong"), style="green" if right else "red")
 
 
-def _with_span(row: Facts) -> str:
-    return f"{percent(row.get('value'))}  {span(row):>9}" if span(row) else percent(row.get("value"))
+def _with_interval(row: MetricFacts) -> str:
+    value, interval = percent(row.get("value")), percent_range(row)
+    return f"{value}  {interval:>9}" if interval else value
 
 
 def _records(value: Any) -> list[dict[str, Any]]:
@@ -150,11 +145,11 @@ def _records(value: Any) -> list[dict[str, Any]]:
     return [] if nested else [{"name": name, **row} for name, row in value.items()]
 
 
-def _show_records(console: Console, records: Sequence[Facts]) -> None:
+def _show_records(console: Console, records: Sequence[Mapping[str, Any]]) -> None:
     columns = list(dict.fromkeys(str(name) for row in records for name in row if row[name] is not None))
     body = []
     for row in records:
-        cells = [show(name, row[name]) if row.get(name) is not None else "" for name in columns]
+        cells = [fact_text(name, row[name]) if row.get(name) is not None else "" for name in columns]
         body.append([cell[:DIGEST_SHOWN] if name == "sha256" else cell for name, cell in zip(columns, cells)])
     words = [any(isinstance(row.get(name), str) for row in records) for name in columns]
     print_table(console, [name.replace("_", " ") + " " * word for name, word in zip(columns, words)], body)

@@ -1,6 +1,6 @@
-"""Progress of long work: a bar with rate and time left on a terminal, nothing at all in a pipe.
+"""Progress bars of long work: with rate and time left on a terminal, nothing in a pipe.
 
-Models stand below this room and know nothing of it: they take a plain callable `progress(done, total)`, and
+Models are below this folder and know nothing of it: they take a plain callable `progress(done, total)`, and
 `as_callback` makes one.
 
 >>> with progress(3, "Predicting", quiet=True) as advance:
@@ -23,7 +23,7 @@ _TERMINAL = threading.Lock()  # held by the one bar that is shown
 
 
 class Progress:
-    """Counts finished units, from any thread, and tells the bar if there is one.
+    """Counter of finished units, for any thread, that moves the bar if there is one.
 
     >>> count = Progress(total=10)
     >>> count(4)
@@ -45,7 +45,7 @@ class Progress:
             self._tell()
 
     def reach(self, done: int, total: int | None = None) -> None:
-        """Say that `done` units are finished in all; a new total starts a new count.
+        """Set the number of finished units; a new total starts a new count.
 
         Threads may report out of order, so a smaller number than before is ignored.
         """
@@ -95,7 +95,7 @@ def as_callback(advance: Progress) -> Callable[[int, int], None]:
 
 
 def is_terminal(stream: Any) -> bool:
-    """Say whether a stream is a terminal that can redraw a line."""
+    """Return whether a stream is a terminal that can redraw a line."""
     if os.environ.get("TERM") == "dumb":
         return False
     try:

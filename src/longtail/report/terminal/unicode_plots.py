@@ -1,4 +1,4 @@
-"""Plots made of letters: bars, dots with intervals and small curves for the terminal.
+"""Plots made of characters: bars, dots with intervals and small curves for the terminal.
 
 Every function takes `ascii`: a pipe or an old terminal gets `#`, `-` and `o` instead of block characters.
 
@@ -76,10 +76,10 @@ def sparkline(values: Sequence[float], *, ascii: bool = False) -> str:
     '█▄▂▁'
     """
     marks = ASCII_HEIGHTS if ascii else HEIGHTS
-    found = [v for v in values if math.isfinite(v)]
-    if not found:
+    known = [v for v in values if math.isfinite(v)]
+    if not known:
         return ""
-    low, high = min(found), max(found)
+    low, high = min(known), max(known)
     span = (high - low) or 1.0
     return "".join(marks[round((v - low) / span * 7)] if math.isfinite(v) else " " for v in values)
 
@@ -90,14 +90,14 @@ def tail_sparkline(points: Sequence[Sequence[float]], width: int, *, ascii: bool
     >>> tail_sparkline([(1, 1000), (10, 100), (100, 10), (1000, 1)], 8)
     '█▇▆▅▄▃▂▁'
     """
-    found = sorted((math.log(p[0]), math.log(p[1])) for p in points if p[0] >= 1 and p[1] >= 1)
-    if not found:
+    logs = sorted((math.log(p[0]), math.log(p[1])) for p in points if p[0] >= 1 and p[1] >= 1)
+    if not logs:
         return ""
-    last, values, at = found[-1][0] or 1.0, [], 0
+    last, values, at = logs[-1][0] or 1.0, [], 0
     for column in range(width):
         x = column / max(width - 1, 1) * last
-        while at + 1 < len(found) - 1 and found[at + 1][0] < x:
+        while at + 1 < len(logs) - 1 and logs[at + 1][0] < x:
             at += 1
-        (x1, y1), (x2, y2) = found[at], found[min(at + 1, len(found) - 1)]
+        (x1, y1), (x2, y2) = logs[at], logs[min(at + 1, len(logs) - 1)]
         values.append(y1 if x2 == x1 else y1 + (y2 - y1) * min(max((x - x1) / (x2 - x1), 0.0), 1.0))
     return sparkline(values, ascii=ascii)

@@ -1,4 +1,4 @@
-"""Labels with several places, on a page and on the terminal: complete, and harmless whatever they hold."""
+"""Labels with more than one leaf slot, on a page and on the terminal: complete, and harmless whatever they hold."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 from longtail.report import evaluation_page
-from longtail.report.html.overlap_section import places_sentence
-from longtail.report.terminal.evaluation import show_label
+from longtail.report.terminal.label_terminal import show_label
+from longtail.report.tree_sentences import slots_sentence
 
 HOSTILE = "</bdi><script>alert(1)</script><img src=x onerror=alert(2)>\"'\x00\ud800\u202e"
 TERMINAL_HOSTILE = "\x1b]0;title\x07\x1b[2J[red]x[/red]\n\ud800"
@@ -133,7 +133,7 @@ def test_the_terminal_is_not_commanded_by_names(label):
     ],
 )
 def test_how_many_places(label, change, sentence):
-    assert sentence in places_sentence({**label, **change})
+    assert sentence in slots_sentence({**label, **change})
 
 
 def test_an_ensemble_has_a_heading_for_every_tree(label):

@@ -1,0 +1,140 @@
+"""Facts of an evaluation: metrics with intervals, label bands, calibration, labels and examples."""
+
+from __future__ import annotations
+
+from typing import Required, TypedDict
+
+from longtail.facts.dataset import DatasetFacts
+from longtail.facts.explanation import ExplanationFacts
+from longtail.facts.model import ModelFacts, TimingFacts
+from longtail.facts.tree import SplitsFacts, TreeFacts
+
+
+class MetricFacts(TypedDict, total=False):
+    """A metric with its interval; None where it is undefined."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class IntervalFacts(TypedDict, total=False):
+    """How the intervals were made."""
+
+    method: str
+    units: str  # what is drawn for most metrics: rows
+    units_of_macro: str  # what is drawn for coverage and macro averages: labels
+    level: float
+    resamples: int
+    seed: int
+
+
+class PooledFacts(TypedDict, total=False):
+    """Counts and quotients of (row, label) pairs, pooled over some labels; a quotient of nothing is None."""
+
+    tested: int  # labels with at least one test row
+    true: int  # pairs
+    predicted: int  # pairs
+    right: int  # pairs
+    precision: float | None
+    recall: float | None
+    f1: float | None
+
+
+class BandRangeFacts(TypedDict, total=False):
+    """A band of labels of similar training frequency."""
+
+    name: Required[str]  # head, torso, tail or unseen
+    labels: Required[int]
+    lowest: int | None  # training rows of the rarest label; None if the band is empty
+    highest: int | None
+
+
+class BandFacts(BandRangeFacts, PooledFacts, total=False):
+    """A band with its metrics, by name such as "p@5"."""
+
+    metrics: dict[str, MetricFacts]
+
+
+class FrequencyBinFacts(PooledFacts, total=False):
+    """Labels with `lowest` to `highest` training rows."""
+
+    lowest: Required[int]
+    highest: Required[int]
+    labels: int
+
+
+class FrequencyFacts(TypedDict, total=False):
+    """Precision and recall of the first k suggestions by training frequency."""
+
+    k: int
+    bins: list[FrequencyBinFacts]
+
+
+class CalibrationBinFacts(TypedDict, total=False):
+    """Suggestions with a probability from `low` to `high`."""
+
+    low: Required[float]
+    high: Required[float]
+    count: int
+    mean_probability: float | None
+    share_right: float | None
+
+
+class CalibrationFacts(TypedDict, total=False):
+    """How far the probabilities of suggestions agree with how often these are right."""
+
+    k: int
+    pairs: int  # judged suggestions
+    bins: list[CalibrationBinFacts]
+    expected_calibration_error: float | None
+    brier: float | MetricFacts | None  # with an interval from `metrics.evaluate`
+
+
+class CountFacts(TypedDict, total=False):
+    """Sizes of what is evaluated."""
+
+    rows: int
+    rows_without_labels: int
+    rows_short_of_predictions: int
+    labels: int
+    labels_tested: int  # labels with at least one test row
+    labels_per_row: float
+    ks: list[int]
+
+
+class MetricsFacts(CountFacts, total=False):
+    """Every metric of one set of predictions, from `metrics.evaluate`."""
+
+    remove_empty: bool
+    interval: IntervalFacts
+    metrics: dict[str, MetricFacts]  # by name such as "p@5"
+    by_place: list[float]  # share of rows whose suggestion at each position is right
+    bands: list[BandFacts] | None
+    frequency: FrequencyFacts | None
+    calibration: CalibrationFacts | None
+
+
+class LabelRowFacts(TypedDict, total=False):
+    """One line of the table of labels."""
+
+    label: str
+    train_count: int
+    test_count: int
+    precision: float | None
+    recall: float | None
+
+
+class EvaluationFacts(TypedDict, total=False):
+    """Everything a report says about one model on one dataset; what is missing is left out of the report."""
+
+    title: str
+    command: str
+    model: ModelFacts
+    data: DatasetFacts
+    evaluation: MetricsFacts
+    labels: list[LabelRowFacts]
+    tree: TreeFacts | None
+    splits: SplitsFacts | None
+    examples: list[ExplanationFacts]
+    timings: TimingFacts

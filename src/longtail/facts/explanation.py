@@ -1,0 +1,46 @@
+"""Facts about why labels were suggested for a text."""
+
+from __future__ import annotations
+
+from typing import Required, TypedDict
+
+
+class WordFacts(TypedDict, total=False):
+    """A word behind a label, or a telling word of a cluster."""
+
+    word: Required[str]
+    weight: float  # above 0 for the label, below 0 against it
+    spans: list[list[int]]  # (start, end) of the word in the text; without it, wherever the word occurs
+    pull: float  # how strongly the word leads to one leaf slot of a label rather than to its others
+    elsewhere: float  # mean weight of the word in the label's other leaf slots
+
+
+class PathStepFacts(TypedDict, total=False):
+    """One cluster on the way from the root of a label tree to a label."""
+
+    level: int
+    node: int
+    margin: float  # of the cluster's own classifier
+    typical: list[str]  # its most frequent labels
+
+
+class SuggestionFacts(TypedDict, total=False):
+    """One suggested label with the words behind it."""
+
+    label: str
+    score: float
+    probability: float | None  # None if the model is not calibrated
+    correct: bool  # of an example, where the true labels are known
+    margin: float
+    bias: float | None  # None where word weights do not add up to the margin
+    words: list[WordFacts]
+    path: list[PathStepFacts]
+
+
+class ExplanationFacts(TypedDict, total=False):
+    """A text with its suggested labels; with its true labels it is a worked example of a report."""
+
+    text: str
+    true: list[str]
+    predicted: list[SuggestionFacts]
+    labels: list[SuggestionFacts]  # another name of `predicted`

@@ -1,0 +1,34 @@
+"""Facts about a trained model."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+from longtail.facts.dataset import DatasetFacts
+
+
+class TimingFacts(TypedDict, total=False):
+    """Measured times."""
+
+    train_seconds: float
+    predict_seconds: float
+    predict_ms_per_row: float
+    audit_seconds: float
+
+
+class ModelFacts(TypedDict, total=False):
+    """What a tagger is and was trained on."""
+
+    name: str
+    method: str
+    model: str  # name of the class
+    params: dict[str, Any]
+    labels: int
+    features: int
+    trained_rows: int
+    calibrated: bool
+    held_out: dict[str, Any] | None  # rows and metrics of the rows held out to calibrate
+    trained_on: DatasetFacts
+    epochs: list[Any]  # of a model that reads texts: one record each
+    fusion: Any  # of a model with a tree beside it: how both scores are added
+    tree: bool  # whether a model that reads texts has a tree beside it

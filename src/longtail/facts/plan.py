@@ -1,0 +1,45 @@
+"""Facts of a plan: what a training will take."""
+
+from __future__ import annotations
+
+from typing import Any, Required, TypedDict
+
+
+class MemoryFacts(TypedDict, total=False):
+    """The most memory a training will use, beside what there is."""
+
+    peak_bytes: Required[int]
+    used_now_bytes: int
+    available_bytes: Required[int | None]  # None if unknown
+    fits: bool
+
+
+class SampleFacts(TypedDict):
+    """The rows a plan was made from."""
+
+    rows: int
+    probed_rows: int
+    probe_seconds: float
+
+
+class PlanFacts(TypedDict, total=False):
+    """Time, memory and size of a training, from `plan_training`; times are None without a probe."""
+
+    method: str
+    model: str
+    threads: int
+    rows: int
+    labels: int
+    labels_used: int
+    labels_per_row: float
+    features: int | None
+    features_estimated: bool
+    nonzeros: int | None
+    calibration_rows: int
+    tree: dict[str, Any] | None  # shape of the label tree
+    network: dict[str, Any]  # bytes and shape of an encoder
+    memory: Required[MemoryFacts]
+    train_seconds: float | None
+    model_bytes: int | None
+    predict_us_per_row: float | None
+    sample: SampleFacts

@@ -1,0 +1,60 @@
+"""What a trained model answers about itself: explanations of labels, and its linear output layer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.facts import WordFacts
+from longtail.notebook import table_card
+
+FEATURES_SHOWN = 10  # of an explanation, in a notebook
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a label scores as it does: `bias` and the `features` add up to `margin`, which makes the score.
+
+    `path` lists the nodes of a tree on the way to the label, from the top: level, node and the node's own margin.
+    """
+
+    label: int
+    score: float
+    margin: float
+    bias: float
+    features: list[tuple[int, float]]  # (feature, contribution), strongest first
+    path: list[dict[str, Any]]
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the strongest features of the label."""
+        rows = [[feature, f"{weight:+.3f}"] for feature, weight in self.features[:FEATURES_SHOWN]]
+        note = f"score {self.score:.3g}, margin {self.margin:+.3f}, bias {self.bias:+.3f}"
+        return table_card(f"Label {self.label}", ["feature", "contribution"], rows, note)
+
+
+@dataclass(frozen=True)
+class TextExplanation:
+    """Why a label of a text scores as it does, by the words of the text.
+
+    Where `bias` is a number, it and the weights of the words add up to `margin`; where it is None they do not.
+    """
+
+    label: int
+    score: float
+    margin: float
+    bias: float | None
+    words: list[WordFacts]  # word, weight, spans (start and end in the text), strongest first
+    path: list[dict[str, Any]]  # as in Explanation
+
+
+@dataclass(frozen=True, eq=False)
+class LinearLayer:
+    """A linear output layer: a row that reaches it as x has the scores W x + bias."""
+
+    W: np.ndarray | sp.csr_array  # (n_labels, width)
+    bias: np.ndarray | None = None  # (n_labels,); -inf for labels that are never given
+    guaranteed: int = 0  # every set of so many labels can come out, by construction
+    ranked: bool = False  # x has one length, so scores only rank: a set comes out as the top of the ranking

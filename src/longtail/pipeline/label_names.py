@@ -1,0 +1,53 @@
+"""Labels by name: the numbers of known ones, and names and texts for new ones, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from longtail.errors import DataError, ParameterError, near
+from longtail.text import as_texts, is_unicode
+
+
+def numbers_of(known: Sequence[str], names: Sequence[str], argument: str = "labels") -> list[int]:
+    """Return the numbers of labels given by name.
+
+    >>> numbers_of(["fruit", "vehicle"], ["vehicle"])
+    [1]
+    """
+    wanted = as_texts(names, argument)
+    where = {name: number for number, name in enumerate(known)}
+    for name in wanted:
+        if name not in where:
+            raise ParameterError(name="label", allowed="one the model knows", got=name, hint=near(name, known))
+    return [where[name] for name in wanted]
+
+
+def check_new_labels(
+    known: Sequence[str], names: Sequence[str], texts: Sequence[str] | None
+) -> tuple[list[str], list[str]]:
+    """Return names and texts of labels to be added; a name serves for its text where no texts are given.
+
+    >>> check_new_labels(["fruit"], ["vehicle"], None)
+    (['vehicle'], ['vehicle'])
+    """
+    new = as_texts(names, "names")
+    if not new:
+        raise ParameterError(name="names", problem="must hold at least one label; got 0.")
+    taken, twice = set(known), set()
+    for name in new:
+        if not name.strip() or not is_unicode(name):
+            why = "it is empty" if is_unicode(name) else "it is no Unicode text"
+            raise ParameterError(name="names", problem=f"must be those of new labels; got {name!r}: {why}.")
+        if name in taken or name in twice:
+            where = "the model has it already" if name in taken else "it stands there twice"
+            raise ParameterError(name="names", problem=f"must be those of new labels; got {name!r}: {where}.")
+        twice.add(name)
+    given = new if texts is None else as_texts(texts, "texts")
+    if len(given) != len(new):
+        raise ParameterError(name="texts", problem=f"must hold one text per label ({len(new)}); got {len(given)}.")
+    for name, text in zip(new, given, strict=True):
+        if not text.strip():
+            raise DataError(f"every new label needs a text; label {name!r} has none.")
+        if not is_unicode(text):
+            raise DataError(f"every new label needs Unicode text; that of label {name!r} is not.")
+    return new, given

@@ -1,0 +1,218 @@
+"""The page of an evaluation: one model on one dataset.
+
+Each section shows its part of the facts and is left out when that part is missing. Nothing is computed here.
+
+>>> html = evaluation_page({"title": "My model", "evaluation": {"ks": [1], "metrics": {"p@1": {"value": 0.8125}}}})
+>>> "My model" in html and "81.25" in html
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from longtail.facts import (
+    DatasetFacts,
+    EvaluationFacts,
+    LabelRowFacts,
+    MetricFacts,
+    MetricsFacts,
+    ModelFacts,
+    TimingFacts,
+)
+from longtail.report.fact_rows import (
+    FrequencyRow,
+    band_rows,
+    calibration_rows,
+    data_rows,
+    fact_rows,
+    frequency_rows,
+    metric_grid,
+    metric_name,
+    metric_rows,
+    position_rows,
+)
+from longtail.report.formatting import count, decimal, flat_rows, percent, percent_range, whole_percent
+from longtail.report.html.example_section import example_section
+from longtail.report.html.rendering import FactBlock, Figure, Tile, View, render_page
+from longtail.report.html.tree_sections import splits_section, tree_section
+from longtail.report.plots.canvas import finite
+from longtail.report.plots.charts import (
+    FrequencyPoint,
+    FrequencySeries,
+    frequency_plot,
+    interval_plot,
+    reliability_plot,
+    tail_plot,
+)
+from longtail.report.sentences import (
+    calibration_sentence,
+    frequency_sentence,
+    headline,
+    interval_sentence,
+    noun,
+)
+
+ROWS_AT_ONCE = 25  # a longer table scrolls in its own window
+NOT_SHOWN = ("files", "parts", "format", "name")  # facts of a model that are for the program, or shown elsewhere
+
+
+def evaluation_page(facts: EvaluationFacts) -> str:
+    """Return the page about one model on one dataset; every key of the facts may be missing."""
+    evaluation = facts.get("evaluation") or {}
+    model = FactBlock("Model", model_rows(facts.get("model")))
+    return render_page(
+        "evaluation.html",
+        str(facts.get("title") or "Evaluation"),
+        facts,
+        headline=headline(facts),
+        tiles=metric_tiles(evaluation),
+        metrics=metrics_section(facts),
+        frequency=frequency_section(evaluation),
+        calibration=calibration_section(evaluation),
+        labels=label_section(facts.get("labels") or []),
+        tree=tree_section(facts.get("tree") or {}),
+        splits=splits_section(facts.get("splits") or {}),
+        examples=example_section(facts.get("examples") or []),
+        background=background(facts.get("data") or {}, [model], facts.get("timings")),
+    )
+
+
+def metric_tiles(evaluation: MetricsFacts) -> list[Tile]:
+    """Return the few numbers most people ask for."""
+    metrics, k = evaluation.get("metrics") or {}, max(evaluation.get("ks") or [0])
+    tiles = []
+    for key in dict.fromkeys(("p@1", f"p@{k}", f"r@{k}", f"ndcg@{k}", f"psp@{k}")):
+        row = metrics.get(key) or {}
+        if finite(row.get("value")):
+            tiles.append(Tile(metric_name(key), percent(row["value"], 1), percent_range(row)))
+    return tiles
+
+
+def metrics_section(facts: EvaluationFacts) -> View | None:
+    """Return the metrics as plots and as a table of every metric at every k."""
+    evaluation = facts.get("evaluation") or {}
+    metrics = evaluation.get("metrics") or {}
+    drawn, positions = metric_rows(metrics), position_rows(evaluation)
+    interval = evaluation.get("interval") or {}
+    plots = []
+    if drawn:
+        note = (
+            f"Each dot is a metric, in percent; the bar is its {whole_percent(interval.get('level', 0.95))} interval."
+        )
+        plots.append(Figure("The metrics and how sure they are", note, interval_plot(drawn, title="Metrics")))
+    if len(positions) > 1:
+        first, last = whole_percent(positions[0]["value"]), whole_percent(positions[-1]["value"])
+        note, mean = "How often the suggestion at each place is right.", decimal(evaluation.get("labels_per_row"))
+        note += f" A {noun(facts)} has {mean} labels on average." if mean else ""
+        plot = interval_plot(positions, title="Right suggestions by place")
+        plots.append(Figure(f"The first suggestion is right {first} of the time, the last {last}", note, plot))
+    ks, grid = metric_grid(metrics)
+    rows = [
+        {
+            "name": row["name"],
+            "meaning": row["meaning"],
+            "cells": [_cell(metric, 2) for metric in row["at_k"]],
+            "apart": number > 0 and row["name"] == "Coverage",
+        }
+        for number, row in enumerate(grid)
+    ]
+    if not plots and not rows:
+        return None
+    measured = f"Measured on {count(evaluation.get('rows'))} rows. " if finite(evaluation.get("rows")) else ""
+    return {"lead": measured + interval_sentence(interval), "plots": plots, "ks": ks, "rows": rows}
+
+
+def frequency_section(evaluation: MetricsFacts) -> View | None:
+    """Return precision and recall by training frequency, and by head, torso and tail."""
+    rows = frequency_rows(evaluation)
+    k = (evaluation.get("frequency") or {}).get("k") or max(evaluation.get("ks") or [0])
+    figure = None
+    if rows:
+        series: list[FrequencySeries] = [
+            {"name": "precision", "points": [_frequency_point(row, row.get("precision")) for row in rows]},
+            {"name": "recall", "points": [_frequency_point(row, row.get("recall")) for row in rows]},
+        ]
+        note = f"Precision (right when suggested) and recall (suggested when right) of the first {k} suggestions."
+        plot = frequency_plot(series, title="Precision and recall by label frequency")
+        figure = Figure(frequency_sentence(rows), note, plot)
+    bands = [
+        {
+            "name": band["name"],
+            "range": band["range"],
+            "labels": count(band["labels"]) or "–",
+            "p": _cell(band["p"], 1),
+            "r": _cell(band["r"], 1),
+        }
+        for band in band_rows(evaluation.get("bands"), k)
+    ]
+    return {"figure": figure, "bands": bands, "k": k} if figure or bands else None
+
+
+def calibration_section(evaluation: MetricsFacts) -> View | None:
+    """Return how far the probabilities can be trusted."""
+    rows, facts = calibration_rows(evaluation), evaluation.get("calibration") or {}
+    if not rows:
+        return None
+    brier: Any = facts.get("brier")
+    brier = brier.get("value") if isinstance(brier, Mapping) else brier
+    gap = facts.get("expected_calibration_error")
+    known = [
+        ("mean gap", f"{percent(gap)} points" if finite(gap) else None),
+        ("Brier score", f"{brier:.4f}" if finite(brier) else None),
+        ("suggestions", count(facts.get("pairs"))),
+    ]
+    note = "On the dashed line probabilities mean what they say; below it the model is too sure, above not sure enough."
+    plot = reliability_plot(rows, title="Reliability of the probabilities")
+    return {
+        "figure": Figure(calibration_sentence(rows), note, plot),
+        "facts": [(name, value) for name, value in known if value],
+        "rows": [
+            [row["name"], count(row["count"]) or "–", percent(row["predicted"], 1), percent(row["observed"], 1)]
+            for row in rows
+            if row["count"]
+        ],
+    }
+
+
+def label_section(labels: list[LabelRowFacts]) -> View | None:
+    """Return the labels one by one, in the order of the facts; a reader may sort and filter them."""
+    rows = [
+        [
+            row.get("label", ""),
+            count(row.get("train_count")) or "–",
+            count(row.get("test_count")) or "–",
+            percent(row.get("precision"), 1),
+            percent(row.get("recall"), 1),
+        ]
+        for row in labels
+    ]
+    return {"rows": rows, "tall": len(rows) > ROWS_AT_ONCE} if rows else None
+
+
+def background(data: DatasetFacts, models: list[FactBlock], timings: TimingFacts | None) -> View | None:
+    """Return what the numbers were measured on: the long tail of the data, and facts in blocks."""
+    figure = None
+    tail = data.get("tail")
+    if tail:
+        caption = f"{tail[-1][0]:,} labels, from {tail[0][1]:,} rows down to {tail[-1][1]:,}"
+        plot = tail_plot(tail, title="The long tail of labels")
+        figure = Figure(caption, "How often each label occurs; both axes by powers of ten.", plot)
+    blocks = [FactBlock("Data", data_rows(data)), *models, FactBlock("Time", flat_rows(timings))]
+    blocks = [block for block in blocks if block.rows]
+    return {"figure": figure, "blocks": blocks} if figure or blocks else None
+
+
+def model_rows(model: ModelFacts | None) -> list[tuple[str, str]]:
+    """Return the facts about a model as named values."""
+    return fact_rows({key: value for key, value in (model or {}).items() if key not in NOT_SHOWN})
+
+
+def _cell(metric: MetricFacts, digits: int) -> tuple[str, str]:
+    """Return a metric and its interval as a table shows them."""
+    return percent(metric.get("value"), digits), percent_range(metric)
+
+
+def _frequency_point(row: FrequencyRow, value: float | None) -> FrequencyPoint:
+    return {"x": row["x"], "y": value, "count": row.get("labels"), "name": row["name"]}

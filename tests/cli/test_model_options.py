@@ -1,0 +1,157 @@
+"""Options of `train` and `plan` are the constructors' own parameters, with their defaults; the help is in sections."""
+
+import inspect
+import subprocess
+import sys
+
+import click
+import pytest
+
+from longtail.cli.model_options import ELSEWHERE, METHODS, SECTIONS, make_tagger, offered
+from longtail.cli.option_help import HELP, NONE
+from longtail.cli.plan import plan
+from longtail.cli.signatures import constructor_parameters
+from longtail.cli.train import train
+from longtail.pipeline import METHODS as ESTIMATORS
+from longtail.pipeline import Tagger
+from longtail.text import TfidfFeatures
+
+CLASSES = {"tagger": Tagger, **ESTIMATORS, "texts": TfidfFeatures}
+FOLDERS = {"tagger": ("pipeline", "Tagger"), **METHODS, "texts": ("text", "TfidfFeatures")}
+
+
+def options_of(*args, command=train):
+    """Return the values of all options for a command line."""
+    given = ["rows.jsonl", *(["-o", "model"] if command is train else []), *map(str, args)]
+    with command.make_context(command.name, given) as context:
+        return context.params
+
+
+def test_the_methods_are_those_of_the_library():
+    assert {name: kind.__name__ for name, kind in ESTIMATORS.items()} == {m: name for m, (_, name) in METHODS.items()}
+
+
+@pytest.mark.parametrize("section", CLASSES)
+def test_what_is_read_from_the_source_is_the_signature(section):
+    real = list(inspect.signature(CLASSES[section]).parameters.values())
+    read = constructor_parameters(*FOLDERS[section])
+    assert [(p.name, p.default) for p in read] == [(p.name, p.default) for p in real]
+
+
+@pytest.mark.parametrize("section", CLASSES)
+def test_every_parameter_has_an_option_or_is_set_elsewhere(section):
+    has = {item.parameter.name for item in offered() if item.section == section}
+    assert has | set(ELSEWHERE[section]) == {p.name for p in constructor_parameters(*FOLDERS[section])}
+
+
+def test_every_option_has_a_help_text_and_every_help_text_an_option():
+    keys = {f"{item.section}.{item.parameter.name}": item.parameter for item in offered()}
+    names = {parameter.name for parameter in keys.values()}
+    assert not [key for key, p in keys.items() if key not in HELP and p.name not in HELP]
+    assert not [key for key in (*HELP, *NONE) if key not in keys and key not in names]
+    unsaid = {key for key, p in keys.items() if p.default is None and key not in NONE and p.name not in NONE}
+    assert unsaid == {"dft.checkpoint", "prime.checkpoint", "texts.stop_words"}  # none of these if not given
+
+
+def test_the_help_states_the_defaults_of_the_signatures(run):
+    out = " ".join(run("train", "--help").split())
+    assert "[default: 1, less where there are many short rows]" in out and "Drop smaller weights. [default: 0.1]" in out
+    assert "Drop smaller weights. [default: 0.01]" in out and "at most. [default: 50]" in out
+
+
+@pytest.mark.parametrize("command", ["train", "plan"])
+def test_the_help_is_in_sections_and_on_one_method_if_asked(run, command):
+    def headings(*args):
+        lines = run(command, *args).splitlines()
+        return [line.removesuffix(":") for line in lines if line.endswith(":") and not line.startswith(" ")]
+
+    assert headings("--help") == list(SECTIONS.values())
+    shown = ["Data", "Output", "Tagger", SECTIONS["prime"]]
+    assert headings("--method", "prime", "--help") == headings("--help", "--method=prime") == shown
+    assert headings("-h", "--method", "ova") == [*shown[:3], SECTIONS["ova"], SECTIONS["texts"]]
+    assert headings("--method", "nothing", "--help") == list(SECTIONS.values())
+    assert "--encoder" not in run(command, "--method", "tree", "--help")
+
+
+def test_the_help_of_train_loads_nothing_heavy():
+    code = "from longtail.cli import main\ntry: main(['train', '--help'])\nexcept SystemExit: pass"
+    program = f"import sys\n{code}\nprint(*sys.modules)"
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    loaded = {name.split(".")[0] for name in out.split("\n")[-2].split()}
+    assert not {"torch", "numba", "scipy", "sklearn", "numpy", "rich"} & loaded
+
+
+def test_nothing_given_is_the_tagger_with_its_defaults():
+    for method, kind in ESTIMATORS.items():
+        made = make_tagger(options_of("--method", method, command=plan))
+        assert made.model.get_params() == kind().get_params() and made.calibrate == Tagger().calibrate
+        assert made.random_state == 0 and made.n_jobs is None
+
+
+@pytest.mark.parametrize(
+    ("method", "args", "expected"),
+    [
+        ("tree", "--trees 3 -C 0.5 --beam 4 --overlap auto", {"n_trees": 3, "C": 0.5, "beam": 4, "overlap": "auto"}),
+        ("tree", "--overlap 2 --overlap-rounds 0 --no-normalize", {"overlap": 2, "rounds": 0, "normalize": False}),
+        (
+            "tree",
+            "--negatives tfn --balanced --link sigmoid",
+            {"negatives": "tfn", "balanced": True, "link": "sigmoid"},
+        ),
+        ("ova", "--C 2 --tol 0.01 --normalize", {"C": 2.0, "tol": 0.01, "normalize": True}),
+        ("dft", "--k 5 --hidden 512,256 --order none", {"k": 5, "hidden": (512, 256), "order": None}),
+        ("dft", "--network linear --hidden 64 --valid 0", {"encoder": "linear", "hidden": 64, "valid": 0.0}),
+        ("prime", "--encoder none --margin 0.1,0.3 --lr 0.1", {"encoder": None, "margin": (0.1, 0.3), "lr": 0.1}),
+        ("prime", "--margin 0.3 --no-centroids --tree", {"margin": 0.3, "centroids": False, "tree": True}),
+        ("prime", "--loss-weights 1,1,0 --no-warm-start", {"loss_weights": (1.0, 1.0, 0.0), "warm_start": False}),
+    ],
+)
+def test_what_is_given_reaches_the_model(method, args, expected):
+    model = make_tagger(options_of("--method", method, *args.split())).model
+    assert {name: getattr(model, name) for name in expected} == expected
+    others = {name: value for name, value in model.get_params().items() if name not in expected}
+    assert others == {name: value for name, value in type(model)().get_params().items() if name not in expected}
+
+
+def test_what_is_given_reaches_the_features_and_the_tagger():
+    args = "--ngrams 2 --min-df 0.1 --max-df 30 --stop-words the,a --no-lowercase --calibrate 0 --seed 7 --jobs 2"
+    tagger = make_tagger(options_of(*args.split()))
+    features = tagger.features
+    assert (features.ngrams, features.min_df, features.max_df) == ((1, 2), 0.1, 30)
+    assert features.stop_words == ("the", "a") and features.lowercase is False
+    assert (tagger.calibrate, tagger.random_state, tagger.n_jobs) == (0.0, 7, 2)
+    assert make_tagger(options_of("--analyzer", "char_wb", "--ngrams", "3,5")).features.ngrams == (3, 5)
+
+
+@pytest.mark.parametrize("item", offered(), ids=lambda item: f"{item.section}.{item.parameter.name}")
+def test_an_option_of_another_method_is_refused_by_name(item, run, tmp_path):
+    own = {other.section for other in offered() if other.option is item.option}
+    method = next((m for m in METHODS if m not in own and item.section != "texts"), "prime")
+    if item.section == "tagger" or own >= set(METHODS):
+        return
+    kind = item.option.type
+    value = kind.choices[0] if isinstance(kind, click.Choice) else "1"
+    option = max(item.option.opts, key=len)
+    (tmp_path / "rows.jsonl").write_text('{"text": "a b", "labels": ["c"]}\n')
+    args = [option] if item.option.is_flag else [option, value]
+    err = run("plan", tmp_path / "rows.jsonl", "--method", method, *args, code=2)
+    assert err == f"error: {option} is not an option of the method {method!r}.\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        ("--overlap-rounds -1 --overlap 2", "--overlap-rounds must be an integer >= 0; got -1."),
+        ("--cost-sensitive --loss logistic", "--cost-sensitive needs --loss squared_hinge; got 'logistic'."),
+        ("--stop-words a --analyzer char_wb", "--stop-words can only be used with --analyzer word."),
+        ("--max-df 2 --min-df 3", "--max-df must allow at least as many rows as --min-df; got 2 and 3 for 20 rows."),
+        ("--min-df 15 --max-df 19", "no term is in at least 15 and at most 19 rows; lower --min-df or raise --max-df."),
+        ("--branching 1", "--branching must be an integer >= 2; got 1."),
+    ],
+)
+def test_errors_name_the_new_options_too(args, sentence, run, tmp_path):
+    rows = "".join(f'{{"text": "word{i} both", "labels": ["c{i % 3}"]}}\n' for i in range(20))
+    (tmp_path / "rows.jsonl").write_text(rows)
+    code = 3 if sentence.startswith("no term") else 2
+    err = run("train", tmp_path / "rows.jsonl", "-o", tmp_path / "model", "--calibrate", 0, *args.split(), code=code)
+    assert err == f"error: {sentence}\n"
