@@ -69,7 +69,8 @@ def trace_commands(source: Path) -> Facts:
         for title, words in commands():
             out = folder / "facts.json"
             out.unlink(missing_ok=True)
-            run_child("traced_command.py", [str(out), *words], source, folder)
+            run_child(["-m", "longtail", *words], source, folder)  # compiles what is to be compiled, without a tracer
+            run_child([str(HERE / "traced_command.py"), str(out), *words], source, folder)
             traced = json.loads(out.read_text())
             if traced["status"]:
                 raise SystemExit(f"longtail {' '.join(words)} ended with status {traced['status']}")
@@ -119,19 +120,17 @@ def check_estimators(source: Path) -> Facts:
     """Return how many of scikit-learn's checks every estimator passes."""
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "facts.json"
-        run_child("estimator_checks.py", [str(out)], source, Path(scratch))
+        run_child([str(HERE / "estimator_checks.py"), str(out)], source, Path(scratch))
         return json.loads(out.read_text())
 
 
-def run_child(program: str, words: list[str], source: Path, folder: Path) -> None:
-    """Run a program of this folder with the code that is measured; end with its last lines if it fails."""
+def run_child(words: list[str], source: Path, folder: Path) -> None:
+    """Run Python with the code that is measured; end with its last lines if it fails."""
     environment = {**os.environ, "PYTHONPATH": str(source / "src"), "OMP_NUM_THREADS": "1"}
-    command_words = [sys.executable, str(HERE / program), *words]
-    done = subprocess.run(
-        command_words, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
-    )
+    python = [sys.executable, *words]
+    done = subprocess.run(python, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS)
     if done.returncode:
-        raise SystemExit(f"{program} failed:\n{done.stdout[-1000:]}\n{done.stderr[-2000:]}")
+        raise SystemExit(f"{' '.join(words)} failed:\n{done.stdout[-1000:]}\n{done.stderr[-2000:]}")
 
 
 # --- the table --------------------------------------------------------------------------------------------------------
