@@ -180,7 +180,7 @@ def test_groups_without_rows_and_labels_are_ignored():
         ((X4, G4, np.zeros((2, 2))), "Y_groups must hold at least one label; every group is empty."),
         ((X4, G4, np.full((2, 2), 0.5)), "Y_groups must hold counts, whole numbers of 0 or more; got 0.5."),
         ((X4, G4, -np.ones((2, 2))), "Y_groups must not be negative; got -1 in row 0."),
-        ((X4 * np.nan, G4, np.ones((2, 2))), "X must be finite; got nan in row 0, column 0."),
+        ((X4 * np.nan, G4, np.ones((2, 2))), "X must be finite; got NaN in row 0, column 0."),
         ((X4[:, :0], G4, np.ones((2, 2))), "X must have at least one feature; got 0 columns."),
     ],
 )

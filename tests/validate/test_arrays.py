@@ -35,11 +35,11 @@ def test_canonical_input_is_not_copied():
     assert np.shares_memory(as_sparse(M).data, M.data)
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_not_finite_is_refused_with_its_place(bad):
+@pytest.mark.parametrize(("bad", "shown"), [(np.nan, "NaN"), (np.inf, "inf"), (-np.inf, "-inf")])
+def test_not_finite_is_refused_with_its_place(bad, shown):
     M = np.array([[1.0, 0.0], [0.0, bad]])
     for X in (M, sp.csr_array(M)):
-        with pytest.raises(DataError, match=rf"X must be finite; got {bad} in row 1, column 1\.$"):
+        with pytest.raises(DataError, match=rf"X must be finite; got {shown} in row 1, column 1\.$"):
             as_rows(X)
 
 
@@ -50,7 +50,7 @@ def test_not_finite_is_refused_with_its_place(bad):
         ([[1, 2], [3]], "X must be a rectangular array; got rows of different lengths."),
         ([["a"]], "X must hold numbers; got dtype <U1."),
         (np.array([[object()]]), "X must hold numbers; got dtype object."),
-        (np.array([[1 + 2j]]), "X must hold numbers; got dtype complex128."),
+        (np.array([[1 + 2j]]), "Complex data not supported: X must hold real numbers; got dtype complex128."),
         (sp.csr_array(np.array([[1e300]])), "X holds a value too large for float32; scale the rows first."),
     ],
 )

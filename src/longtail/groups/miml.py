@@ -244,6 +244,9 @@ class MIMLClassifier(XMCEstimator):
         rows = self._check_rows(X)
         return self._ranked(rows, bags_of(rows, groups), k, allow, deny)
 
+    def _why_no_probabilities(self) -> str | None:
+        return None  # the network's own, until it is calibrated
+
     def probabilities(self, topk: TopK) -> TopK:
         """Return the same labels with probabilities in place of scores: calibrated if it is, else the network's own."""
         self._check_fitted()

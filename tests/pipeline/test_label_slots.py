@@ -93,7 +93,7 @@ def test_weights_are_the_stored_ones(tagger):
 
 def test_words_are_the_labels_own_words_that_lead_to_a_place(tagger):
     tree, chunks = tagger.model_.trees_[0], tagger.model_.chunks_[0]
-    label, names = tagger.labels_.index("belt"), tagger.features_.get_feature_names_out()
+    label, names = tagger.labels_.index("belt"), tagger.features_.get_feature_names_out().tolist()
     places = slots_of(tree, label).tolist()
     copies = np.stack([dense_weights(tagger, slot_child(chunks, place)) for place in places])
     ways = []
