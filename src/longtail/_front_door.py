@@ -1,4 +1,4 @@
-"""What a folder offers to the others: the names in its `__init__.pyi`, each imported when it is first used.
+"""Lazy front doors: a folder offers the names in its `__init__.pyi`, each imported when it is first used.
 
 So importing a folder is cheap, and torch is loaded by the first name that needs it.
 """

@@ -152,7 +152,7 @@ class ParameterError(LongtailError, ValueError):
 
     @property
     def allowed(self) -> str | None:
-        """What the parameter may be, in words; None where the sentence is not of the usual form."""
+        """The allowed values in words; None where the sentence is not of the usual form."""
         return self.fields.get("allowed")
 
     @property
@@ -162,7 +162,7 @@ class ParameterError(LongtailError, ValueError):
 
     @property
     def hint(self) -> str:
-        """What follows the sentence, such as the nearest allowed name."""
+        """Words that follow the sentence, such as the nearest allowed name."""
         return self.fields.get("hint", "").strip()
 
 

@@ -151,7 +151,7 @@ def check_parameters_after_fit(estimator: XMCEstimator) -> None:
 
 
 def check_answers(estimator: XMCEstimator) -> None:
-    """What a Tagger asks of a model is answered, or refused in one sentence."""
+    """Every method of the protocol answers, or refuses in one sentence."""
     data = _texts()
     _answers(estimator, lambda: estimator.plan(data, lambda: shape_of(data), 20, probe=False), "plan")
     features = _trained(estimator, data)

@@ -115,7 +115,7 @@ def check_probabilities(estimator: RowClassifier) -> None:
 
 
 def check_explanations(estimator: RowClassifier) -> None:
-    """What explains a label adds up to its margin, and its score is the one predicted."""
+    """An explanation adds up to the margin of its label, and has the score that was predicted."""
     data = _data()
     estimator.fit(data.X, data.Y)
     row = sp.csr_array(data.X)[[4]]

@@ -1,4 +1,4 @@
-"""What commands print: facts as JSON on request, else sentences and tables; notes go to stderr."""
+"""Output of commands: facts as JSON on request, else sentences and tables; notes go to stderr."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ class GroupSizeFacts(TypedDict):
 
 
 class ImputationFacts(TypedDict, total=False):
-    """What there was, what was done and why."""
+    """Facts about an imputation: the groups, the method, the reasons and the result."""
 
     rows: int
     groups: int

@@ -17,7 +17,7 @@ class TimingFacts(TypedDict, total=False):
 
 
 class ModelFacts(TypedDict, total=False):
-    """What a tagger is and was trained on."""
+    """Facts about a tagger: its model, its parameters and its training data."""
 
     name: str
     method: str

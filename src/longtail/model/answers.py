@@ -1,4 +1,4 @@
-"""What a trained model answers about itself: explanations of labels, and its linear output layer."""
+"""Answers of a trained model about itself: explanations of labels, and its linear output layer."""
 
 from __future__ import annotations
 

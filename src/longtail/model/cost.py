@@ -1,4 +1,4 @@
-"""What training costs: the shape of the data that decides it, what one fit takes, and what all of a training does."""
+"""The cost of a training: the shape of the data that decides it, the cost of one fit, and that of the whole."""
 
 from __future__ import annotations
 

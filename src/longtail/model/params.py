@@ -1,4 +1,4 @@
-"""What makes an object an estimator for scikit-learn, without importing scikit-learn.
+"""Base classes that make an estimator or a transformer for scikit-learn, without importing scikit-learn.
 
 Importing scikit-learn takes longer than loading a model and predicting a row with it, so it waits until something
 asks for it: cloning, searching, an error of its own kind.

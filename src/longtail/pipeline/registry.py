@@ -1,4 +1,4 @@
-"""What a Tagger can be made of and a model folder can hold: models and features by kind, models by method."""
+"""The models and features that a Tagger and a model folder know, by kind, and the models by method."""
 
 from __future__ import annotations
 

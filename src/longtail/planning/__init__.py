@@ -1,4 +1,4 @@
-"""What a training will cost: the shape of data judged from a sample, and the memory of this machine."""
+"""Estimates before a training: the shape of data judged from a sample, and the memory of this machine."""
 
 from longtail._front_door import front_door
 

@@ -36,7 +36,7 @@ from longtail.prime.plan import plan_prime
 from longtail.prime.settings import INDEXES, PRECISIONS, resolve_settings
 from longtail.storage import Part, pack_strings, unpack_strings
 from longtail.text import as_texts, check_unicode
-from longtail.training import import_nn, on_device, pick_device
+from longtail.training import on_device, pick_device, require_transformers
 from longtail.tree import TreeInside
 from longtail.validate import (
     Json,
@@ -273,7 +273,7 @@ class Prime(XMCEstimator):
         self._check_params()
         texts, Y, names = check_training(texts, Y, label_texts)
         settings = resolve_settings(self.get_params(deep=False), len(texts), Y.shape[1])
-        import_nn()
+        require_transformers()
         from longtail.prime.fit import FitOptions, fit_prime
         from longtail.prime.search import import_faiss
 
@@ -320,7 +320,7 @@ class Prime(XMCEstimator):
         self._check_fitted()
         texts, Y = check_more(texts, Y, self.label_texts_)
         fusion = check_real("fusion", fusion, low=0, high=1)
-        import_nn()
+        require_transformers()
         from longtail.prime.classifier_stage import classifier_settings
         from longtail.prime.fit import fit_classifier_stage
         from longtail.prime.search import quantize
@@ -384,7 +384,7 @@ class Prime(XMCEstimator):
         """The trained network; of a loaded model it is made when it is first needed."""
         self._check_fitted()
         if not hasattr(self, "_network"):
-            import_nn()
+            require_transformers()
             from longtail.prime.store import restore_network
 
             self._network = restore_network(self._saved).eval()
@@ -392,7 +392,7 @@ class Prime(XMCEstimator):
 
     def torch_device(self) -> Any:
         """Return the device that texts are encoded on."""
-        import_nn()
+        require_transformers()
         return pick_device(self.device)
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
@@ -471,7 +471,7 @@ class Prime(XMCEstimator):
         """Keep the label vectors as `precision` says, which may have changed after training; return it."""
         precision = check_choice("precision", self.precision, PRECISIONS)
         if self.stored_["vectors"].dtype != precision:
-            import_nn()
+            require_transformers()
             from longtail.prime.search import dequantize, quantize
 
             self.stored_ = quantize(dequantize(self.stored_), precision)
@@ -498,7 +498,7 @@ class Prime(XMCEstimator):
         names = check_label_texts(label_texts, len(as_texts(label_texts, "label_texts")))
         if not names:
             raise DataError("label_texts must hold at least one text; got 0.")
-        import_nn()
+        require_transformers()
         from longtail.prime.new_labels import CENTROIDS, is_text_alone, new_prototypes, trained_text_vectors
         from longtail.prime.search import quantize
         from longtail.training import torch_threads
@@ -530,7 +530,7 @@ class Prime(XMCEstimator):
     def output_weights(self) -> tuple[np.ndarray, None]:
         """Return the label vectors (n_labels, width) that multiply what `encode` returns, and no bias, for audits."""
         self._check_fitted()
-        import_nn()
+        require_transformers()
         from longtail.prime.search import dequantize
 
         self._keep_precision()
@@ -654,7 +654,7 @@ class Prime(XMCEstimator):
         return {name: list(value) if isinstance(value, tuple) else value for name, value in out.items()}
 
     def to_part(self) -> Part:
-        import_nn()
+        require_transformers()
         from longtail.prime.store import network_part
 
         self._keep_precision()

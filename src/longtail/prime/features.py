@@ -14,7 +14,7 @@ from longtail.prime.estimator import Prime
 from longtail.prime.hybrid import column_names
 from longtail.storage import Part
 from longtail.text import TfidfFeatures, as_texts, hstack_rows, unit_rows
-from longtail.training import import_nn
+from longtail.training import require_transformers
 from longtail.validate import check_real
 
 TFIDF, ENCODER = "tfidf.", "encoder."
@@ -131,7 +131,7 @@ class PrimeFeatures(Transformer):
 
     def _encoder(self) -> Any:
         if not hasattr(self, "encoder_"):
-            import_nn()
+            require_transformers()
             from longtail.encoder import TextEncoder
 
             self.encoder_ = TextEncoder.from_part(self._saved).eval()

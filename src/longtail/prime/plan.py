@@ -18,7 +18,7 @@ from longtail.model import TERM_BYTES, TrainingPlan
 from longtail.planning import shape_of
 from longtail.prime.check_data import label_texts_of, texts_of
 from longtail.prime.settings import PrimeSettings, resolve_settings
-from longtail.training import import_nn
+from longtail.training import require_transformers
 from longtail.tree import LabelTreeClassifier
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def plan_prime(data: Dataset, model: Prime, n_held_out: int, probe: bool) -> Tra
     pass is judged from the lengths of texts; on a GPU all this is in its memory. An encoder that is neither a folder
     nor a package is not looked at without a probe: its weights are then not counted, and `encoder_known` says so.
     """
-    import_nn()  # nothing to plan without
+    require_transformers()  # nothing to plan without
     texts, labels = texts_of(model, data), label_texts_of(model, data)
     model._check_params()
     n_rows = data.n_rows - n_held_out

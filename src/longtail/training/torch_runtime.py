@@ -29,7 +29,7 @@ def import_torch(needed_by: str = "BottleneckClassifier") -> Any:
     return torch
 
 
-def import_nn() -> None:
+def require_transformers() -> None:
     """Say in one sentence how to install torch and transformers, where they are missing."""
     for package in ("torch", "transformers"):
         try:

@@ -35,7 +35,7 @@ WEIGHTS, GROWTH, INNER, BYTES = 60.0, 0.7, 0.25, 3.5
 
 @dataclass(frozen=True)
 class TreeProbe:
-    """What training on a few rows showed."""
+    """Measurements of a training on a few rows."""
 
     rows: int
     seconds: float

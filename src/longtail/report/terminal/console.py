@@ -1,4 +1,4 @@
-"""What reports print on a terminal: headings, notes, tables without lines and bars, with all text made harmless."""
+"""Building blocks of terminal reports: headings, notes, tables without lines and bars, with all text made harmless."""
 
 from __future__ import annotations
 
