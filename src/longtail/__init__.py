@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from longtail.text import TfidfFeatures
     from longtail.tree import LabelTree, LabelTreeClassifier
 
-_HOMES = {
+_FOLDER_OF_NAME = {
     "BottleneckClassifier": "bottleneck",
     "Dataset": "data",
     "Eagle": "groups",
@@ -37,7 +37,7 @@ _HOMES = {
     "TopK": "data",
     "load": "pipeline",
 }
-_ROOMS = ("audit", "checks", "data", "metrics", "nn", "text")
+_PUBLIC_MODULES = ("audit", "checks", "data", "metrics", "nn", "text")
 
 __all__ = [
     "BottleneckClassifier",
@@ -64,10 +64,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
+    if name in _PUBLIC_MODULES:
         return importlib.import_module(f"longtail.{name}")
-    if name in _HOMES:
-        return getattr(importlib.import_module(f"longtail.{_HOMES[name]}"), name)
+    if name in _FOLDER_OF_NAME:
+        return getattr(importlib.import_module(f"longtail.{_FOLDER_OF_NAME[name]}"), name)
     raise AttributeError(f"module 'longtail' has no attribute {name!r}")
 
 

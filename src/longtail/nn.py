@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         PrototypeNetwork,
     )
 
-_HOMES = {
+_FOLDER_OF_NAME = {
     "BottleneckOutput": "bottleneck",
     "Centroids": "prime",
     "ConsistencyRegulariser": "prime",
@@ -60,10 +60,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _FOLDER_OF_NAME:
         raise AttributeError(f"module 'longtail.nn' has no attribute {name!r}")
     try:
-        return getattr(importlib.import_module(f"longtail.{_HOMES[name]}"), name)
+        return getattr(importlib.import_module(f"longtail.{_FOLDER_OF_NAME[name]}"), name)
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise

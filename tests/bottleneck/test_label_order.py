@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from longtail import audit
 from longtail.bottleneck.dft import cyclic_runs, dft_matrix
-from longtail.bottleneck.label_order import METHODS, circle_order, count_runs
+from longtail.bottleneck.label_order import ORDER_METHODS, circle_order, count_runs
 from longtail.errors import ParameterError
 
 
@@ -18,7 +18,7 @@ def chain(n, rows, seed, shuffle=True):
     return sp.csr_array((np.ones(ids.size), ids, np.arange(rows + 1) * 3), shape=(rows, n))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ORDER_METHODS)
 def test_a_hidden_circle_is_found(method):
     Y = chain(200, 3000, seed=1)
     order = circle_order(Y, method)
@@ -28,7 +28,7 @@ def test_a_hidden_circle_is_found(method):
     assert np.array_equal(order, circle_order(Y, method))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ORDER_METHODS)
 def test_labels_alone_come_last_and_any_shape_works(method):
     Y = np.zeros((4, 7), dtype=int)
     Y[0, [1, 5]] = Y[1, [5, 3]] = Y[2, [2]] = 1
@@ -39,7 +39,7 @@ def test_labels_alone_come_last_and_any_shape_works(method):
         assert sorted(circle_order(empty, method).tolist()) == list(range(empty.shape[1]))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ORDER_METHODS)
 def test_parts_that_never_meet(method):
     Y = sp.block_diag([chain(20, 200, 0), chain(9, 100, 1), np.ones((2, 2)), np.zeros((1, 3))], format="csr")
     order = circle_order(Y, method)

@@ -7,8 +7,8 @@ import sys
 import click
 import pytest
 
-from longtail.cli.model_options import ELSEWHERE, METHODS, SECTIONS, make_tagger, offered
-from longtail.cli.option_help import HELP, NONE
+from longtail.cli.model_options import METHODS, SECTIONS, WITHOUT_OPTION, make_tagger, offered
+from longtail.cli.option_help import HELP, MEANING_OF_NONE
 from longtail.cli.plan import plan
 from longtail.cli.signatures import constructor_parameters
 from longtail.cli.train import train
@@ -41,15 +41,19 @@ def test_what_is_read_from_the_source_is_the_signature(section):
 @pytest.mark.parametrize("section", CLASSES)
 def test_every_parameter_has_an_option_or_is_set_elsewhere(section):
     has = {item.parameter.name for item in offered() if item.section == section}
-    assert has | set(ELSEWHERE[section]) == {p.name for p in constructor_parameters(*FOLDERS[section])}
+    assert has | set(WITHOUT_OPTION[section]) == {p.name for p in constructor_parameters(*FOLDERS[section])}
 
 
 def test_every_option_has_a_help_text_and_every_help_text_an_option():
     keys = {f"{item.section}.{item.parameter.name}": item.parameter for item in offered()}
     names = {parameter.name for parameter in keys.values()}
     assert not [key for key, p in keys.items() if key not in HELP and p.name not in HELP]
-    assert not [key for key in (*HELP, *NONE) if key not in keys and key not in names]
-    unsaid = {key for key, p in keys.items() if p.default is None and key not in NONE and p.name not in NONE}
+    assert not [key for key in (*HELP, *MEANING_OF_NONE) if key not in keys and key not in names]
+    unsaid = {
+        key
+        for key, p in keys.items()
+        if p.default is None and key not in MEANING_OF_NONE and p.name not in MEANING_OF_NONE
+    }
     assert unsaid == {"dft.checkpoint", "prime.checkpoint", "texts.stop_words"}  # none of these if not given
 
 

@@ -32,7 +32,7 @@ LAYERS = [  # from the ground up; docs/contributing.md says what each is for
     {"checks", "nn"},
     {"cli", "serve"},
 ]
-LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
+LEVEL = {folder: level for level, folders in enumerate(LAYERS) for folder in folders}
 FILES = sorted(p for p in ROOT.rglob("*.py") if p.parent != ROOT or p.name not in ("__init__.py", "__main__.py"))
 
 
@@ -48,9 +48,9 @@ def imports(file: Path) -> list[tuple[int, str, tuple[str, ...]]]:
     return out
 
 
-def offered(room: str) -> set[str]:
+def offered(folder: str) -> set[str]:
     """Return the names that a folder's front door offers; those of a single file are all that it defines."""
-    return set(stub_names(ROOT / room / "__init__.pyi"))
+    return set(stub_names(ROOT / folder / "__init__.pyi"))
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda p: str(p.relative_to(ROOT)))

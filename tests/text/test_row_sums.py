@@ -43,8 +43,8 @@ def sum_rows_plain(
 
 
 def summed(kernel, lists, rows, keep, start, stop):
-    room = (stop - start) * rows.shape[1]
-    counts, ids, values = np.zeros(stop - start, np.int64), np.zeros(room, np.int32), np.zeros(room, np.float32)
+    capacity = (stop - start) * rows.shape[1]
+    counts, ids, values = np.zeros(stop - start, np.int64), np.zeros(capacity, np.int32), np.zeros(capacity, np.float32)
     total, seen = np.zeros(rows.shape[1], np.float32), np.zeros(rows.shape[1], np.bool_)
     size = kernel(
         lists.indptr.astype(np.int64),

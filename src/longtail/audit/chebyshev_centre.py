@@ -15,7 +15,7 @@ from numba import njit
 
 from longtail.audit.dual_simplex import DEPENDENT, ENOUGH, OPTIMAL, STALLED, set_vertex, solve_candidates
 
-SPELL = 50  # exchanges between two looks at the drift
+EXCHANGES_PER_CHECK = 50  # exchanges between two looks at the drift
 REFRESH = 1000  # exchanges between two fresh inversions of the tight constraints, at the latest
 DRIFT = 1e-11  # a tight constraint that is off by more calls for one
 BLOCK = 512  # labels at a time in a scan: their sums stay in the first cache
@@ -77,7 +77,9 @@ def find_centre(
             count = add_candidates(W, offsets, signs, picked[:n_picked], C, c_offsets, ids, count, listed)
             new = count > before
         while True:
-            done = solve_candidates(C[:, :count], c_offsets[:count], ids[:count], basis, M, z, weights, tol, SPELL)
+            done = solve_candidates(
+                C[:, :count], c_offsets[:count], ids[:count], basis, M, z, weights, tol, EXCHANGES_PER_CHECK
+            )
             pivots += max(done, 0)
             idle = 0 if z[d] < lowest - 1e-15 else idle + max(done, 1)
             lowest = min(lowest, z[d])
@@ -89,7 +91,7 @@ def find_centre(
                 if not set_vertex(W, offsets, signs, basis, M, z, weights):
                     return DEPENDENT, z[d], smallest, pivots, scans
                 since, fresh = 0, True
-            if done < SPELL or status != OPTIMAL:
+            if done < EXCHANGES_PER_CHECK or status != OPTIMAL:
                 break
         if done == 0 and not new and smallest < z[d] - tol:  # the two sums differ in the last digit: near enough
             return status, z[d], smallest, pivots, scans

@@ -110,7 +110,7 @@ class ReachableScores:
         return int(self.moving.size if self.factor is not None else self.values.size)
 
     def mix_of(self, scores: np.ndarray) -> np.ndarray:
-        """Return the weights of the rows (n_labels,) whose sum is an input with these scores, per length of row."""
+        """Return row weights y (n_labels,) such that the input x = y @ W has these scores (in units of row lengths)."""
         if self.factor is not None:
             y = cho_solve(self.factor, scores)
         else:
@@ -133,8 +133,10 @@ class ReachableScores:
         r = float(factors.min(initial=np.inf))
         return forward * (r * (1 - 1e-9)) + back if 0 < r < np.inf else None
 
-    def meet(self, wanted: np.ndarray, least: float, offset: np.ndarray) -> tuple[bool, np.ndarray]:
-        """Return scores of an input, less the offset, with the wanted signs; or, after False, the gap that stays."""
+    def find_scores(self, wanted: np.ndarray, least: float, offset: np.ndarray) -> tuple[bool, np.ndarray]:
+        """Return (True, scores some input gives with the wanted signs) or (False, how far each label falls short).
+
+        Scores have the wanted signs once the offset is added."""
         if self.factor is not None:
             return True, wanted * least - offset
         scores, gap = wanted * least, np.zeros(0)
@@ -150,13 +152,13 @@ class ReachableScores:
     def certificates(self, signs: np.ndarray) -> Iterator[tuple[str, Certificate]]:
         """Yield certificates worth a check: inputs, then combinations of rows."""
         wanted, no_offset = signs[self.moving], np.zeros(self.moving.size)
-        met, scores_or_gap = self.meet(wanted, 1.0, no_offset)
+        met, scores_or_gap = self.find_scores(wanted, 1.0, no_offset)
         mix = self.largest_mix(scores_or_gap) if met else None
         if mix is not None:
             yield "projection", Certificate(mix=mix)
         if self.layer.bias is not None:
             least = max(1e-3 * float(np.abs(self.offset).max()), 1e-9)
-            met, scores_or_gap = self.meet(wanted, least, self.offset)
+            met, scores_or_gap = self.find_scores(wanted, least, self.offset)
             if met:
                 yield "projection", Certificate(mix=self.mix_of(scores_or_gap))
         if met:

@@ -193,7 +193,9 @@ class BottleneckClassifier(RowClassifier):
         if held is None and valid and self.n_rows_ >= FEWEST_TO_VALIDATE:
             rows, out = split_random(Y, test_size=max(1, round(valid * self.n_rows_)), random_state=how.seed)
             held, X, Y = (X[out], Y[out]), X[rows], Y[rows]
-        network = make_network(**self._layers(), prior=_prior(Y), order=self._places(Y), seed=how.seed).to(device)
+        network = make_network(**self._layers(), prior=_prior(Y), order=self._circle_positions(Y), seed=how.seed).to(
+            device
+        )
         with threads_for(self.n_jobs, network, how.batch_size):
             self.history_ = fit_labels(network, X, Y, held, how, on_step=progress, on_epoch=on_epoch)
         if progress is not None:
@@ -226,8 +228,8 @@ class BottleneckClassifier(RowClassifier):
             "sparse_rows": not self.dense_,
         }
 
-    def _places(self, Y: sp.csr_array) -> Any:
-        """Return the place of each label on the circle, or None for their own order."""
+    def _circle_positions(self, Y: sp.csr_array) -> Any:
+        """Return the position of each label on the circle, or None to keep their order."""
         if self.order is None or self.head != "dft":
             return None
         if not isinstance(self.order, str):
@@ -295,9 +297,9 @@ class BottleneckClassifier(RowClassifier):
 
         network = on_device(self.network_, self.device)
         with threads_for(self.n_jobs, network, ROWS_AT_ONCE):
-            for at, found in score_blocks(network, X):
-                mask = torch.from_numpy(never).to(found.device)
-                best = torch.topk(found.masked_fill(mask, -torch.inf), used, dim=1)
+            for at, scores in score_blocks(network, X):
+                mask = torch.from_numpy(never).to(scores.device)
+                best = torch.topk(scores.masked_fill(mask, -torch.inf), used, dim=1)
                 ids[at, :used], scores[at, :used] = best.indices.cpu().numpy(), best.values.cpu().numpy()
         ids[np.isneginf(scores)] = -1
         order = np.lexsort((ids, -scores), axis=1)  # equal scores: the lower label first
@@ -320,11 +322,11 @@ class BottleneckClassifier(RowClassifier):
             scores = network(x)[0]
             for label in (int(label) for label in labels):
                 slopes = torch.autograd.grad(scores[label], x, retain_graph=True)[0][0].cpu().numpy()
-                found = [(int(f), float(slopes[f]) * float(v)) for f, v in zip(ids, values, strict=True)]
-                found.sort(key=lambda pair: -abs(pair[1]))
+                words = [(int(f), float(slopes[f]) * float(v)) for f, v in zip(ids, values, strict=True)]
+                words.sort(key=lambda pair: -abs(pair[1]))
                 margin = float(scores[label].detach())
-                rest = margin - sum(weight for _, weight in found)
-                out.append(Explanation(label, margin, margin, rest, found, []))
+                rest = margin - sum(weight for _, weight in words)
+                out.append(Explanation(label, margin, margin, rest, words, []))
         return out
 
     def saved_params(self) -> dict[str, Any]:

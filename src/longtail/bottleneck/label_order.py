@@ -17,7 +17,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from longtail.bottleneck.circular_tour import improve_tour, link_edges, walk_paths
 from longtail.validate import MatrixLike, RandomState, as_labels, check_choice, resolve_seed
 
-METHODS = ("greedy", "spectral")
+ORDER_METHODS = ("greedy", "spectral")
 NEAR = 16  # partners of a label that local moves try
 ROUNDS = 50
 LONGEST_ROW = 1000  # a row of m labels has m * m pairs; longer rows say little about who belongs together
@@ -49,7 +49,7 @@ def circle_order(Y: MatrixLike, method: str = "greedy", random_state: RandomStat
     [0, 2, 3, 1, 4]
     """
     Y = as_labels(Y, "Y")
-    check_choice("method", method, METHODS)
+    check_choice("method", method, ORDER_METHODS)
     seed = resolve_seed(random_state)
     C = co_occurrence(Y)
     joined = np.flatnonzero(np.diff(C.indptr)).astype(np.int32)

@@ -102,9 +102,9 @@ def check_save_and_load(estimator: XMCEstimator) -> None:
     features = _trained(estimator, data)
     rows = estimator.rows_of(_strings(data), features)
     with tempfile.TemporaryDirectory() as folder:
-        found = load(estimator.save(Path(folder) / "model"))
-        require(type(found) is type(estimator), estimator, "loading must give the same class")
-        loaded = _model(found, estimator)
+        restored = load(estimator.save(Path(folder) / "model"))
+        require(type(restored) is type(estimator), estimator, "loading must give the same class")
+        loaded = _model(restored, estimator)
         loaded.build()
         same = same_ranking(loaded.predict_topk(rows, k=5), estimator.predict_topk(rows, k=5))
         require(same, estimator, "a loaded model must predict the same")
@@ -184,9 +184,9 @@ def _answers(estimator: XMCEstimator, ask: Callable[[], Any], what: str) -> Any:
         return None
 
 
-def _model(found: object, estimator: XMCEstimator) -> XMCEstimator:
-    require(isinstance(found, XMCEstimator), estimator, "loading must give a model")
-    return found if isinstance(found, XMCEstimator) else estimator
+def _model(loaded: object, estimator: XMCEstimator) -> XMCEstimator:
+    require(isinstance(loaded, XMCEstimator), estimator, "loading must give a model")
+    return loaded if isinstance(loaded, XMCEstimator) else estimator
 
 
 def _strings(data: Dataset) -> tuple[str, ...]:

@@ -43,8 +43,8 @@ def check_topk(estimator: RowClassifier) -> None:
         falling = top.scores[:, 1:] <= top.scores[:, :-1]
         require(bool((falling | ~present[:, 1:]).all()), estimator, "scores must fall from place to place")
         for row in top.ids:
-            found = row[row >= 0]
-            require(found.size == np.unique(found).size, estimator, "a label must not come twice")
+            labels = row[row >= 0]
+            require(labels.size == np.unique(labels).size, estimator, "a label must not come twice")
         require(7 not in top.ids, estimator, "a label without a training row must not be predicted")
 
 
@@ -83,10 +83,10 @@ def check_sparse_and_dense_agree(estimator: RowClassifier) -> None:
     dense = sp.csr_array(data.X).toarray()
     expected = clone(estimator).fit(sp.csr_array(dense), data.Y).predict_topk(dense, k=3)
     for make in (sp.csr_matrix, sp.csc_array, np.asarray):
-        found = clone(estimator).fit(make(dense), data.Y).predict_topk(make(dense), k=3)
-        require(same_ranking(found, expected), estimator, "sparse and dense rows must agree")
-    found = clone(estimator).fit(dense, data.Y.toarray()).predict_topk(dense, k=3)
-    require(same_ranking(found, expected), estimator, "sparse and dense labels must agree")
+        ranking = clone(estimator).fit(make(dense), data.Y).predict_topk(make(dense), k=3)
+        require(same_ranking(ranking, expected), estimator, "sparse and dense rows must agree")
+    ranking = clone(estimator).fit(dense, data.Y.toarray()).predict_topk(dense, k=3)
+    require(same_ranking(ranking, expected), estimator, "sparse and dense labels must agree")
 
 
 def check_input_untouched(estimator: RowClassifier) -> None:
@@ -191,10 +191,10 @@ def check_learns(estimator: RowClassifier) -> None:
     """On rows that a linear model explains, most first labels are right."""
     data = _data(n_rows=600)
     train, test = data.take(slice(0, 500)), data.take(slice(500, 600))
-    found = estimator.fit(train.X, train.Y).score(test.X, test.Y)
+    precision = estimator.fit(train.X, train.Y).score(test.X, test.Y)
     common = np.bincount(train.Y.indices, minlength=data.n_labels).argmax()
     guess = float(test.Y.toarray()[:, common].mean())
-    require(found > guess, estimator, f"P@1 is {found:.2f}; always the most frequent label gives {guess:.2f}")
+    require(precision > guess, estimator, f"P@1 is {precision:.2f}; always the most frequent label gives {guess:.2f}")
 
 
 ROW_CHECKS: tuple[Callable[[RowClassifier], None], ...] = (

@@ -11,7 +11,7 @@ import click
 
 from longtail._version import __version__
 from longtail.cli import add_labels, audit, convert, demo, evaluate, explain, impute, inspect, plan, predict, train
-from longtail.cli.streams import flush_stdout, forget_stdout, occupy_closed, settle_stdout, tell
+from longtail.cli.streams import flush_or_discard_stdout, flush_stdout, forget_stdout, open_null_for_closed, tell
 from longtail.cli.wording import reword, usage_sentence
 from longtail.errors import LongtailError
 
@@ -87,11 +87,11 @@ for command in (
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command line; every error is one sentence on stderr and an exit code."""
-    occupy_closed()
+    open_null_for_closed()
     before = signal.signal(signal.SIGTERM, _terminate)
     try:
         code = _run(args)
-        settle_stdout()
+        flush_or_discard_stdout()
     finally:
         signal.signal(signal.SIGTERM, before)
     sys.exit(code)

@@ -81,15 +81,17 @@ def impute(data: str, output: Path, confidence: bool, to: str | None, as_json: b
 
 def _check_target(output: Path, to: str | None, confidence: bool, inputs: tuple[Path, Path]) -> str:
     """Refuse, before any work, what could not be written after it; return the format."""
-    from longtail.data import REGISTRY, WEIGHED, check_writable, guess_target
+    from longtail.data import FORMATS_WITH_WEIGHTS, REGISTRY, check_writable, guess_target
     from longtail.validate import check_choice
 
     if to is None:
         with renaming(format="to"):
             to = guess_target(output)
     check_choice("--to", to, [name for name, known in REGISTRY.items() if known.write])
-    if confidence and to not in (*WEIGHED, "npz"):
-        raise ParameterError(f"--confidence needs one of {[*WEIGHED, 'npz']} as format to write; got {to!r}.")
+    if confidence and to not in (*FORMATS_WITH_WEIGHTS, "npz"):
+        raise ParameterError(
+            f"--confidence needs one of {[*FORMATS_WITH_WEIGHTS, 'npz']} as format to write; got {to!r}."
+        )
     if output.resolve() in [path.resolve() for path in inputs]:
         raise ParameterError(f"--output must be another file than those that are read; got {output}.")
     check_writable(output)

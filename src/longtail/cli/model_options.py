@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from longtail.cli.option_help import HELP, NONE
+from longtail.cli.option_help import HELP, MEANING_OF_NONE
 from longtail.cli.signatures import ConstructorParameter, constructor_parameters
 from longtail.errors import ParameterError
 
@@ -35,14 +35,14 @@ SECTIONS = {  # of the help, in their order: what each is called there
     "prime": "prime (an encoder that reads texts)",
     "texts": "texts (how words are counted; not with prime)",
 }
-SECTION = {  # of a command's own options; all others are about its data
+SECTION_OF_OPTION = {  # of a command's own options; all others are about its data
     **dict.fromkeys(("--output", "--force", "--json", "--help"), "output"),
     **dict.fromkeys(("--method", "--jobs"), "tagger"),
     "--fast": "tree",
 }
-METHOD = f"{__name__}.method"  # where a context keeps the method that the help is about
+METHOD_KEY = f"{__name__}.method"  # where a context keeps the method that the help is about
 SEED = 0  # what no seed at all means to a tagger too
-ELSEWHERE = {  # constructor parameters that get no option here
+WITHOUT_OPTION = {  # constructor parameters that get no option here
     "tagger": ("method", "features", "model", "n_jobs"),
     "texts": ("n_jobs",),
     **dict.fromkeys(METHODS, ("random_state", "n_jobs")),  # those of the tagger are handed on
@@ -132,12 +132,12 @@ class ModelOption(click.Option):
     def __init__(self, section: str, parameter: ConstructorParameter) -> None:
         self.parameter = parameter.name
         dashed = parameter.name.replace("_", "-")
-        names = _of(NAMES, section, parameter.name) or (f"--{dashed}", parameter.name)
+        names = _entry(NAMES, section, parameter.name) or (f"--{dashed}", parameter.name)
         kind = _type(section, parameter)
         if kind is click.BOOL and parameter.default is not False:
             names = (f"--{dashed}/--no-{dashed}", parameter.name)
         flag = {"is_flag": True} if kind is click.BOOL else {"type": kind}
-        super().__init__(names, default=None, metavar=_of(METAVARS, section, parameter.name), **flag)
+        super().__init__(names, default=None, metavar=_entry(METAVARS, section, parameter.name), **flag)
 
 
 class Offered(NamedTuple):
@@ -151,14 +151,14 @@ class Offered(NamedTuple):
         """Return what the help says of the option in this section, with the default of this constructor."""
         record = self.option.get_help_record(context)
         default = self.default_text()
-        purpose = _of(HELP, self.section, self.parameter.name) or ""
+        purpose = _entry(HELP, self.section, self.parameter.name) or ""
         return (record or ("", ""))[0], purpose + (f" [default: {default}]" if default else "")
 
     def default_text(self) -> str | None:
         """Return the default of the signature for people; None where there is nothing to say."""
         default = self.parameter.default
         if default is None:
-            return _of(NONE, self.section, self.parameter.name)
+            return _entry(MEANING_OF_NONE, self.section, self.parameter.name)
         if isinstance(default, bool):
             return "on" if default else None
         if isinstance(default, tuple):
@@ -174,7 +174,7 @@ def offered() -> tuple[Offered, ...]:
     out: list[Offered] = []
     for section, (folder, name) in classes.items():
         for parameter in constructor_parameters(folder, name):
-            if parameter.name in ELSEWHERE[section] or _type(section, parameter) is None:
+            if parameter.name in WITHOUT_OPTION[section] or _type(section, parameter) is None:
                 continue
             made = ModelOption(section, parameter)
             out.append(Offered(section, parameter, options.setdefault(made.name or "", made)))
@@ -190,15 +190,15 @@ class ModelCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Note the method before anything else, for the help."""
-        ctx.meta[METHOD] = _asked_method(args)
+        ctx.meta[METHOD_KEY] = _asked_method(args)
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options in sections."""
         own = [option for option in super().get_params(ctx) if isinstance(option, click.Option)]
         for section, title in SECTIONS.items():
-            if _concerns(section, ctx.meta.get(METHOD)):
-                plain = [o.get_help_record(ctx) for o in own if SECTION.get(_longest(o), "data") == section]
+            if _concerns(section, ctx.meta.get(METHOD_KEY)):
+                plain = [o.get_help_record(ctx) for o in own if SECTION_OF_OPTION.get(_longest(o), "data") == section]
                 made = [item.help_record(ctx) for item in offered() if item.section == section]
                 with formatter.section(title):
                     formatter.write_dl([record for record in (*plain, *made) if record is not None])
@@ -227,14 +227,14 @@ def _concerns(section: str, method: str | None) -> bool:
     return method != "prime" if section == "texts" else section == method
 
 
-def _of(table: Mapping[str, Any], section: str, name: str) -> Any:
+def _entry(table: Mapping[str, Any], section: str, name: str) -> Any:
     """Return the entry of a parameter: its own in this section, else the common one, else None."""
     return table.get(f"{section}.{name}", table.get(name))
 
 
 def _type(section: str, parameter: ConstructorParameter) -> Any:
     """Return the click type of a parameter; None where its values cannot be written on a command line."""
-    return _of(TYPES, section, parameter.name) or ANNOTATED.get(parameter.kinds)
+    return _entry(TYPES, section, parameter.name) or ANNOTATED.get(parameter.kinds)
 
 
 def tagger_options(function: Command) -> Command:

@@ -88,7 +88,7 @@ HELP = {
 }
 
 # what a default of None stands for
-NONE = {
+MEANING_OF_NONE = {
     "random_state": "0",
     "tree.beam": "10; 7 with --overlap",
     "tree.C": "1, less where there are many short rows",

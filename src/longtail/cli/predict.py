@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from longtail.pipeline import Tag, Tagger
 
 FORMATS = ("jsonl", "csv", "tsv")
-OTHERS = ("npz", "npy", "parquet", "arrow", "feather", "xlsx", "xls", "safetensors", "svm", "libsvm")  # are not written
+NOT_WRITTEN = ("npz", "npy", "parquet", "arrow", "feather", "xlsx", "xls", "safetensors", "svm", "libsvm")  # suffixes
 
 
 @click.command()
@@ -157,7 +157,7 @@ def _output_format(output: Path | None) -> str:
         return "jsonl"
     name = output.name.removesuffix(".gz").removesuffix(".xz").removesuffix(".bz2")
     suffix = Path(name).suffix.lstrip(".")
-    if suffix in OTHERS:
+    if suffix in NOT_WRITTEN:
         advice = "predictions are written as jsonl, csv or tsv; choose such a name, or give --to"
         raise ParameterError(f"--output must not end in .{suffix}; got {output}: {advice}.")
     return suffix if suffix in FORMATS else "jsonl"

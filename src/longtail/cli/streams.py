@@ -1,4 +1,4 @@
-"""The standard streams where they are not as usual: closed by the caller, or left by their reader."""
+"""Handle closed or broken stdin, stdout and stderr."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import click
 from longtail.errors import DataError, ParameterError
 
 
-def occupy_closed() -> None:
-    """Put the null device in the place of closed streams, so that no file we open takes their numbers.
+def open_null_for_closed() -> None:
+    """Open the null device for closed streams, so that no file we open takes their numbers.
 
     `sys.stdin`, `sys.stdout` and `sys.stderr` stay None, as Python has them then.
     """
@@ -52,8 +52,8 @@ def forget_stdout() -> None:
         os.close(nowhere)
 
 
-def settle_stdout() -> None:
-    """Write out what waits for stdout or, where that fails, forget it: Python would complain at its end."""
+def flush_or_discard_stdout() -> None:
+    """Write out what waits for stdout or, where that fails, discard it: Python would complain at its end."""
     try:
         flush_stdout()
     except OSError:

@@ -20,8 +20,8 @@ from .formats.libsvm import write_libsvm as write_libsvm
 from .formats.raw_folder import read_filter as read_filter
 from .formats.raw_folder import read_raw_folder as read_raw_folder
 from .formats.registry import FORMATS as FORMATS
+from .formats.registry import FORMATS_WITH_WEIGHTS as FORMATS_WITH_WEIGHTS
 from .formats.registry import REGISTRY as REGISTRY
-from .formats.registry import WEIGHED as WEIGHED
 from .formats.split_folder import read_split_folder as read_split_folder
 from .formats.xmc import read_xmc as read_xmc
 from .formats.xmc import write_xmc as write_xmc

@@ -59,8 +59,8 @@ def compare(
     >>> Y = [[1, 0, 0], [0, 1, 0]] * 10
     >>> a = TopK.from_scores([[0.9, 0.5, 0.1]] * 20, k=1)
     >>> b = TopK.from_scores(Y, k=1)
-    >>> found = compare(Y, a, b, ks=(1,))["metrics"]["p@1"]
-    >>> found["a"], found["b"], found["difference"], found["p_value"] < 0.01
+    >>> metric = compare(Y, a, b, ks=(1,))["metrics"]["p@1"]
+    >>> metric["a"], metric["b"], metric["difference"], metric["p_value"] < 0.01
     (0.5, 1.0, 0.5, True)
     """
     ks = check_ks(topk_b, check_ks(topk_a, ks))

@@ -57,7 +57,7 @@ def variation_of_information(a: LabelNumbers, b: LabelNumbers) -> float:
         raise DataError(f"both divisions must be one number per thing; got shapes {first.shape} and {second.shape}.")
     if first.size == 0:
         raise DataError("both divisions must have at least one thing; got none.")
-    first, second = (np.unique(found, return_inverse=True)[1] for found in (first, second))
+    first, second = (np.unique(partition, return_inverse=True)[1] for partition in (first, second))
     return float(_variation(np.zeros(first.size, np.int64), first, second, 1)[0])
 
 
@@ -119,11 +119,12 @@ def disentanglement(
         "better": None,
     }
     if judged.label.size:
-        found = judged.variation()
+        variation = judged.variation()
         chance = np.mean([judged.shuffled(seed, turn).variation() for turn in range(n_random)], axis=0)
-        facts |= {"vi": float(found.mean()), "vi_random": float(chance.mean())}
-        facts["gain"] = float(1 - found.mean() / chance.mean()) if chance.mean() > 0 else 0.0
-        facts["better"] = float((found < chance - 1e-9).mean())  # the mean of equal numbers may be off by a rounding
+        facts |= {"vi": float(variation.mean()), "vi_random": float(chance.mean())}
+        facts["gain"] = float(1 - variation.mean() / chance.mean()) if chance.mean() > 0 else 0.0
+        # the mean of equal numbers may be off by a rounding
+        facts["better"] = float((variation < chance - 1e-9).mean())
     return facts
 
 
@@ -262,8 +263,8 @@ def _best_cluster(row: np.ndarray, label: np.ndarray, places: sp.csr_array, matc
         cluster = places.indices[indptr[label[has]] + turn].astype(np.int64)
         wanted = row[has] * n + cluster
         where = np.minimum(np.searchsorted(keys, wanted), max(keys.size - 1, 0))
-        found = keys[where] == wanted if keys.size else np.zeros(has.size, dtype=bool)
-        better = np.flatnonzero(found)
+        is_matched = keys[where] == wanted if keys.size else np.zeros(has.size, dtype=bool)
+        better = np.flatnonzero(is_matched)
         better = better[(out[has[better]] < 0) | (scores[where[better]] > best[has[better]])]
         out[has[better]], best[has[better]] = cluster[better], scores[where[better]]
     return out

@@ -99,8 +99,8 @@ def row_measure(metric: str, judged: Judged, k: int) -> Measure:
     """
     if metric not in ROW_METRICS:
         raise ParameterError(name="metric", allowed=f"one of {list(ROW_METRICS)}", got=metric)
-    found = ROW_METRICS[metric]
-    return Measure(f"{metric}@{k}", tuple(column(judged, k) for column in found.columns), found.combine)
+    row_metric = ROW_METRICS[metric]
+    return Measure(f"{metric}@{k}", tuple(column(judged, k) for column in row_metric.columns), row_metric.combine)
 
 
 def row_measures(judged: Judged, ks: tuple[int, ...]) -> list[Measure]:

@@ -78,8 +78,8 @@ def randomisation_p_values(
         swapped = 2.0 * (left @ apart) - apart.sum(axis=0)
         means_a, means_b = (both + swapped) / (2 * n), (both - swapped) / (2 * n)
         for i, (ma, mb, at) in enumerate(zip(a, b, where)):
-            found = np.abs(_resampled_values(mb, at, means_b) - _resampled_values(ma, at, means_a))
-            at_least[i] += int(((found >= abs(observed[i]) - TINY) | np.isnan(found)).sum())
+            differences = np.abs(_resampled_values(mb, at, means_b) - _resampled_values(ma, at, means_a))
+            at_least[i] += int(((differences >= abs(observed[i]) - TINY) | np.isnan(differences)).sum())
     return [
         None if np.isnan(seen) else float((1 + count) / (1 + n_permutations)) for seen, count in zip(observed, at_least)
     ]
@@ -140,8 +140,8 @@ def _distinct_columns(measures: Sequence[Measure]) -> tuple[list[np.ndarray], li
 
 def _columns_of_other(measures: Sequence[Measure], where: list[list[int]], size: int) -> list[np.ndarray]:
     """Return the columns of the other model, in the order of the first one's."""
-    found = {i: column for m, at in zip(measures, where) for i, column in zip(at, m.columns)}
-    return [found[i] for i in range(size)]
+    columns = {i: column for m, at in zip(measures, where) for i, column in zip(at, m.columns)}
+    return [columns[i] for i in range(size)]
 
 
 def _resampled_values(measure: Measure, at: list[int], means: np.ndarray) -> np.ndarray:

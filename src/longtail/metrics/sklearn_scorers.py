@@ -118,15 +118,15 @@ def scorers(*names: str, constants: str = "default", remove_empty: bool = False)
 
 
 def _parse_name(name: str) -> tuple[str, int]:
-    found = PATTERN.fullmatch(name) if isinstance(name, str) else None
-    if found is None or found[1] not in ROW_METRICS:
+    match = PATTERN.fullmatch(name) if isinstance(name, str) else None
+    if match is None or match[1] not in ROW_METRICS:
         digits = re.search(r"[1-9][0-9]*$", str(name))
         k = digits[0] if digits else "5"
         hint = near(str(name).lower(), [f"{metric}@{k}" for metric in ROW_METRICS])
         raise ParameterError(
             name="scorer", allowed=f"one of {', '.join(ROW_METRICS)} with a k, such as 'p@5'", got=name, hint=hint
         )
-    return found[1], int(found[2])
+    return match[1], int(match[2])
 
 
 def _last_step(estimator: Any, X: Any, name: str) -> tuple[Any, Any]:

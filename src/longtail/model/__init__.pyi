@@ -19,8 +19,8 @@ from .fitting import EpochReport as EpochReport
 from .fitting import HeldOut as HeldOut
 from .fitting import Split as Split
 from .fitting import Stages as Stages
-from .fitting import learn_rows as learn_rows
 from .fitting import of_stage as of_stage
+from .fitting import rows_of_dataset as rows_of_dataset
 from .params import Estimator as Estimator
 from .params import Transformer as Transformer
 from .params import available_if as available_if

@@ -20,7 +20,7 @@ from longtail.kernels import Progress, row_scales
 from longtail.model.answers import Explanation, LinearLayer, TextExplanation
 from longtail.model.calibration import Calibration
 from longtail.model.cost import Estimate, Shape, TrainingPlan, plan_row_training
-from longtail.model.fitting import EpochReport, HeldOut, Split, Stages, learn_rows, of_stage
+from longtail.model.fitting import EpochReport, HeldOut, Split, Stages, of_stage, rows_of_dataset
 from longtail.model.params import Estimator, available_if, clone, not_fitted
 from longtail.model.text_features import TextFeatures, TextReader, WordFeatures
 from longtail.storage import Part, save_folder
@@ -114,7 +114,7 @@ class XMCEstimator(Estimator):
             raise ParameterError(
                 name="on_epoch", problem=f"is for models that read texts; got it for {type(self).__name__}."
             )
-        X, held_out = learn_rows(data, features, progress), None
+        X, held_out = rows_of_dataset(data, features, progress), None
         if split is not None:
             train, test = split
             first = clone(self)

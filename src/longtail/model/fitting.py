@@ -1,4 +1,4 @@
-"""Training on a Dataset: rows held out, features that learn from its texts, progress, and what is known afterwards."""
+"""Shared pieces of `fit_dataset`: row splits, progress callbacks, features learned from texts, held-out predictions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class HeldOut:
     n_rows: int  # training rows of that model
 
 
-def learn_rows(data: Dataset, features: TextFeatures | None, progress: Stages | None = None) -> Rows:
+def rows_of_dataset(data: Dataset, features: TextFeatures | None, progress: Stages | None = None) -> Rows:
     """Return the rows of the data: by features that learn from its texts, or its own where it has no texts."""
     if data.texts is None:
         return as_rows(data.X)

@@ -37,8 +37,8 @@ class Estimator:
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
-        found = list(inspect.signature(cls.__init__).parameters.values())[1:]
-        return {p.name: p.default for p in found if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
+        parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
+        return {p.name: p.default for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the constructor's parameters; with `deep`, those of estimators among them too, as `name__param`."""

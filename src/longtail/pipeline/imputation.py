@@ -13,7 +13,7 @@ from longtail.data import Dataset, GroupedDataset, GroupsOfRow, LabelsOfGroup
 from longtail.errors import DataError
 from longtail.facts import ImputationFacts
 from longtail.groups import Eagle, group_likeness, propagate
-from longtail.model import RowClassifier, Stages, TextFeatures, learn_rows
+from longtail.model import RowClassifier, Stages, TextFeatures, rows_of_dataset
 from longtail.pipeline.imputation_facts import imputing_facts
 from longtail.pipeline.registry import new_features
 from longtail.tree import LabelTreeClassifier
@@ -92,7 +92,7 @@ def impute_dataset(
     n_iter, rounds = check_integer("n_iter", n_iter, low=0), check_integer("rounds", rounds, low=0)
     seed = resolve_seed(random_state)
     Y_groups = _with_rows(data)
-    X = learn_rows(data.rows, new_features(features, n_jobs), progress)
+    X = rows_of_dataset(data.rows, new_features(features, n_jobs), progress)
     if assign == "propagate":
         found, confidence = propagate(data.groups, Y_groups), _shares(data.groups, Y_groups)
         alike = group_likeness(X, data.groups)

@@ -55,9 +55,9 @@ def model_layer(model: Tagger | XMCEstimator) -> Layer:
     if isinstance(model, Tagger):
         model._check_fitted()
         names, model = tuple(model.labels_), model.model_
-    found = model.output_layer()
+    layer = model.output_layer()
     spoken = model.predictable_labels()
-    bias = None if found.bias is None else np.asarray(found.bias, dtype=np.float64)
+    bias = None if layer.bias is None else np.asarray(layer.bias, dtype=np.float64)
     if bias is not None:
         spoken = spoken & ~np.isneginf(bias)
     kind = type(model).__name__
@@ -65,14 +65,14 @@ def model_layer(model: Tagger | XMCEstimator) -> Layer:
         raise ModelError(f"the {kind} never gives any label.")
     listed = [str(i) for i in range(spoken.size)] if names is None else names
     silent = tuple(listed[i] for i in np.flatnonzero(~spoken))
-    W = found.W if spoken.all() else found.W[np.flatnonzero(spoken)]
+    W = layer.W if spoken.all() else layer.W[np.flatnonzero(spoken)]
     W, bias = read_layer(W, None if bias is None else bias[spoken], keep_sparse=True)
-    cut = score_cut(model.calibration_) if model.calibrated_ and not found.ranked else 0.0
+    cut = score_cut(model.calibration_) if model.calibrated_ and not layer.ranked else 0.0
     if cut:
         bias = (0.0 if bias is None else bias) - np.full(W.shape[0], cut)
     if silent:
         names = tuple(name for name, kept in zip(listed, spoken, strict=True) if kept)
-    return checked(Layer(W, bias, names, kind, silent, cut, found.guaranteed, found.ranked))
+    return checked(Layer(W, bias, names, kind, silent, cut, layer.guaranteed, layer.ranked))
 
 
 def file_layer(path: Path, array: str | None = None, labels_file: Path | None = None) -> Layer:
@@ -112,9 +112,9 @@ def narrow_layers(
     for width in widths:
         A = np.column_stack([rows[:, :width], np.ones(rows.shape[0])])
         wanted = 2 * (truth[:, used].T @ A).T - A.sum(axis=0)[:, None]  # A' (2 Y - 1)
-        found = np.linalg.solve(A.T @ A + 1e-3 * np.eye(width + 1), wanted)
+        solution = np.linalg.solve(A.T @ A + 1e-3 * np.eye(width + 1), wanted)
         kept = tuple(names[i] for i in used)
-        out.append(Layer(np.ascontiguousarray(found[:-1].T), found[-1], kept, f"{width} numbers"))
+        out.append(Layer(np.ascontiguousarray(solution[:-1].T), solution[-1], kept, f"{width} numbers"))
     return out
 
 

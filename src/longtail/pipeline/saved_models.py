@@ -39,15 +39,15 @@ def load(path: str | Path, *, verify: bool = True) -> Tagger | XMCEstimator:
 
 def load_tagger(path: str | Path, *, verify: bool = True) -> Tagger:
     """Return the Tagger saved in a folder; a bare estimator is refused."""
-    found = load(path, verify=verify)
-    if not isinstance(found, Tagger):
+    loaded = load(path, verify=verify)
+    if not isinstance(loaded, Tagger):
         raise ModelError(
             "{path} holds a {found} without label names; {caller} needs a Tagger.",
             path=path,
-            found=type(found).__name__,
+            found=type(loaded).__name__,
             caller="load_tagger",
         )
-    return found
+    return loaded
 
 
 def _tagger(folder: LoadedFolder) -> Tagger:

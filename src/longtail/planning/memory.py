@@ -16,12 +16,12 @@ def available_memory() -> int | None:
 
     The machine's available memory, or what a container's limit leaves, whichever is less.
 
-    >>> found = available_memory()
-    >>> found is None or found > 0
+    >>> free = available_memory()
+    >>> free is None or free > 0
     True
     """
-    found = [n for n in (_machine(), _container()) if n is not None]
-    return max(min(found), 1) if found else None
+    limits = [n for n in (_machine(), _container()) if n is not None]
+    return max(min(limits), 1) if limits else None
 
 
 def used_memory() -> int:
@@ -30,9 +30,9 @@ def used_memory() -> int:
 
 
 def _machine() -> int | None:
-    found = _kilobytes(MEMINFO, "MemAvailable:")
-    if found is not None:
-        return found
+    available = _kilobytes(MEMINFO, "MemAvailable:")
+    if available is not None:
+        return available
     try:
         pages = "SC_PHYS_PAGES" if sys.platform == "darwin" else "SC_AVPHYS_PAGES"
         return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE")

@@ -34,7 +34,7 @@ LABEL_COPIES = 5  # texts, unit texts, centroids, prototypes, in between
 KEPT_PER_LAYER = (18, 2)  # numbers a layer keeps of a token for the backward pass: times width, times inner width
 COUNTED = 4000  # texts whose words are counted
 PIECE_BYTES = 20  # of a piece in a saved tokenizer
-FEWEST_PLACES = 16  # of a new encoder
+FEWEST_POSITIONS = 16  # token positions of a new encoder, at least
 FORWARD = 1 / 3  # of the time of a step
 
 
@@ -113,27 +113,27 @@ def encoder_shape(encoder: Any, texts: Sequence[str] = (), max_length: int = 128
     """
     if encoder is None or isinstance(encoder, dict):
         given = {**NEW_ENCODER, **(encoder or {})}
-        width, places = int(given["width"]), max(max_length, FEWEST_PLACES)
-        return _shape(width, 4 * width, int(given["layers"]), count_pieces(texts, int(given["vocabulary"])), places)
+        width, positions = int(given["width"]), max(max_length, FEWEST_POSITIONS)
+        return _shape(width, 4 * width, int(given["layers"]), count_pieces(texts, int(given["vocabulary"])), positions)
     folder = find_encoder(encoder)
     for file in () if folder is None else (folder / "config.json", folder / "0_Transformer" / "config.json"):
-        found = _config(file)
+        config = _config(file)
         try:
             return _shape(
-                int(found["hidden_size"]),
-                int(found["intermediate_size"]),
-                int(found["num_hidden_layers"]),
-                int(found["vocab_size"]),
-                int(found.get("max_position_embeddings", 512)),
+                int(config["hidden_size"]),
+                int(config["intermediate_size"]),
+                int(config["num_hidden_layers"]),
+                int(config["vocab_size"]),
+                int(config.get("max_position_embeddings", 512)),
             )
         except (KeyError, TypeError, ValueError):
             continue
     return None
 
 
-def _shape(width: int, inner: int, layers: int, vocabulary: int, places: int) -> dict[str, int]:
+def _shape(width: int, inner: int, layers: int, vocabulary: int, positions: int) -> dict[str, int]:
     each = 4 * width * width + 2 * width * inner + 9 * width + inner  # attention, two linear maps, biases and norms
-    weights = (vocabulary + places + 4) * width + layers * each
+    weights = (vocabulary + positions + 4) * width + layers * each
     return {"width": width, "inner": inner, "layers": layers, "vocabulary": vocabulary, "weights": weights}
 
 
@@ -149,19 +149,19 @@ def count_pieces(texts: Sequence[str], at_most: int) -> int:
     rng = np.random.default_rng(0)
     some = texts if len(texts) <= COUNTED else [texts[i] for i in rng.permutation(len(texts))[:COUNTED]]
     always, more = all_pieces(some)
-    found = float(len(always) + len(more))
+    n_pieces = float(len(always) + len(more))
     if len(some) < len(texts):
         half = sum(map(len, all_pieces(some[: COUNTED // 2])))
-        found *= (len(texts) / len(some)) ** math.log2(found / half)
-    return max(len(always), min(at_most, round(found)))
+        n_pieces *= (len(texts) / len(some)) ** math.log2(n_pieces / half)
+    return max(len(always), min(at_most, round(n_pieces)))
 
 
 def _config(file: Path) -> dict[str, Any]:
     try:
-        found = json.loads(file.read_text("utf-8"))
+        config = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return config if isinstance(config, dict) else {}
 
 
 def _memory(
@@ -201,8 +201,8 @@ def _memory(
 def _tokens(texts: Any, longest: int) -> float:
     """Return about how many tokens a text has, from the lengths of up to 10,000 of them."""
     some = texts[:: max(1, len(texts) // 10_000)]
-    found = [min(len(text) / LETTERS_PER_TOKEN + START_AND_END, longest) for text in some]
-    return sum(found) / max(len(found), 1)
+    lengths = [min(len(text) / LETTERS_PER_TOKEN + START_AND_END, longest) for text in some]
+    return sum(lengths) / max(len(lengths), 1)
 
 
 def _probe(model: Prime, texts: list[str], labels: list[str]) -> dict[str, Any]:

@@ -58,8 +58,8 @@ def check_target(path: str | Path) -> Path:
             raise ModelError(f"{path} is not a model folder and holds other files ({foreign[0]}); choose another.")
         if (path / MANIFEST).exists():
             with contextlib.suppress(ValueError, OSError):
-                found = json.loads((path / MANIFEST).read_text("utf-8"))
-                if not isinstance(found, dict) or found.get("format") != FORMAT:
+                manifest = json.loads((path / MANIFEST).read_text("utf-8"))
+                if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
                     raise ModelError(f"{path / MANIFEST} is not a longtail model; choose another.")
         if not os.access(path, os.W_OK):
             raise ModelError(f"{path} cannot be written to.")

@@ -42,11 +42,11 @@ def _count_share(texts: Sequence[str], analysis: Analysis, share: Sequence[slice
     documents, totals = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     kept: list[NgramCounts] = []
     for block in share:
-        found = lexicon.count(texts[block], grow=True)
+        counted = lexicon.count(texts[block], grow=True)
         documents, totals = grown(documents, lexicon.n_nodes), grown(totals, lexicon.n_nodes)
-        add_counts(found.nodes, found.counts, documents, totals)
+        add_counts(counted.nodes, counted.counts, documents, totals)
         if keep:
-            kept.append(NgramCounts(found.indptr, found.nodes.copy(), found.counts.copy()))
+            kept.append(NgramCounts(counted.indptr, counted.nodes.copy(), counted.counts.copy()))
     return CountedTexts(lexicon, documents[: lexicon.n_nodes], totals[: lexicon.n_nodes], kept)
 
 

@@ -75,9 +75,9 @@ def _largest_sums(weights: sp.csr_array, X: sp.csr_array, keep: int, n_jobs: int
     most = np.where(np.diff(weights.indptr) > 0, np.minimum(most, min(keep, X.shape[1])), 0)
 
     def sums_of(at: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        room = int(most[at].sum())
+        capacity = int(most[at].sum())
         counts = np.empty(at.stop - at.start, np.int64)
-        ids, values = np.empty(room, np.int32), np.empty(room, np.float32)
+        ids, values = np.empty(capacity, np.int32), np.empty(capacity, np.float32)
         total, seen = np.zeros(X.shape[1], np.float32), np.zeros(X.shape[1], np.bool_)
         of_rows = (X.indptr.astype(np.int64, copy=False), X.indices, X.data)
         lists = (weights.indptr.astype(np.int64, copy=False), weights.indices, weights.data)

@@ -147,10 +147,10 @@ class Lexicon:
             ids = np.empty(2 * (text.size + ends.size), dtype=np.int32)
             char_ids(text, ends, fold, ids, id_ends)
             return ids[: id_ends[-1] if ends.size else 0], id_ends
-        room = (text.size + ends.size) // (shortest + 1)
-        ids = np.empty(room, dtype=np.int32)
+        capacity = (text.size + ends.size) // (shortest + 1)
+        ids = np.empty(capacity, dtype=np.int32)
         if grow:
-            self._reserve_words(room, 2 * text.size)
+            self._reserve_words(capacity, 2 * text.size)
         self.n_words = word_ids(
             text,
             ends,
@@ -186,19 +186,19 @@ class Lexicon:
         return found
 
     def _reserve_words(self, n_new: int, n_bytes: int) -> None:
-        room = self.n_words + n_new
-        if 2 * room > len(self._word_slots):
-            self._word_slots = _larger_table(self._word_slots, room)
-        self._starts = grown(self._starts, room + 1)
+        capacity = self.n_words + n_new
+        if 2 * capacity > len(self._word_slots):
+            self._word_slots = _larger_table(self._word_slots, capacity)
+        self._starts = grown(self._starts, capacity + 1)
         self._arena = grown(self._arena, int(self._starts[self.n_words]) + n_bytes + 8)
 
     def _reserve_nodes(self, n_new: int) -> None:
-        room = self.n_nodes + n_new
-        if room > INT32_MAX:
+        capacity = self.n_nodes + n_new
+        if capacity > INT32_MAX:
             raise DataError(f"the texts have more than {INT32_MAX} different n-grams; use shorter n-grams.")
-        if self.high > 1 and 2 * room > len(self._slots):
-            self._slots = _larger_table(self._slots, room)
-        self._parent, self._last = grown(self._parent, room), grown(self._last, room)
+        if self.high > 1 and 2 * capacity > len(self._slots):
+            self._slots = _larger_table(self._slots, capacity)
+        self._parent, self._last = grown(self._parent, capacity), grown(self._last, capacity)
 
 
 class Vocabulary:

@@ -47,8 +47,8 @@ def fold_table(letters: str, lowercase: bool) -> np.ndarray:
     lowered = _remove_characters(everything, irregular()).lower() if lowercase else everything
     fold = np.frombuffer(lowered.encode("utf-32-le", "surrogatepass"), dtype=np.int32).copy()
     inside = np.zeros(CODE_POINTS, dtype=bool)
-    for found in re.finditer({"word": r"\w+", "solid": r"\S+", "any": "[^ ]+"}[letters], everything, re.DOTALL):
-        inside[found.start() : found.end()] = True
+    for run in re.finditer({"word": r"\w+", "solid": r"\S+", "any": "[^ ]+"}[letters], everything, re.DOTALL):
+        inside[run.start() : run.end()] = True
     fold[~inside[fold]] = -1
     fold.flags.writeable = False
     return fold

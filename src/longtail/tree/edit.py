@@ -23,10 +23,10 @@ from longtail.tree.search import BeamPlan
 from longtail.tree.train import Solver, TrainingRows, local_rows, solve_lanes
 
 
-def learn_rows(
+def update_classifiers(
     tree: LabelTree, chunks: Chunks, rows: TrainingRows, Y: sp.csr_array, solver: Solver, plan: BeamPlan, n_jobs: int
 ) -> Chunks:
-    """Return the chunks after the new rows, which have the labels Y."""
+    """Return the chunks with classifiers trained further on new rows, which have the labels Y."""
     packed = chunks.split()
     above: sp.csr_array | None = None
     for level in range(tree.n_levels + 1):

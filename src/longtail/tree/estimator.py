@@ -29,7 +29,7 @@ from longtail.one_vs_all import LOSSES
 from longtail.storage import Part
 from longtail.text import pifa
 from longtail.tree.chunks import Chunks
-from longtail.tree.edit import add_to_leaves, drop_labels, learn_rows, leaves_for_labels, with_silent_labels
+from longtail.tree.edit import add_to_leaves, drop_labels, leaves_for_labels, update_classifiers, with_silent_labels
 from longtail.tree.explain import explain_slot, slots_of
 from longtail.tree.grow.build import ENTRIES_OF_A_VECTOR, build_tree
 from longtail.tree.inside import TreeInside
@@ -307,7 +307,7 @@ class LabelTreeClassifier(RowClassifier):
         # the old weights stand for the old rows: the fewer the new ones, the less they may move them
         solver = replace(solver, C=solver.C * 0.5 * rows.n / (rows.n + self.n_rows_))
         self.chunks_ = [
-            learn_rows(tree, chunks, rows, Y, solver, self._beam_plan(tree, 1), n_jobs)
+            update_classifiers(tree, chunks, rows, Y, solver, self._beam_plan(tree, 1), n_jobs)
             for tree, chunks in zip(self.trees_, self.chunks_, strict=True)
         ]
         self.label_counts_ = self.label_counts_ + np.bincount(Y.indices, minlength=self.n_labels_)

@@ -57,8 +57,12 @@ def row_shares(M: sp.csr_array) -> sp.csr_array:
     return out
 
 
-def where_sent(truth: sp.csr_array, assigned: sp.csr_array, sent: sp.csr_array, tree: LabelTree) -> sp.csr_array:
-    """Keep the positives of a row in leaves that the row is sent to, or that one of its positives is assigned to."""
+def keep_reached_positives(
+    truth: sp.csr_array, assigned: sp.csr_array, sent: sp.csr_array, tree: LabelTree
+) -> sp.csr_array:
+    """Drop a row's positive slots in leaves that the row never reaches in training.
+
+    It reaches the leaves it is sent to, and those that one of its positives is assigned to."""
     rows = np.repeat(np.arange(truth.shape[0], dtype=np.int64), np.diff(truth.indptr))
     leaves = np.repeat(np.arange(tree.n_leaves), np.diff(tree.leaf_indptr))[truth.indices]
     open_leaves = binary(sent + assigned @ slot_nodes(tree, tree.n_levels - 1))

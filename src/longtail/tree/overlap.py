@@ -1,7 +1,8 @@
 """Overlapping clusters: a label with several meanings gets several leaf slots (label disentanglement).
 
-A label can only be predicted for a row if the matcher finds a cluster it stands in. With M the clusters found for each
-training row (0/1) and C the clusters of each label, the positives that can be recalled number
+A label can only be predicted for a row if the matcher (the upper part of the tree, which picks clusters for a row)
+picks a cluster the label stands in. With M the clusters picked for each training row (0/1) and C the clusters of each
+label, the positives that can be recalled number
 
     Tr(Yᵀ Binary(M Cᵀ)).
 

@@ -70,28 +70,30 @@ def tree_shape(n_labels: int, model: LabelTreeClassifier) -> list[int]:
 def estimate_tree(data: Dataset, shape: Shape, model: LabelTreeClassifier, probe: bool) -> Estimate:
     """Return what fitting takes; without a probe, memory alone."""
     nodes, n_trees = tree_shape(shape.n_used, model), int(model.n_trees)
-    found = probe_tree(data, shape, model) if probe else None
-    if found is None:
+    measured = probe_tree(data, shape, model) if probe else None
+    if measured is None:
         weights = float((WEIGHTS * shape.label_counts[shape.label_counts > 0] ** GROWTH).sum()) / (1 - INNER)
         each = BYTES
     else:
-        weights, each = expected_weights(found, shape.label_counts), found.bytes_per_weight
+        weights, each = expected_weights(measured, shape.label_counts), measured.bytes_per_weight
     lines = weights * max(each - 2, 0.2) / 5  # two bytes a weight, five a line
     spread = 48 * lines + 0.19 * sum(nodes) * shape.n_features
     spread = spread if spread < LARGEST_SPREAD else 0.0
     trained = 3 * weights + 14 * lines
     memory = _memory(shape, model, nodes, 2 * trained + n_trees * spread)
-    more = 1.0 if found is None else max(shape.n_rows / found.rows, 1.0) ** SLOWER
+    more = 1.0 if measured is None else max(shape.n_rows / measured.rows, 1.0) ** SLOWER
     return Estimate(
-        seconds=0.0 if found is None else found.seconds * _work(shape, model) / found.work * more,
-        predict_us=0.0 if found is None else found.predict_us * _predict_work(shape, model) / found.predict_work,
+        seconds=0.0 if measured is None else measured.seconds * _work(shape, model) / measured.work * more,
+        predict_us=0.0
+        if measured is None
+        else measured.predict_us * _predict_work(shape, model) / measured.predict_work,
         model_bytes=n_trees * (weights * each + 16.0 * shape.n_used),
         memory_bytes=memory,
         kept_bytes=n_trees * (trained + spread),
         tree={"trees": n_trees, "levels": len(nodes), "leaves": nodes[-1], "nodes": nodes},
-        probed_rows=0 if found is None else found.rows,
-        probe_seconds=0.0 if found is None else found.seconds,
-        loading_seconds=0.0 if found is None else found.loading_seconds,
+        probed_rows=0 if measured is None else measured.rows,
+        probe_seconds=0.0 if measured is None else measured.seconds,
+        loading_seconds=0.0 if measured is None else measured.loading_seconds,
     )
 
 
@@ -102,9 +104,9 @@ def probe_tree(data: Dataset, shape: Shape, model: LabelTreeClassifier) -> TreeP
     started = time.perf_counter()
     fit_sample(data, shape, model, order[: max(20, n // 8)])  # loads the compiled kernels
     loading = time.perf_counter() - started
-    found = fit_sample(data, shape, model, order[:n], loading)
-    larger = min(order.size, int(n * PROBE_SECONDS / max(found.seconds, 1e-3)))
-    return fit_sample(data, shape, model, order[:larger], loading) if larger > 1.3 * n else found
+    measured = fit_sample(data, shape, model, order[:n], loading)
+    larger = min(order.size, int(n * PROBE_SECONDS / max(measured.seconds, 1e-3)))
+    return fit_sample(data, shape, model, order[:larger], loading) if larger > 1.3 * n else measured
 
 
 def fit_sample(
@@ -126,7 +128,7 @@ def fit_sample(
     predict_us = 1e6 * (time.perf_counter() - started) / at.size
     tree, chunks = fitted.trees_[0], fitted.chunks_[0]
     of_child = _weights_of_children(chunks)
-    inner, places = of_child[: chunks.n_chunks - 1], of_child[chunks.n_chunks - 1 :]
+    inner, of_slot = of_child[: chunks.n_chunks - 1], of_child[chunks.n_chunks - 1 :]
     total = max(int(of_child.sum()), 1)
     stored = sum(a.nbytes for a in chunks.arrays("").values()) - 16.0 * of_child.size
     return TreeProbe(
@@ -136,26 +138,26 @@ def fit_sample(
         predict_us=predict_us,
         predict_work=_predict_work(part, model),
         counts=fitted.label_counts_,
-        weights=np.bincount(tree.leaf_labels, weights=places, minlength=Y.shape[1]),
+        weights=np.bincount(tree.leaf_labels, weights=of_slot, minlength=Y.shape[1]),
         inner=float(inner.sum()) / total,
         bytes_per_weight=min(max(stored / total, 2.0), 7.0),
         loading_seconds=loading,
     )
 
 
-def expected_weights(found: TreeProbe, counts: np.ndarray) -> float:
+def expected_weights(measured: TreeProbe, counts: np.ndarray) -> float:
     """Return how many weights the tree will have: a label with as many rows as one of the probe has as many weights."""
-    has = (found.counts > 0) & (found.weights > 0)
+    has = (measured.counts > 0) & (measured.weights > 0)
     if not has.any():
         return 0.0
-    size = np.log2(found.counts[has])
+    size = np.log2(measured.counts[has])
     _, group = np.unique(np.floor(size), return_inverse=True)
     n = np.bincount(group)
-    x, y = np.bincount(group, weights=size) / n, np.log2(np.bincount(group, weights=found.weights[has]) / n)
+    x, y = np.bincount(group, weights=size) / n, np.log2(np.bincount(group, weights=measured.weights[has]) / n)
     wanted = np.log2(counts[counts > 0])
     rising = MORE_WEIGHTS if x.size < 3 else min(max((y[-1] - y[-3]) / (x[-1] - x[-3]), 0.0), MORE_WEIGHTS)
     expected = 2.0 ** (np.interp(wanted, x, y) + rising * np.maximum(wanted - x[-1], 0))
-    return float(expected.sum()) / max(1 - found.inner, 0.3)
+    return float(expected.sum()) / max(1 - measured.inner, 0.3)
 
 
 def _weights_of_children(chunks: Chunks) -> np.ndarray:
@@ -199,11 +201,15 @@ def _predict_work(shape: Shape, model: LabelTreeClassifier) -> float:
 
 def _widths(shape: Shape, nodes: list[int], model: LabelTreeClassifier) -> list[float]:
     """Return how many children a node of each level has, from the root to the leaves."""
-    return [nodes[0], *(below / above for above, below in pairwise(nodes)), copies(model) * shape.n_used / nodes[-1]]
+    return [
+        nodes[0],
+        *(below / above for above, below in pairwise(nodes)),
+        slots_per_label(model) * shape.n_used / nodes[-1],
+    ]
 
 
-def copies(model: LabelTreeClassifier) -> float:
-    """Return how many places a label has, about."""
+def slots_per_label(model: LabelTreeClassifier) -> float:
+    """Return the expected number of leaf slots per label."""
     if isinstance(model.overlap, str):  # "auto"
         return 1.2
     return 1.0 if model.overlap == 1 else 0.9 * model.overlap

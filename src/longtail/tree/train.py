@@ -24,19 +24,19 @@ from longtail.tree.membership import (
     binary,
     children_of,
     column,
+    keep_reached_positives,
     matches,
     row_shares,
     slot_matrix,
     slot_nodes,
     values_of,
-    where_sent,
 )
 from longtail.tree.overlap import assign_rows, disentangle, drop_idle_slots
 from longtail.tree.search import BeamPlan, LevelLink, Ranked, search_level
 from longtail.validate import make_csr
 
 ROWS_OF_A_SLOT = 3  # rows that a further slot of a label must recall
-LEAF_ROOM = 2.0  # times the mean number of labels that a leaf may hold once labels overlap
+LEAF_MAX_TO_MEAN = 2.0  # largest cluster, as a multiple of the mean number of labels, once labels overlap
 MATCHER_TOL = 1.0  # tolerance, at least, of classifiers that only find slots and are trained again
 NEARLY_ONE = 1e-6  # rows this near to unit length are taken as they are
 Counter = Callable[[int], None]  # (labels or nodes finished since the last call)
@@ -140,7 +140,7 @@ def train_tree(
                     settings.overlap,
                     start=tree,
                     least=ROWS_OF_A_SLOT,
-                    room=LEAF_ROOM,
+                    room=LEAF_MAX_TO_MEAN,
                     n_jobs=task.n_jobs,
                 )
             )
@@ -180,7 +180,7 @@ def train_levels(
             if level > 0 and (task.negatives != "tfn" or (last and assigned is not None)):
                 sent, _ = task.search(levels, links)
                 if last and assigned is not None:
-                    truth = where_sent(truth, assigned, matches(sent, n_nodes), tree)
+                    truth = keep_reached_positives(truth, assigned, matches(sent, n_nodes), tree)
                     above = binary(truth @ slot_nodes(tree, level - 1))
             near = NO_NODES if task.negatives == "tfn" else sent
             members = None if above is None else NodeRows.of(near, above, n_nodes)

@@ -82,10 +82,10 @@ def _iter_lines(path: Path) -> Iterator[str]:
 def _read_header(path: Path, reader: TableReader, columns: Columns) -> list[str]:
     header: list[str] = []
     while not header:
-        found = _next_rows(path, reader, 1)
-        if not found:
+        numbered = _next_rows(path, reader, 1)
+        if not numbered:
             raise DataError(f"{path} is empty.")
-        header = [cell.strip() for cell in found[0][1]]
+        header = [cell.strip() for cell in numbered[0][1]]
     for name in columns.texts():
         if name not in header:
             raise DataError(f"{path} has no column '{name}'; it has: {', '.join(header)}.")
@@ -99,10 +99,10 @@ def _read_rows(path: Path, reader: TableReader, width: int) -> tuple[list[int], 
     numbers: list[int] = []
     rows: list[list[str]] = []
     while not rows:
-        found = _next_rows(path, reader, ROWS)
-        if not found:
+        numbered = _next_rows(path, reader, ROWS)
+        if not numbered:
             break
-        for line, row in found:
+        for line, row in numbered:
             if len(row) != width:
                 if not row:
                     continue

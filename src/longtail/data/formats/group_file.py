@@ -25,7 +25,7 @@ from longtail.data.formats.registry import REGISTRY, Format, GroupCounts, Option
 from longtail.errors import DataError
 from longtail.validate import check_choice
 
-GROUP_FORMATS = tuple(name for name, found in REGISTRY.items() if found.has_columns or found.read_group_counts)
+GROUP_FORMATS = tuple(name for name, known in REGISTRY.items() if known.has_columns or known.read_group_counts)
 OTHER_KEYS = ("id", "name")
 
 
@@ -71,8 +71,8 @@ def read_groups(
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "pages.csv"
     >>> _ = file.write_text("group,labels\\npage 1,art;art;law\\npage 2,law\\n")
-    >>> found = read_groups(file)
-    >>> found.names, found.label_names, found.Y.toarray().tolist()
+    >>> groups = read_groups(file)
+    >>> groups.names, groups.label_names, groups.Y.toarray().tolist()
     (('page 1', 'page 2'), ('art', 'law'), [[2.0, 1.0], [0.0, 1.0]])
     """
     path = Path(path)
@@ -83,15 +83,15 @@ def read_groups(
         raise DataError(f"{path} has the format '{chosen}'; labels of groups come as {', '.join(GROUP_FORMATS)}.")
     format_ = REGISTRY[chosen]
     if format_.read_group_counts is not None:
-        found = _from_counts(path, format_.read_group_counts(path), label_names)
+        groups = _from_counts(path, format_.read_group_counts(path), label_names)
     else:
         columns = Columns((), labels_column, group_column, "", label_separator)
-        found = _from_records(path, format_, columns, label_names)
-    if found.Y.shape[0] == 0:
+        groups = _from_records(path, format_, columns, label_names)
+    if groups.Y.shape[0] == 0:
         raise DataError(f"{path} has no groups.")
-    if found.Y.nnz == 0:
+    if groups.Y.nnz == 0:
         raise DataError(f"{path}: no group has a label.")
-    return found
+    return groups
 
 
 def _from_counts(path: Path, counts: GroupCounts, label_names: Sequence[str] | None) -> GroupLabels:
@@ -128,8 +128,8 @@ def _from_records(path: Path, format: Format, columns: Columns, label_names: Seq
         labels.add(batch.lines, batch.labels)
     if names and not labels.used:
         raise DataError(f"{path} has no labels: no group has '{columns.labels}'.")
-    Y, found = labels.matrix(count=True)
-    return GroupLabels(tuple(names), Y, found)
+    Y, all_names = labels.matrix(count=True)
+    return GroupLabels(tuple(names), Y, all_names)
 
 
 def _group_batches(path: Path, format: Format, columns: Columns) -> Iterator[Batch]:

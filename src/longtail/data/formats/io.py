@@ -94,13 +94,16 @@ def read(
     names = tuple(label_names) if label_names is not None else listed.names if listed else None
     n_labels = len(names) if n_labels is None and names is not None else n_labels
     texts = None if listed is None or names is None else listed.texts_of(names)
-    found, how, guessed = _choose(path, format)
+    format_, how, guessed = _choose(path, format)
     name = _stem(path) if name is None else name
     options = Options(
         columns, names, texts, group_names, zero_based, n_features, n_labels, part, split, name, labels_required
     )
     try:
-        data = _read_matrix(path, found, options) if found.read else _read_texts(path, found, options, labels_required)
+        if format_.read:
+            data = _read_matrix(path, format_, options)
+        else:
+            data = _read_texts(path, format_, options, labels_required)
     except DataError as error:
         if how != "first line":
             raise
@@ -151,7 +154,7 @@ def write(
     ('jsonl', 1, [])
     """
     path = Path(path)
-    writable = [name for name, found in REGISTRY.items() if found.write]
+    writable = [name for name, format_ in REGISTRY.items() if format_.write]
     chosen = guess_target(path) if format is None else check_choice("format", format, writable)
     target = REGISTRY[chosen]
     weighed = weights_column is not None and target.has_columns
@@ -209,12 +212,12 @@ def iter_texts(
     path = Path(path)
     batch_rows = check_integer("batch_rows", batch_rows, low=1)
     columns = _columns(text_column, "", id_column, "", ";")
-    found, how, guessed = _choose(path, format)
-    if found.batches is None and found.matrices is None:
+    format_, how, guessed = _choose(path, format)
+    if format_.batches is None and format_.matrices is None:
         able = [name for name, f in REGISTRY.items() if f.batches or f.matrices]
         raise DataError(f"{path} has the format '{guessed}', which cannot be read row by row; use one of {able}.")
     options = Options(columns, zero_based=zero_based, n_features=n_features, name=_stem(path))
-    return _walk(path, batch_rows, found, options, how, guessed)
+    return _walk(path, batch_rows, format_, options, how, guessed)
 
 
 def is_streamed(path: str | Path, format: str | None = None) -> bool:
@@ -224,18 +227,18 @@ def is_streamed(path: str | Path, format: str | None = None) -> bool:
     >>> is_streamed(tempfile.mkdtemp(), "npz")
     False
     """
-    found = _choose(Path(path), format)[0]
-    return found.batches is not None or found.matrices is not None
+    format_ = _choose(Path(path), format)[0]
+    return format_.batches is not None or format_.matrices is not None
 
 
-def _walk(path: Path, rows: int, found: Format, options: Options, how: str, guessed: str) -> Iterator[Dataset]:
+def _walk(path: Path, rows: int, format_: Format, options: Options, how: str, guessed: str) -> Iterator[Dataset]:
     try:
-        if found.matrices is not None:
-            for X, Y in found.matrices(path, options):
+        if format_.matrices is not None:
+            for X, Y in format_.matrices(path, options):
                 for low in range(0, X.shape[0], rows):
                     yield Dataset(X=X[low : low + rows], Y=Y[low : low + rows], name=options.name)
             return
-        for batch in rebatch(found.batches(path, options) if found.batches else (), rows):
+        for batch in rebatch(format_.batches(path, options) if format_.batches else (), rows):
             empty = sp.csr_array((len(batch.texts), 0), dtype=np.float32)
             ids = None if batch.ids is None else tuple(batch.ids)
             yield Dataset(Y=empty, texts=tuple(batch.texts), ids=ids, name=options.name)
@@ -245,13 +248,13 @@ def _walk(path: Path, rows: int, found: Format, options: Options, how: str, gues
         raise _with_guess(error, guessed) from error
 
 
-def _read_texts(path: Path, found: Format, options: Options, labels_required: bool) -> Dataset:
-    if found.batches is None:
+def _read_texts(path: Path, format_: Format, options: Options, labels_required: bool) -> Dataset:
+    if format_.batches is None:
         raise DataError(f"{path} cannot be read as rows of text.")
     seen = _LabelsSeen()
-    batches = seen.watch(found.batches(path, options))
+    batches = seen.watch(format_.batches(path, options))
     data = collect(
-        lambda at: f"{path} {found.unit} {at}",
+        lambda at: f"{path} {format_.unit} {at}",
         batches,
         options.label_names,
         options.group_names,
@@ -274,10 +277,10 @@ class _LabelsSeen:
             yield batch
 
 
-def _read_matrix(path: Path, found: Format, options: Options) -> Dataset:
-    if found.read is None:
+def _read_matrix(path: Path, format_: Format, options: Options) -> Dataset:
+    if format_.read is None:
         raise DataError(f"{path} cannot be read as matrices.")
-    data = found.read(path, options)
+    data = format_.read(path, options)
     names = options.label_names
     if names is None:
         return data

@@ -44,15 +44,15 @@ def jsonl_batches(path: Path, columns: Columns) -> Iterator[Batch]:
     for numbers, objects in iter_objects(path):
         values = {name: _values_of_key(objects, name) for name in columns.all()}
         if wanted and not all(values[wanted[0]]):  # look closer: an empty text is fine, no text is not
-            for number, found in zip(numbers, objects, strict=True):
-                if all(found.get(name) is None for name in wanted):
-                    null = next((name for name in wanted if name in found), None)
+            for number, record in zip(numbers, objects, strict=True):
+                if all(record.get(name) is None for name in wanted):
+                    null = next((name for name in wanted if name in record), None)
                     if null is not None:
                         raise DataError(f"{path} line {number}: '{null}' must be a string; got null.")
-                    keys, name = ", ".join(found) or "nothing", "' or '".join(wanted)
+                    keys, name = ", ".join(record) or "nothing", "' or '".join(wanted)
                     raise DataError(f"{path} line {number} has no key '{name}'; it has: {keys}.")
         for name in (columns.labels, columns.group):
-            if name in values and not any(values[name]) and not any(name in found for found in objects):
+            if name in values and not any(values[name]) and not any(name in record for record in objects):
                 del values[name]
         yield make_batch(lambda line: f"{path} line {line}", numbers, values, columns, None)
 
@@ -79,7 +79,7 @@ def _values_of_key(objects: list[dict[str, Any]], name: str) -> list[Any]:
     try:
         return list(map(itemgetter(name), objects))  # twice as fast as a loop of get
     except KeyError:
-        return [found.get(name) for found in objects]
+        return [record.get(name) for record in objects]
 
 
 def _record_bytes(record: dict[str, Any]) -> bytes:
@@ -100,11 +100,11 @@ def _parse_together(lines: list[str]) -> list[dict[str, Any]] | None:
 
 def _parse_line(path: Path, number: int, line: str) -> dict[str, Any]:
     try:
-        found = json.loads(line)
+        record = json.loads(line)
     except (ValueError, RecursionError) as error:
         reason = getattr(error, "msg", "nested too deeply")
         raise DataError(f"{path} line {number} is not JSON: {reason}.") from error
-    if not isinstance(found, dict):
-        kind = {list: "a list", str: "a string", type(None): "null"}.get(type(found), f"{found!r}")
+    if not isinstance(record, dict):
+        kind = {list: "a list", str: "a string", type(None): "null"}.get(type(record), f"{record!r}")
         raise DataError(f"{path} line {number} must be a JSON object; got {kind}.")
-    return found
+    return record

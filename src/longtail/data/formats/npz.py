@@ -87,10 +87,10 @@ def _load_arrays(path: Path) -> dict[str, np.ndarray]:
             raise DataError(f"{path} is empty.")
         file.seek(0)
         try:
-            found = np.load(file, allow_pickle=False)
-            if not isinstance(found, np.lib.npyio.NpzFile):
+            archive = np.load(file, allow_pickle=False)
+            if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise DataError(f"{path} holds a single array; an .npz file with X and Y is needed.")
-            return {key: found[key] for key in found.files}
+            return {key: archive[key] for key in archive.files}
         except ValueError as error:
             if isinstance(error, DataError):
                 raise

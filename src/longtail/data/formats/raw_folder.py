@@ -49,8 +49,8 @@ def read_raw_folder(folder: str | Path, part: str = "train", text_fields: Sequen
         for line, record in zip(lines, records, strict=True):
             ids.append(_uid(file, line, record))
             texts.append(_joined_text(file, line, record, text_fields))
-            found, rel = _targets(file, line, record, len(names))
-            indices += found
+            labels, rel = _targets(file, line, record, len(names))
+            indices += labels
             weights += rel
             counts.append(len(indices))
     Y = sp.csr_array(
@@ -80,18 +80,18 @@ def read_filter(path: str | Path) -> np.ndarray:
 
 
 def _targets(path: Path, line: int, record: dict[str, Any], n_labels: int) -> tuple[list[int], list[float]]:
-    found = record.get("target_ind", [])
-    rel = record.get("target_rel") or [1.0] * len(found) if isinstance(found, list) else None
-    if not isinstance(found, list) or not isinstance(rel, list) or len(rel) != len(found):
+    labels = record.get("target_ind", [])
+    rel = record.get("target_rel") or [1.0] * len(labels) if isinstance(labels, list) else None
+    if not isinstance(labels, list) or not isinstance(rel, list) or len(rel) != len(labels):
         raise DataError(f"{path} line {line}: 'target_ind' and 'target_rel' must be lists of one length.")
-    for label in found:
+    for label in labels:
         if type(label) is not int or not 0 <= label < n_labels:
             allowed = f"allowed are 0 to {n_labels - 1}"
             raise DataError(f"{path} line {line}: the label {label!r} is out of range; {allowed}.")
     for weight in rel:
         if type(weight) not in (int, float) or not 0 <= weight < np.inf:
             raise DataError(f"{path} line {line}: 'target_rel' must hold numbers >= 0; got {weight!r}.")
-    merged = dict(zip(found, rel, strict=True))  # a label named twice counts once
+    merged = dict(zip(labels, rel, strict=True))  # a label named twice counts once
     return sorted(merged), [float(merged[label]) for label in sorted(merged)]
 
 
@@ -111,10 +111,10 @@ def _joined_text(path: Path, line: int, record: dict[str, Any], fields: Sequence
 
 
 def _required_file(folder: Path, stem: str) -> Path:
-    found = _find_file(folder, stem)
-    if found is None:
+    path = _find_file(folder, stem)
+    if path is None:
         raise DataError(f"{folder} has no {stem} or {stem}.gz.")
-    return found
+    return path
 
 
 def _find_file(folder: Path, stem: str) -> Path | None:

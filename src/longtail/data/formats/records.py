@@ -77,8 +77,8 @@ def make_batch(
     """Check one block of raw columns and return it as strings."""
 
     def names(column: str) -> list[list[str]] | None:
-        found = values.get(column)
-        return None if found is None else as_names(where, lines, column, found, separator)
+        cells = values.get(column)
+        return None if cells is None else as_names(where, lines, column, cells, separator)
 
     return Batch(
         lines,
@@ -108,13 +108,13 @@ def as_names(
 
 
 def _check_texts(
-    where: Callable[[int], str], lines: Sequence[int], found: list[list[Any]], columns: tuple[str, ...]
+    where: Callable[[int], str], lines: Sequence[int], cells: list[list[Any]], columns: tuple[str, ...]
 ) -> list[str]:
     if not columns:
         return [""] * len(lines)
-    texts = found[0]
-    if len(found) > 1:  # several columns: a missing one is fine as long as one is there
-        texts = [_join_texts(parts) for parts in zip(*found, strict=True)]
+    texts = cells[0]
+    if len(cells) > 1:  # several columns: a missing one is fine as long as one is there
+        texts = [_join_texts(parts) for parts in zip(*cells, strict=True)]
     if set(map(type, texts)) <= {str}:
         return texts
     name = "' or '".join(columns)

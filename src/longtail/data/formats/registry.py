@@ -68,7 +68,7 @@ class Format:
     read_group_counts: Callable[[Path], GroupCounts] | None = None  # a groups file as a matrix of counts
     keeps: tuple[str, ...] = ()  # the fields of a Dataset that survive writing
     keeps_weights: bool = False  # label weights survive writing without a column of their own
-    has_columns: bool = False  # records with named fields: room for label weights, and for labels of groups
+    has_columns: bool = False  # records with named fields: they can hold label weights, and labels of groups
     splits_strings: bool = False  # a string is split into names at the separator, spaces around them dropped
     unit: str = "line"  # what errors count
 
@@ -168,5 +168,6 @@ REGISTRY: dict[str, Format] = {
     ),
 }
 
-FORMATS: dict[str, str] = {name: found.description for name, found in REGISTRY.items()}
-WEIGHED = tuple(name for name, found in REGISTRY.items() if found.has_columns)  # can hold a column of label weights
+FORMATS: dict[str, str] = {name: format_.description for name, format_ in REGISTRY.items()}
+# those that can hold a column of label weights
+FORMATS_WITH_WEIGHTS = tuple(name for name, format_ in REGISTRY.items() if format_.has_columns)

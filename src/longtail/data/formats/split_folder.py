@@ -31,8 +31,8 @@ def read_split_folder(folder: str | Path, split: int = 0) -> tuple[Dataset, Data
     ]
     named = [p for p in others if "data" in p.name.lower()] or others
     if len(named) != 1:
-        found = ", ".join(p.name for p in named) or "none"
-        raise DataError(f"{folder} must hold one data file beside its split files; found: {found}.")
+        names = ", ".join(p.name for p in named) or "none"
+        raise DataError(f"{folder} must hold one data file beside its split files; found: {names}.")
     data = read_xmc(named[0], name=folder.name)
     train, test = (data.take(_split_rows(file, split, data.n_rows)) for file in (train_file, test_file))
     return train, test
@@ -88,11 +88,11 @@ def _split_rows(path: Path, split: int, n_rows: int) -> np.ndarray:
 
 
 def _one_file(folder: Path, kind: str, pattern: re.Pattern[str]) -> Path:
-    found = [p for p in _files_in(folder) if pattern.match(p.name)]
-    if len(found) != 1:
-        names = ", ".join(p.name for p in found) or "none"
+    files = [p for p in _files_in(folder) if pattern.match(p.name)]
+    if len(files) != 1:
+        names = ", ".join(p.name for p in files) or "none"
         raise DataError(f"{folder} must hold one file *_{kind}_split.txt; found: {names}.")
-    return found[0]
+    return files[0]
 
 
 def _files_in(folder: Path) -> list[Path]:

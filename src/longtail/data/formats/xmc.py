@@ -54,8 +54,8 @@ def read_xmc(path: str | Path, name: str = "") -> Dataset:
     """
     path = Path(path)
     header, stack = XmcHeader(0, 0, 0), RowStack()
-    for found, rows in iter_xmc(path):
-        header = found
+    for file_header, rows in iter_xmc(path):
+        header = file_header
         stack.add(rows)
     X, Y = stack.matrices(header.features, header.labels)
     return Dataset(Y=Y, X=X, name=name)
@@ -159,8 +159,8 @@ def describe_problem(
     path: Path, first_line: int, block: bytes, problem: ParseProblem, n_features: int, n_labels: int
 ) -> str:
     """Return the error sentence for the first thing in a block that cannot be parsed."""
-    found = re.compile(rb"[^ \t\r\n]*").match(block, problem.byte)
-    token = (found.group() if found else b"").decode("utf-8", "backslashreplace")
+    match = re.compile(rb"[^ \t\r\n]*").match(block, problem.byte)
+    token = (match.group() if match else b"").decode("utf-8", "backslashreplace")
     where = f"{path} line {first_line + problem.row}"
     if problem.code == BAD_LABEL:
         label = token.partition(",")[0]

@@ -163,9 +163,9 @@ def _split_in_halves(
     rng: np.random.Generator,
 ) -> np.ndarray:
     """Return 1 for the rows of the right half, uint8."""
-    room = int((indptr[rows + 1] - indptr[rows]).sum())
-    own_indptr, ids = np.empty(rows.size + 1, dtype=np.int64), np.empty(room, dtype=np.int32)
-    values, features = np.empty(room, dtype=np.float32), np.empty(min(room, local.size), dtype=np.int32)
+    capacity = int((indptr[rows + 1] - indptr[rows]).sum())
+    own_indptr, ids = np.empty(rows.size + 1, dtype=np.int64), np.empty(capacity, dtype=np.int32)
+    values, features = np.empty(capacity, dtype=np.float32), np.empty(min(capacity, local.size), dtype=np.int32)
     n = compact_rows(indptr, indices, data, scale, rows, local, True, 0, own_indptr, ids, values, features)
     local[features[:n]] = -1
     first, second = rng.choice(rows.size, size=2, replace=False)
