@@ -1,4 +1,4 @@
-"""Lazy front doors: a folder offers the names in its `__init__.pyi`, each imported when it is first used.
+"""Lazy imports for packages: a folder offers the names in its `__init__.pyi`, each imported at first use.
 
 So importing a folder is cheap, and torch is loaded by the first name that needs it.
 """

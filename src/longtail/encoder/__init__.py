@@ -1,4 +1,13 @@
-"""Sentence encoders: loading them, making new ones, tokens, batches without padding."""
+"""Sentence encoders: loading them, making new ones, tokens, batches without padding.
+
+Where to read:
+
+features       `EncoderFeatures`: dense rows of texts, by an encoder on this machine; how one is found and loaded
+text_encoder   `TextEncoder`, which can be trained: a pretrained one, or a small new one
+new_encoder    sizes of a new encoder and their limits, checked without torch
+tokens         texts as token numbers, in batches; tokenizers of new encoders
+packed         transformers run without padding
+"""
 
 from longtail._front_door import front_door
 

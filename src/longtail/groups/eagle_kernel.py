@@ -6,10 +6,14 @@ A label's members are the rows of the groups that carry it. Two ways to learn, n
     contrast  z <- mean of the chosen members - mean of the other members          from the weighted mean of members
               - mean of the rows of groups without the label; it ends when the chosen rows stay
 
-Vectors are always sums, z = σ · start + ρ · run + Σ α x + β T, with the rows chosen at the moment added up in `run` and
-T the sum of all rows. So scores, lengths and steps follow from dot products of `start` and `run` with members, which
-are computed again only when other rows are chosen than before, and for all labels of a block at once. With contrast,
-where c of n members are chosen, run = Σ chosen - c/n · Σ members, and z = (1/c + 1/(n - c)) · run.
+σ, ρ, α, β are the factors kept for each label (α: one for each member); `start` is the first vector, `run` the sum of
+the chosen rows, T the sum of all rows. Vectors are always sums,
+
+    z = σ · start + ρ · run + Σ α x + β T.
+
+So scores, lengths and steps follow from dot products of `start` and `run` with members, which are computed again only
+when other rows are chosen than before, and for all labels of a block at once. With contrast, where c of n members are
+chosen, run = Σ chosen - c/n · Σ members, and z = (1/c + 1/(n - c)) · run.
 
 A label whose start is zero (its members cancel out) starts at one of the rows of its first group, another one for the
 next label, so that labels that are always seen together can part.
@@ -298,7 +302,10 @@ def _grow(ids, values, used, more):
 
 @njit(nogil=True, cache=True)
 def _begin(groups, labels, contrast, n_iter, label, bounds, kappa, start, run):
-    """Write the start of a label, Σ κ · sum of a group, and `run` without chosen rows; returns β."""
+    """Write a label's first vector into `start`, and `run` before any row is chosen; return the factor of T.
+
+    start = Σ κ · (sum of a group's rows); with contrast run = - c/n · Σ members, otherwise it stays 0.
+    """
     pairs = slice(labels.indptr[label], labels.indptr[label + 1])
     of = labels.groups[pairs]
     n = bounds[-1] - bounds[0]

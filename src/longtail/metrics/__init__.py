@@ -13,8 +13,9 @@ Where to start reading:
 
 To add a metric over rows: write one function in `row_metrics.py` that returns a number per row, its formula in the
 docstring, and add one line to `ROW_METRICS` in `measures.py`. To add a metric over labels: one line in `LABEL_METRICS`
-of `label_metrics.py`. `evaluate`, `compare` and `scorer("name@k")` then have it. For a function to call alone, add
-`name_at_k` beside the others and offer it in `__init__.pyi`. A slow loop in `tests/metrics` must give the same number.
+of `label_metrics.py`. `evaluate` and `compare` know a new metric, and, for a metric over rows, `scorer("name@k")`.
+For a function to call alone, add `name_at_k` beside the others and offer it in `__init__.pyi`. A slow loop in
+`tests/metrics` must give the same number.
 """
 
 from longtail._front_door import front_door

@@ -143,6 +143,6 @@ def distinct_features(seen: np.ndarray, n_sample: int, n_rows: int | np.ndarray)
 
 
 def vocabulary_growth(seen: np.ndarray, n_sample: int) -> float:
-    """Return the power of the rows by which the vocabulary grew over the last doubling."""
+    """Return b in: vocabulary ~ rows ** b, estimated from the last doubling of the sample."""
     half = float((1 - 0.5 ** np.asarray(seen, dtype=np.float64)).sum())
     return float(np.log2(max(seen.size, 1) / max(half, 1e-9))) if n_sample > 1 else 0.0

@@ -1,4 +1,20 @@
-"""Text in, tags out: the Tagger, and planning, evaluating, explaining and auditing any model."""
+"""Text in, tags out: the Tagger, and planning, evaluating, explaining and auditing any model.
+
+Where to read, in the order in which a tagger is used:
+
+registry           the models and features that are known, by kind and by method
+plan               time, memory and size of a training, before it is begun
+tagger             `Tagger`: texts and label names in; label names, scores and probabilities out
+label_names        labels by name: numbers of known ones, names and texts of new ones
+held_out           rows held out of a training, and how good the model is on them
+saved_models       models read back from their folders
+evaluation         one tagger, or two compared, on data: the facts that reports show
+explain            the words for and against each label
+tree_description   a tagger's label tree as facts; label_slots: the leaf slots of one label
+auditing           which label sets a model can never give; output_layer: the layer that is audited
+imputation         labels of rows from labels of groups; imputation_facts: what was done, in numbers and words
+compiled           whether the kernels were compiled on this machine before
+"""
 
 from longtail._front_door import front_door
 

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from longtail.prime.estimator import Prime
 
 # chosen on 4,000 rows of eurlex57k held out of the training of everything (`trials` in benchmarks/results/prime.json)
-SHARE = 6.0  # of PRIME's score, beside the tree's: the logarithm of a chance
-WEIGHT = 0.0  # of the vectors beside the words, in what the tree reads: words alone are as good, and far less
+SHARE = 6.0  # weight of PRIME's score; the tree's score is a log-probability
+WEIGHT = 0.0  # weight of dense vectors in the tree's input; 0: words only, as accurate and cheaper
 TREE: dict[str, Any] = {"overlap": 2, "threshold": 0.0}  # where it reads vectors, whose weights are small: all are kept
 CANDIDATES = 100  # of the tree, and as many of PRIME's own
-SAMPLE, SAMPLED_LABELS = 2000, 20  # rows and labels that say what a tree's score is to be for a label it does not know
+SAMPLE, SAMPLED_LABELS = 2000, 20  # rows, and labels of each, that `line` is fitted to
 BLOCK = 256
-LARGEST = 1e6  # share, weight, and what describes the line
+LARGEST = 1e6  # upper limit of share, weight and the two numbers of `line`
 WORDS, LABELS = "tree.words.", "tree.labels."
 
 
@@ -51,7 +51,8 @@ class TreeStage:
     share : float
         Weight of PRIME's score in `p_best * s_tree + share * s_prime`.
     line : (float, float)
-        Start and slope that stand for the tree's score of a label it does not know: `start + slope * s_prime`.
+        Intercept and slope that estimate the tree's score from PRIME's for labels the tree was not trained on:
+        `s_tree = intercept + slope * s_prime`.
     """
 
     words: TfidfFeatures
@@ -240,9 +241,9 @@ def learn_words(texts: list[str]) -> TfidfFeatures:
 
 
 def line_of(model: Prime, stage: TreeStage, X: sp.csr_array) -> tuple[float, float]:
-    """Return how the tree's scores follow PRIME's, among the labels that PRIME likes best: start and slope.
+    """Return intercept and slope of the tree's scores by PRIME's, among the labels that PRIME ranks first.
 
-    It stands in for the tree's opinion on labels that come later.
+    They estimate the tree's score of labels that the tree was not trained on.
     """
     rows = np.unique(np.linspace(0, X.shape[0] - 1, min(SAMPLE, X.shape[0])).astype(np.int64))
     X = X[rows]
@@ -258,8 +259,8 @@ def line_of(model: Prime, stage: TreeStage, X: sp.csr_array) -> tuple[float, flo
                 ys.append(float(scores.get(int(label), lowest)))
     if len(set(xs)) < 2:
         return (float(np.mean(ys)) if ys else 0.0, 0.0)
-    slope, start = np.polyfit(np.array(xs), np.array(ys), 1)
-    return float(start), float(slope)
+    slope, intercept = np.polyfit(np.array(xs), np.array(ys), 1)
+    return float(intercept), float(slope)
 
 
 def _renumbered(ids: np.ndarray, used: np.ndarray) -> np.ndarray:

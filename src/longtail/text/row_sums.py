@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-FEW = 16  # a list that touches less than one in so many features is sorted, others are found by looking at all
+FEW = 16  # touched features are sorted if fewer than 1 in 16 of all; otherwise all features are scanned
 
 
 @njit(nogil=True, cache=True)

@@ -1,14 +1,14 @@
-"""The leaves of a label tree from a hierarchy given by the user, one parent per node.
+"""Turn a user's hierarchy into leaves of a label tree.
 
-A childless node with one label is that label, and siblings of this sort form one leaf: the cluster of their parent.
-A label whose node has children stands in the leaf of its own node, beside those of its children that are labels only.
-The leaf of a node that has further clusters below it becomes their first sibling, and every leaf is brought down to
-the last level by a chain of only children:
+The labels directly under a node, and the node's own label, form one leaf; all leaves are brought to the same depth:
 
     animals ─┬─ cat                    [animals] ─┬─ leaf: animals, cat, dog
              ├─ dog           gives               └─ [birds] ── leaf: birds, eagle, gull
              └─ birds ─┬─ eagle
                        └─ gull
+
+A label directly under a node is a node without children that has this one label. The leaf of a node that has further
+clusters below it becomes their first sibling, and leaves come to the last level by chains of only children.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The one door for inputs: arrays and parameters are checked here, and only here."""
+"""Checks of all inputs: arrays, parameters, seeds and numbers of threads."""
 
 from longtail._front_door import front_door
 

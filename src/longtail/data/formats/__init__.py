@@ -14,8 +14,10 @@ To add a file format, write `formats/<name>.py` with
 
 - a function that yields `records.Batch` objects (rows of text), or one that returns a Dataset (features), perhaps with
   another that yields X and Y block by block,
-- a function `write_<name>(dataset, path)` if it can be written,
+- `write_<name>(dataset, path)` if it can be written; the entry's `write` is called with `(dataset, path, columns)`, so
+  wrap it where columns do not matter,
 
-and add one entry to `REGISTRY` in `registry.py` with its suffixes or what its first line begins with. Nothing else has
-to change: reading, writing, guessing, `longtail convert` and its list of formats go by the registry.
+and add one entry to `REGISTRY` in `registry.py` with its suffixes or what its first line begins with; give `batches`
+or `read`, never both. Nothing else has to change: reading, writing, guessing, `longtail convert` and its list of
+formats go by the registry.
 """
