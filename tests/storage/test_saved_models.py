@@ -1,0 +1,30 @@
+"""Models that an earlier version saved load and predict the same: one small folder of every released format."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import longtail as lt
+
+SAVED = Path(__file__).parent / "saved"
+EXPECTED = json.loads((SAVED / "expected.json").read_text("utf-8"))
+NEED_TORCH = ("dft", "prime-with-tree", "tree-on-prime-features")
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED["predictions"]))
+def test_it_loads_and_predicts_the_same(name):
+    if name in NEED_TORCH and importlib.util.find_spec("torch") is None:
+        pytest.skip("needs the extra [torch]")
+    expected = EXPECTED["predictions"][name]
+    tagger = lt.load(SAVED / name)
+    top = tagger.predict_topk(EXPECTED["texts"], k=3)
+    assert top.ids.tolist() == expected["ids"]
+    assert np.allclose(top.scores, expected["scores"], atol=1e-5)  # another machine may round otherwise
+    assert [list(labels) for labels in tagger.predict(EXPECTED["texts"])] == expected["sets"]
+
+
+def test_every_saved_folder_is_looked_at():
+    assert {folder.name for folder in SAVED.iterdir() if folder.is_dir()} == set(EXPECTED["predictions"])
