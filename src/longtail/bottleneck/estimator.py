@@ -297,9 +297,9 @@ class BottleneckClassifier(RowClassifier):
 
         network = on_device(self.network_, self.device)
         with threads_for(self.n_jobs, network, ROWS_AT_ONCE):
-            for at, scores in score_blocks(network, X):
-                mask = torch.from_numpy(never).to(scores.device)
-                best = torch.topk(scores.masked_fill(mask, -torch.inf), used, dim=1)
+            for at, block_scores in score_blocks(network, X):
+                mask = torch.from_numpy(never).to(block_scores.device)
+                best = torch.topk(block_scores.masked_fill(mask, -torch.inf), used, dim=1)
                 ids[at, :used], scores[at, :used] = best.indices.cpu().numpy(), best.values.cpu().numpy()
         ids[np.isneginf(scores)] = -1
         order = np.lexsort((ids, -scores), axis=1)  # equal scores: the lower label first
@@ -322,11 +322,11 @@ class BottleneckClassifier(RowClassifier):
             scores = network(x)[0]
             for label in (int(label) for label in labels):
                 slopes = torch.autograd.grad(scores[label], x, retain_graph=True)[0][0].cpu().numpy()
-                words = [(int(f), float(slopes[f]) * float(v)) for f, v in zip(ids, values, strict=True)]
-                words.sort(key=lambda pair: -abs(pair[1]))
+                added = [(int(f), float(slopes[f]) * float(v)) for f, v in zip(ids, values, strict=True)]
+                added.sort(key=lambda pair: -abs(pair[1]))
                 margin = float(scores[label].detach())
-                rest = margin - sum(weight for _, weight in words)
-                out.append(Explanation(label, margin, margin, rest, words, []))
+                rest = margin - sum(weight for _, weight in added)
+                out.append(Explanation(label, margin, margin, rest, added, []))
         return out
 
     def saved_params(self) -> dict[str, Any]:
