@@ -273,3 +273,22 @@ def test_a_cut_file_is_refused_at_loading_before_it_is_mapped(tmp_path, verify):
     os.truncate(file, 4096)
     with pytest.raises(ModelError, match="is damaged: 4096 bytes instead of"):
         load_folder(tmp_path / "m", verify=verify)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--max-leaf", 0), "--max-leaf must be an integer >= 1; got 0."),
+        (("--branching", 1), "--branching must be an integer >= 2; got 1."),
+        (
+            ("--min-df", 5, "--max-df", 2),
+            "--max-df must allow at least as many rows as --min-df; got 2 and 5 for 8 rows.",
+        ),
+    ],
+)
+def test_what_only_the_plan_would_stumble_over_is_refused_by_its_option(run, tmp_path, options, sentence):
+    (tmp_path / "rows.jsonl").write_text(
+        '{"text": "red apple", "labels": ["a"]}\n{"text": "car", "labels": ["b"]}\n' * 4
+    )
+    told = run("train", tmp_path / "rows.jsonl", "-o", tmp_path / "m", *options, code=2)
+    assert sentence in told and not (tmp_path / "m").exists()

@@ -187,3 +187,10 @@ def test_filter_pairs_do_not_count(topics, tagger):
     assert facts["evaluation"]["metrics"]["p@1"]["value"] < 0.7
     with pytest.raises(DataError, match="the filter names label 99"):
         evaluate_tagger(tagger, data, filter_pairs=[[0, 99]])
+
+
+def test_labels_and_texts_of_the_wrong_kind_get_a_sentence(topics):
+    with pytest.raises(DataError, match=r"labels must hold the labels of every text; got None\."):
+        lt.Tagger().fit(topics.texts, None)
+    with pytest.raises(DataError, match="texts must be a list of strings; got dict"):
+        lt.Tagger(calibrate=0).fit_dataset(topics).predict({"a": 1})

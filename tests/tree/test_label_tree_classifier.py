@@ -239,3 +239,12 @@ def test_progress_ends_at_its_total(data):
     seen = []
     LabelTreeClassifier(max_leaf=40).fit(data[0].X, data[0].Y, progress=lambda done, total: seen.append((done, total)))
     assert seen[-1][0] == seen[-1][1] and all(a <= b for (a, _), (b, _) in itertools.pairwise(seen))
+
+
+def test_a_model_is_saved_with_the_parameters_it_was_trained_with(tmp_path):
+    model = LabelTreeClassifier(max_leaf=2, branching=2, C=2.0).fit(np.eye(6), np.eye(6))
+    model.set_params(loss="zz", C=-1, beam=3)  # the first two wait for the next fit, the third is read at prediction
+    loaded = lt.load(model.save(tmp_path / "m"))
+    assert (loaded.loss, loaded.C, loaded.beam) == ("squared_hinge", 2.0, 3)
+    with pytest.raises(ParameterError, match="loss must be one of"):
+        model.fit(np.eye(6), np.eye(6))

@@ -73,6 +73,9 @@ class LeafCount(click.ParamType):
 
     name = "n|auto"
 
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        return "N|auto"
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "auto" or isinstance(value, int):
             return value

@@ -79,6 +79,7 @@ class XMCEstimator(Estimator):
     calibration_: Calibration
     n_jobs: int | None = None  # threads, of models that can use many
     _built_by: dict[str, Any]
+    _params_at_fit: dict[str, Any]  # those that a trained model no longer reads
 
     # ---- For a Tagger: training, rows, plans, explanations, audits. Override what differs.
 
@@ -271,6 +272,8 @@ class XMCEstimator(Estimator):
         self.n_rows_, self.n_features_in_ = (int(v) for v in rows.shape)
         self.n_labels_ = int(labels.shape[1])
         self.label_counts_ = np.bincount(labels.indices, minlength=self.n_labels_).astype(np.int64)
+        params = self.get_params(deep=False)
+        self._params_at_fit = {name: params[name] for name in params if name not in self.prediction_params}
         if self.calibrated_:
             del self.calibration_
         return rows, labels
@@ -387,8 +390,9 @@ class XMCEstimator(Estimator):
         raise ModelError(f"{cls.__name__} cannot be loaded.")
 
     def saved_params(self) -> dict[str, Any]:
-        """Return the constructor's parameters as they are saved."""
-        return {name: value for name, value in self.get_params(deep=False).items() if name not in UNSAVED}
+        """Return the constructor's parameters as they are saved: as they were at training, but those it still reads."""
+        params = self.get_params(deep=False) | getattr(self, "_params_at_fit", {})
+        return {name: value for name, value in params.items() if name not in UNSAVED}
 
     def parts(self, name: str = "model") -> dict[str, Part]:
         """Return the model and, if it has one, its calibration, as parts of a model folder."""

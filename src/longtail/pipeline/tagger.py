@@ -155,6 +155,8 @@ class Tagger(Estimator):
         names = None if label_names is None else tuple(label_names)
         fields: dict[str, Any] = {"label_names": names, "label_texts": label_texts}
         rows: dict[str, Any] = {"X": texts} if is_matrix(texts) else {"texts": texts}
+        if labels is None:
+            raise DataError("labels must hold the labels of every text; got None.")
         if is_matrix(labels):
             data = Dataset(Y=labels, **rows, **fields)
         else:

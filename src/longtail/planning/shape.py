@@ -43,8 +43,8 @@ def shape_of(data: Dataset, features: TextFeatures | None = None, seed: int = 0)
     wanted = TfidfFeatures() if features is None else features
     words = wanted if isinstance(wanted, TfidfFeatures) else None
     rows = np.sort(order[: SLOW_SAMPLE if words is None else _affordable([len(data.texts[i]) for i in order])])
-    # terms that are rare in the sample may be frequent enough in all texts
-    sampled = clone(wanted) if words is None else clone(words).set_params(min_df=1, max_features=None)
+    # terms that are rare or frequent in the sample may be frequent or rare enough in all texts
+    sampled = clone(wanted) if words is None else clone(words).set_params(min_df=1, max_df=1.0, max_features=None)
     started = time.perf_counter()
     clone(sampled).fit_transform(["warming up"])
     loading = time.perf_counter() - started

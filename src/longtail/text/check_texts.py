@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from longtail.errors import DataError
 
@@ -17,7 +17,7 @@ def as_texts(texts: Iterable[str], name: str = "texts") -> list[str]:
     """
     if isinstance(texts, str | bytes):
         raise DataError(input=name, problem="must be a list of strings; got one string.")
-    if not isinstance(texts, Iterable):
+    if not isinstance(texts, Iterable) or isinstance(texts, Mapping):
         raise DataError(input=name, problem=f"must be a list of strings; got {type(texts).__name__}.")
     out = texts if isinstance(texts, list) else list(texts)
     if set(map(type, out)) - {str}:  # quick: a subclass of str is looked at more closely

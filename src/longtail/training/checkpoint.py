@@ -105,7 +105,7 @@ def check_folder(folder: object) -> Path:
         )
     path = Path(folder)
     if path.exists() and not path.is_dir():
-        raise ModelError(f"{path} is a file; checkpoint must be the name of a folder.")
+        raise ParameterError(name="checkpoint", problem=f"must be the name of a folder; {path} is a file.")
     if (path / "manifest.json").exists():
         raise ModelError(f"{path} is a model folder; give checkpoint a folder of its own.")
     is_new = not path.exists()

@@ -20,7 +20,7 @@ from longtail.model import Estimate, Shape, clone
 from longtail.tree.chunks import LARGEST_SPREAD, Chunks
 from longtail.tree.grow.build import ENTRIES_OF_A_VECTOR, SAMPLE
 from longtail.tree.grow.kmeans import MAX_TO_MEAN
-from longtail.validate import resolve_jobs
+from longtail.validate import check_integer, resolve_jobs
 
 if TYPE_CHECKING:
     from longtail.tree.estimator import LabelTreeClassifier
@@ -56,7 +56,8 @@ def tree_shape(n_labels: int, model: LabelTreeClassifier) -> list[int]:
     >>> tree_shape(4000, LabelTreeClassifier(max_leaf=160)), tree_shape(100_000, LabelTreeClassifier(max_leaf=160))
     ([100], [50, 2500])
     """
-    branching, max_leaf = int(model.branching), int(model.max_leaf)
+    branching = check_integer("branching", model.branching, low=2)
+    max_leaf = check_integer("max_leaf", model.max_leaf, low=1)
     if n_labels <= max_leaf:
         return [1]
     if model.balanced:
@@ -69,7 +70,7 @@ def tree_shape(n_labels: int, model: LabelTreeClassifier) -> list[int]:
 
 def estimate_tree(data: Dataset, shape: Shape, model: LabelTreeClassifier, probe: bool) -> Estimate:
     """Return what fitting takes; without a probe, memory alone."""
-    nodes, n_trees = tree_shape(shape.n_used, model), int(model.n_trees)
+    nodes, n_trees = tree_shape(shape.n_used, model), check_integer("n_trees", model.n_trees, low=1)
     measured = probe_tree(data, shape, model) if probe else None
     if measured is None:
         weights = float((WEIGHTS * shape.label_counts[shape.label_counts > 0] ** GROWTH).sum()) / (1 - INNER)
