@@ -97,13 +97,13 @@ def fact_text(key: str, value: Any) -> str:
 def seconds_text(value: float) -> str:
     """Return a number of seconds as people say it.
 
-    >>> seconds_text(0.0123), seconds_text(9.5), seconds_text(3720)
-    ('12 ms', '9.5 s', '1 h 2 min')
+    >>> seconds_text(0.0123), seconds_text(0.0998), seconds_text(9.5), seconds_text(9.96), seconds_text(3720)
+    ('12 ms', '0.1 s', '9.5 s', '10 s', '1 h 2 min')
     """
-    if value < 0.1:
+    if value < 0.0995:
         return f"{1000 * value:.2g} ms"
     if value < 60:
-        return f"{value:.2g} s" if value < 10 else f"{value:.0f} s"
+        return f"{value:.2g} s" if value < 9.95 else f"{value:.0f} s"
     minutes, rest = divmod(round(value), 60)
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
