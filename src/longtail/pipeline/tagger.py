@@ -260,7 +260,7 @@ class Tagger(Estimator):
             ("labels", f"{self.n_labels_:,}"),
             ("training rows", f"{model.n_rows_:,}"),
             ("features", f"{model.n_features_in_:,}"),
-            ("calibrated", "yes" if hasattr(model, "calibration_") else "no"),
+            ("calibrated", "yes" if model.calibrated_ else "no"),
         ]
         return fact_card("Tagger", facts)
 
