@@ -73,13 +73,17 @@ def test_imports_point_down_and_enter_by_the_front_door(file):
             assert set(names) <= offered(other), f"{where}: {other} does not offer {set(names) - offered(other)}"
 
 
+def _assigns(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+
+
 @pytest.mark.parametrize("stub", sorted(ROOT.rglob("__init__.pyi")), ids=lambda p: p.parent.name)
 def test_every_name_at_a_front_door_is_there_and_none_hides_a_module(stub):
     for name, module in stub_names(stub).items():
         home = stub.parent / Path(*module.split("."))
         text = home.with_suffix(".py").read_text("utf-8")
         defined = {node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-        defined |= {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+        defined |= {node.id for node in ast.walk(ast.parse(text)) if _assigns(node)}
         assert name in defined, f"{stub}: {module} does not define {name}"
         assert not (stub.parent / f"{name}.py").exists() and not (stub.parent / name).is_dir(), f"{name} hides a module"
 

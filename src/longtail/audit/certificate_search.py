@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits
 
 from longtail.audit.audited_layer import AuditedLayer
 from longtail.audit.certificate import IMPOSSIBLE, REACHABLE, ROBUST, UNDECIDED, Certificate, KnownProofs

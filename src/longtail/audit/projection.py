@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits
 
 from longtail.audit.audited_layer import AuditedLayer
 from longtail.audit.certificate import IMPOSSIBLE, Certificate, KnownProofs
