@@ -24,6 +24,9 @@ HELP = {
     "rounds": "With --overlap: times to find the clusters of labels and train again.",
     "merge": "With --overlap: what counts of a label in several leaves, max or mean.",
     "split_positives": "With --overlap: count a row's label in the one leaf that suits the row best.",
+    "keep_leaf": "With --overlap: every label keeps its first leaf.",
+    "slot_rows": "With --overlap: rows of a label that must come to a further leaf.",
+    "balance": "With --overlap: size of a leaf, at most, as a multiple of the mean; large for any size.",
     # tree and ova
     "C": "Cost of errors against large weights.",
     "loss": "squared_hinge or logistic.",
@@ -90,9 +93,11 @@ HELP = {
 # what a default of None stands for
 MEANING_OF_NONE = {
     "random_state": "0",
-    "tree.beam": "10; 7 with --overlap",
+    "tree.beam": "10",
     "tree.C": "1, less where there are many short rows",
-    "tree.path_weight": "1 with --negatives tfn, else 0.3",
+    "tree.branching": "all leaves below the root if there are at most 1,024, else 128",
+    "tree.rounds": "1 with --overlap",
+    "tree.path_weight": "1 with --negatives tfn, else 0.3, or 0.5 with --overlap",
     "device": "a GPU if there is one",
     "prime.batch_size": "the preset's, less for small data",
     "prime.lr": "the preset's",
