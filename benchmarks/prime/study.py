@@ -32,7 +32,7 @@ from benchmarks.harness.terminal import show_table
 from benchmarks.prime.carried_data import LENGTH, Texts, held_rows, load, some_rows
 from benchmarks.prime.curves import draw_curves, first_epoch_at
 from benchmarks.prime.runs import key, open_results, ranked
-from benchmarks.prime.variants import CHOICES, CURVES, Variant
+from benchmarks.prime.variants import CHOICES, CLASSIFIERS, CURVES, Variant
 from longtail.prime import Prime
 from longtail.prime.prototypes import mean_queries
 from longtail.prime.search import quantize
@@ -50,6 +50,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, default=Path("prime-carry"), help="folder of prepared data and encoder")
     parser.add_argument("--only", choices=tuple(LENGTH), default="yso-titles", help="data set")
     parser.add_argument("--parts", nargs="+", choices=("choices", "curves"), default=["choices", "curves"])
+    parser.add_argument("--curve-seeds", nargs="+", type=int, default=[0, 1], help='seeds of the part "curves"')
     parser.add_argument("--models", nargs="+", help="only these")
     parser.add_argument("--name", help="put behind the names of models: of another source, say")
     parser.add_argument("--rows", type=int, default=60_000, help="rows to train on, drawn at random")
@@ -91,13 +92,13 @@ def run_train(args: argparse.Namespace) -> None:
 
 
 def cells(args: argparse.Namespace) -> Iterator[Facts]:
-    """Yield part, data set, seed and model of everything asked for, all with the first seed first."""
-    for seed in args.seeds:
-        for part, models in (("choices", CHOICES), ("curves", CURVES)):
-            if part in args.parts:
-                for model in models:
-                    if not args.models or model in args.models:
-                        yield {"part": part, "data": args.only, "seed": seed, "model": model}
+    """Yield part, data set, seed and model of everything asked for, part after part, the first seed first."""
+    for part in args.parts:
+        models, seeds = (CHOICES, args.seeds) if part == "choices" else (CURVES, args.curve_seeds)
+        for seed in seeds:
+            for model in models:
+                if not args.models or model in args.models:
+                    yield {"part": part, "data": args.only, "seed": seed, "model": model}
 
 
 def named(run: Facts, args: argparse.Namespace) -> Facts:
@@ -186,16 +187,18 @@ def curve(cell: Facts, variant: Variant, texts: Texts, args: argparse.Namespace)
 def classifiers(model: Prime, cell: Facts, texts: Texts, n_held_out: int) -> list[Facts]:
     """Train the classifier stage and return the scores of its vectors alone (PRIME(W)) and mixed with prototypes."""
     prototypes = model.output_weights()[0]
-    began = time.perf_counter()
-    model.fit_classifier(texts.texts, texts.Y, fusion=1.0)
-    seconds, classes = round(time.perf_counter() - began, 2), model.output_weights()[0]
     runs = []
-    for fusion in FUSIONS:
-        share = np.float32(fusion)
-        model.stored_ = quantize((1 - share) * prototypes + share * classes, "float32")
-        model.__dict__.pop("_search", None)
-        name = f"{cell['model']}, classifier share {fusion:g}"
-        runs.append({**cell, "model": name, **scored(model, texts, n_held_out), "train_s": seconds})
+    for name, settings in CLASSIFIERS.items():
+        model.stored_ = quantize(prototypes, "float32")
+        began = time.perf_counter()
+        model.fit_classifier(texts.texts, texts.Y, fusion=1.0, **settings)
+        seconds, classes = round(time.perf_counter() - began, 2), model.output_weights()[0]
+        for fusion in FUSIONS:
+            share = np.float32(fusion)
+            model.stored_ = quantize((1 - share) * prototypes + share * classes, "float32")
+            model.__dict__.pop("_search", None)
+            title = f"{cell['model']}, {name}, {fusion:.0%}"
+            runs.append({**cell, "model": title, **scored(model, texts, n_held_out), "train_s": seconds})
     return runs
 
 

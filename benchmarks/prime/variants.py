@@ -73,45 +73,49 @@ def replacing(name: str, new: type) -> Variant:
     return Variant(replaced=lambda: patch(name, new))
 
 
-CHOICES: dict[str, Variant] = {
+CHOICES: dict[str, Variant] = {  # the most telling first
     "PRIME-lite": lite(),
     # Table 11
     "uniform sampling": lite(sampling="uniform"),
     # PRIME against PRIME-lite, and PRIME(W)
     "PRIME, batch x2": Variant(PRIME, batch=2, classifier=True),
-    "PRIME, batch x2, epochs x2": Variant(PRIME, batch=2, epochs=2),
-    "PRIME, same batch": Variant(PRIME, classifier=True),
+    "PRIME, same batch": Variant(PRIME),
     "PRIME-lite, batch x2": Variant(batch=2),
-    "PRIME-lite, batch x2, epochs x2": Variant(batch=2, epochs=2),
-    # centroids
-    "centroids are means": lite(centroid_rule="mean"),
-    "centroids at unit length": replacing("longtail.prime.network.Centroids", UnitCentroids),
-    "without centroids": lite(centroids=False),
-    # the paper as printed
-    "inverted zone": lite(inverted_zone=True),
-    "linear regulariser": lite(regulariser="linear"),
-    "without warm start": lite(warm_start=False),
-    "label text at unit length": replacing("longtail.prime.network.PrimeNetwork", UnitTextNetwork),
-    "even weights of negatives": replacing("longtail.prime.fit.DynamicMarginLoss", EvenNegatives),
-    "every positive of the batch": replacing("longtail.prime.fit.DynamicMarginLoss", EveryPositive),
     # Table 6
     "query to prototype only, fixed margin": lite(loss_weights=(0, 0, 0), margin=0.3),
     "+ query to label": lite(loss_weights=(1, 0, 0), margin=0.3),
     "+ dynamic margin": lite(loss_weights=(1, 0, 0)),
     "+ label to query": lite(loss_weights=(1, 1, 0)),
+    "without centroids": lite(centroids=False),
+    # the paper as printed
+    "inverted zone": lite(inverted_zone=True),
+    "linear regulariser": lite(regulariser="linear"),
+    "without warm start": lite(warm_start=False),
+    "centroids are means": lite(centroid_rule="mean"),
+    "centroids at unit length": replacing("longtail.prime.network.Centroids", UnitCentroids),
     # Table 9
     "without free vectors": lite(n_free=0),
-    "1,024 free vectors": lite(n_free=1024, n_private=0),
     "4,096 free vectors": lite(n_free=4096, n_private=0),
     "16,384 free vectors": lite(n_free=16_384, n_private=0),
+    "1,024 free vectors": lite(n_free=1024, n_private=0),
+    # more of the paper as printed
+    "every positive of the batch": replacing("longtail.prime.fit.DynamicMarginLoss", EveryPositive),
+    "even weights of negatives": replacing("longtail.prime.fit.DynamicMarginLoss", EvenNegatives),
+    "label text at unit length": replacing("longtail.prime.network.PrimeNetwork", UnitTextNetwork),
+    # as many steps as with the smaller batch
+    "PRIME, batch x2, epochs x2": Variant(PRIME, batch=2, epochs=2),
+    "PRIME-lite, batch x2, epochs x2": Variant(batch=2, epochs=2),
+}
+CLASSIFIERS: dict[str, dict[str, Any]] = {  # settings of the classifier stage
+    "classifier": {},
+    "classifier, warm-up of 50 steps": {"warmup": 50},
+    "classifier, 5 epochs, warm-up of 50 steps": {"warmup": 50, "epochs": 5},
 }
 CURVES: dict[str, Variant] = {  # Figure 3
     "PRIME-lite": lite(),
     "DEXA-like": Variant({"preset": "dexa", "sampling": "propensity"}),
+    "PRIME-lite, without warm start": lite(warm_start=False),
     "without centroids": lite(centroids=False),
     "without free vectors": lite(n_free=0),
-    "PRIME-lite, without warm start": lite(warm_start=False),
-    "without centroids or warm start": lite(centroids=False, warm_start=False),
     "NGAME-like": Variant({"preset": "ngame", "sampling": "propensity"}),
-    "PRIME, batch x2": Variant(PRIME, batch=2),
 }
