@@ -1,4 +1,4 @@
-"""What each choice in PRIME brings, over several seeds: the paper's Tables 6, 9 and 11, Figure 3, and our departures.
+"""What each choice in PRIME brings: the paper's Tables 6, 9 and 11, Figure 3, and our departures.
 
     python benchmarks/prime/study.py train   # on a GPU, with prime-carry beside it (vs_relatives.py prepare)
     python benchmarks/prime/study.py train --models PRIME-lite --name before --output before.json   # an older source
