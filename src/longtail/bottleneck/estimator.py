@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -13,7 +14,17 @@ from longtail.bottleneck.plan import estimate_network
 from longtail.data import Dataset, TopK, split_random
 from longtail.errors import ModelError, ParameterError
 from longtail.kernels import Progress
-from longtail.model import MAX_K, Estimate, Explanation, LinearLayer, RowClassifier, Shape, allowed_labels, clone
+from longtail.model import (
+    MAX_K,
+    Estimate,
+    Explanation,
+    LabelCircle,
+    LinearLayer,
+    RowClassifier,
+    Shape,
+    allowed_labels,
+    clone,
+)
 from longtail.storage import Part
 from longtail.text import unit_rows
 from longtail.training import checked_training, import_torch, on_device, pick_device, threads_for
@@ -37,6 +48,7 @@ if TYPE_CHECKING:
     from longtail.training import Epoch, RowTraining
 
 HEADS = ("dft", "bottleneck")
+STOP_ON = ("precision", "loss")
 ENCODERS = ("mlp", "linear")
 DENSE_ABOVE = 0.2  # share of entries that are not zero, from which rows are multiplied as dense ones
 FEWEST_TO_VALIDATE = 20  # rows
@@ -76,7 +88,10 @@ class BottleneckClassifier(RowClassifier):
     epochs : int, default=50
         Passes over the rows, at most.
     patience : int, default=5
-        Stop after this many epochs without a better loss on the validation rows, and keep the best weights.
+        Stop after this many epochs that are no better on the validation rows, and keep the best weights.
+    stop_on : {"precision", "loss"}, default="precision"
+        What makes an epoch better: a higher mean of precision at 1, 3 and 5, or a lower loss. The loss is a mean over
+        all labels; with few rows and many rare labels it is lowest long before the ranking is at its best.
     valid : float, default=0.1
         Share of the rows held out for that, unless `fit` is given some; 0 to train all epochs on all rows.
     normalize : bool, default=True
@@ -99,7 +114,11 @@ class BottleneckClassifier(RowClassifier):
     guaranteed_ : int
         Every set of so many labels can come out; 0 if there is no guarantee.
     history_ : list of dict
-        Per epoch `epoch`, `loss`, `valid_loss` and whether it was the `best` so far.
+        Per epoch `epoch`, `loss`, `valid_loss`, `valid_precision` (with stop_on="precision") and whether it was the
+        `best` so far.
+    prior_precision_ : float or None
+        Mean precision at 1, 3 and 5 on the validation rows of the labels that are most frequent in training, given to
+        every row; None without validation rows. `fit` warns when the trained network is no better.
 
     Examples
     --------
@@ -119,6 +138,7 @@ class BottleneckClassifier(RowClassifier):
 
     network_: LabelNetwork
     history_: list[dict[str, Any]]
+    prior_precision_: float | None
     dense_: bool
 
     def __init__(
@@ -136,6 +156,7 @@ class BottleneckClassifier(RowClassifier):
         batch_size: int = 64,
         epochs: int = 50,
         patience: int = 5,
+        stop_on: str = "precision",
         valid: float = 0.1,
         normalize: bool = True,
         checkpoint: str | Path | None = None,
@@ -156,6 +177,7 @@ class BottleneckClassifier(RowClassifier):
         self.batch_size = batch_size
         self.epochs = epochs
         self.patience = patience
+        self.stop_on = stop_on
         self.valid = valid
         self.normalize = normalize
         self.checkpoint = checkpoint
@@ -177,13 +199,14 @@ class BottleneckClassifier(RowClassifier):
         """Train on rows X and labels Y; returns self.
 
         `X_valid`, `Y_valid`: rows that decide when to stop, instead of a share of X. `progress(done, total)` counts
-        the steps of all epochs; `on_epoch` gets loss and validation loss after each.
+        the steps of all epochs; `on_epoch` gets the loss, and loss and precision on the validation rows, after each.
         """
         check_flag("normalize", self.normalize)
+        stop_on = check_choice("stop_on", self.stop_on, STOP_ON)
         valid = check_real("valid", self.valid, low=0, high=0.5)
         import_torch()
         from longtail.bottleneck.network import make_network
-        from longtail.bottleneck.train import fit_labels
+        from longtail.bottleneck.train import fit_labels, prior_precision
 
         how, device = self._training(), pick_device(self.device)
         X, Y = self._begin_fit(X, Y)
@@ -193,16 +216,43 @@ class BottleneckClassifier(RowClassifier):
         if held is None and valid and self.n_rows_ >= FEWEST_TO_VALIDATE:
             rows, out = split_random(Y, test_size=max(1, round(valid * self.n_rows_)), random_state=how.seed)
             held, X, Y = (X[out], Y[out]), X[rows], Y[rows]
-        network = make_network(**self._layers(), prior=_prior(Y), order=self._circle_positions(Y), seed=how.seed).to(
-            device
-        )
+        start = {"prior": self._first_probability(Y), "order": self._circle_positions(Y), "seed": how.seed}
+        network = make_network(**self._layers(), **start).to(device)
         with threads_for(self.n_jobs, network, how.batch_size):
-            self.history_ = fit_labels(network, X, Y, held, how, on_step=progress, on_epoch=on_epoch)
+            self.history_ = fit_labels(network, X, Y, held, how, stop_on=stop_on, on_step=progress, on_epoch=on_epoch)
+        counts = np.bincount(Y.indices, minlength=Y.shape[1])
+        self.prior_precision_ = None if held is None else prior_precision(counts, held[1])
+        self._warn_below_prior()
         if progress is not None:
             progress(1, 1)  # also when stopped early
         self.network_ = network
         self._note_shape()
         return self
+
+    def _first_probability(self, Y: sp.csr_array) -> float:
+        """Return the probability of every label at the start: that of labels on average; never 0 or 1."""
+        return float(np.clip(Y.nnz / (Y.shape[0] * Y.shape[1]), 1e-7, 0.9))
+
+    @property
+    def best_epoch_(self) -> int:
+        """Number of the epoch whose weights were kept: the best one, or the last without validation rows."""
+        self._check_fitted()
+        return next((epoch["epoch"] for epoch in reversed(self.history_) if epoch["best"]), len(self.history_))
+
+    def _warn_below_prior(self) -> None:
+        """Warn where the trained network ranks labels no better than their frequency in training does."""
+        precisions = [epoch["valid_precision"] for epoch in self.history_ if "valid_precision" in epoch]
+        if self.prior_precision_ is None or not precisions or max(precisions) > self.prior_precision_:
+            return
+        from sklearn.exceptions import ConvergenceWarning
+
+        warnings.warn(
+            f"the network ranks labels no better than their frequency does: mean precision at 1, 3 and 5 on validation "
+            f"rows is {max(precisions):.1%}, and {self.prior_precision_:.1%} if every row gets the most frequent "
+            "labels; train for more epochs, with a larger lr, or on more rows.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
 
     def _training(self) -> RowTraining:
         minutes = check_real("checkpoint_minutes", self.checkpoint_minutes, low=0)
@@ -266,14 +316,17 @@ class BottleneckClassifier(RowClassifier):
         return int(getattr(self.network_.head, "guaranteed", 0))
 
     def output_weights(self) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the weights of the output layer (n_labels, dimensions) and its bias or None, for audits."""
+        """Return the weights of the output layer (n_labels, dimensions) and its bias or None, as float64, for audits."""
         self._check_fitted()
-        head = self.network_.head
-        bias = None if head.bias is None else head.bias.detach().cpu().numpy()
-        return head.weight().detach().cpu().numpy(), bias
+        return self.network_.head.output_weights()
+
+    def label_circle(self) -> LabelCircle | None:
+        """Return the circle of labels of a DFT layer, by which an audit knows its fixed weights exactly; else None."""
+        self._check_fitted()
+        return self.network_.head.label_circle()
 
     def output_layer(self) -> LinearLayer:
-        return LinearLayer(*self.output_weights(), guaranteed=self.guaranteed_)
+        return LinearLayer(*self.output_weights(), guaranteed=self.guaranteed_, circle=self.label_circle())
 
     def estimate_fit(self, data: Dataset, shape: Shape, probe: bool) -> Estimate:
         return estimate_network(data, shape, self, probe)
@@ -348,7 +401,8 @@ class BottleneckClassifier(RowClassifier):
         arrays = {name: value.cpu().numpy() for name, value in self.network_.state_dict().items()}
         arrays["label_counts"] = self.label_counts_
         facts = {"n_rows": self.n_rows_, "n_features": self.n_features_in_, "dense": self.dense_}
-        return Part(self.kind, {**self.saved_params(), **facts, "history": self.history_}, arrays)
+        facts |= {"history": self.history_, "prior_precision": self.prior_precision_}
+        return Part(self.kind, {**self.saved_params(), **facts}, arrays)
 
     @classmethod
     def from_part(cls, part: Part) -> Self:
@@ -357,7 +411,9 @@ class BottleneckClassifier(RowClassifier):
 
         params = dict(part.params)
         facts = {name: params.pop(name) for name in ("n_rows", "n_features", "dense", "history")}
+        prior_precision = params.pop("prior_precision", None)  # models of before have none
         model = cls(**params)
+        model.prior_precision_ = prior_precision
         model.label_counts_ = part.array("label_counts")
         if model.label_counts_.ndim != 1 or model.label_counts_.min(initial=0) < 0:
             raise ModelError(f"the model's part '{part.kind}' is inconsistent: its counts of labels are none.")
@@ -372,8 +428,3 @@ class BottleneckClassifier(RowClassifier):
 
 def _values(X: Rows) -> np.ndarray:
     return X if isinstance(X, np.ndarray) else X.data
-
-
-def _prior(Y: sp.csr_array) -> float:
-    """Return the probability of a label, on average over rows and labels; never 0 or 1."""
-    return float(np.clip(Y.nnz / (Y.shape[0] * Y.shape[1]), 1e-7, 0.9))

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from longtail.bottleneck.dft import dft_matrix
 from longtail.bottleneck.dft_scores import circle_scores
 from longtail.errors import ParameterError
+from longtail.model import LabelCircle
 from longtail.validate import check_flag, check_integer, check_real
 
 # The fixed weights are of the order 1 / sqrt(n), and optimisers move all inputs alike, so that the wave hardly moves.
@@ -48,6 +49,18 @@ class OutputLayer(nn.Module):
     def weight(self) -> Tensor:
         """Return the weights (n_labels, width), labels in the order of the scores."""
         raise NotImplementedError
+
+    def label_circle(self) -> LabelCircle | None:
+        """Return the circle along which the first columns of the weights are waves, exactly; None without one."""
+        return None
+
+    def output_weights(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the weights (n_labels, width) as float64 and the bias or None, for audits.
+
+        Learned weights are what they are; fixed ones are rounded from their formula to 64 bits, not to 32.
+        """
+        bias = None if self.bias is None else self.bias.detach().double().cpu().numpy()
+        return self.weight().detach().double().cpu().numpy(), bias
 
     @property
     def n_parameters(self) -> int:
@@ -212,10 +225,27 @@ class DFTOutput(OutputLayer):
         return scores if self.bias is None else scores + self.bias
 
     def weight(self) -> Tensor:
-        """Return the weights (n_labels, width): the fixed columns, then the slack. For audits; training needs none."""
-        positions = None if self.order is None else self.order.cpu().numpy()
-        fixed = torch.from_numpy(dft_matrix(self.n_labels, self.k, positions)).to(self.projection.weight)
+        """Return the weights (n_labels, width): the fixed columns, then the slack, in the layer's own precision.
+
+        Rounded to 32 bits, the fixed columns no longer give every set of k labels. An audit takes `output_weights`.
+        """
+        fixed = torch.from_numpy(self._fixed_weights()).to(self.projection.weight)
         return fixed if self.slack is None else torch.cat([fixed, self.slack], dim=1)
+
+    def label_circle(self) -> LabelCircle:
+        order = np.arange(self.n_labels) if self.order is None else self.order.cpu().numpy()
+        return LabelCircle(self.n_labels, self.k, order.astype(np.int64))
+
+    def output_weights(self) -> tuple[np.ndarray, np.ndarray | None]:
+        bias = None if self.bias is None else self.bias.detach().double().cpu().numpy()
+        parts = [self._fixed_weights()]
+        if self.slack is not None:
+            parts.append(self.slack.detach().double().cpu().numpy())
+        return np.hstack(parts), bias
+
+    def _fixed_weights(self) -> np.ndarray:
+        """Return the fixed columns in double precision."""
+        return dft_matrix(self.n_labels, self.k, self.label_circle().positions)
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, k={self.k}, slack={self.width - 2 * self.k - 1}"
