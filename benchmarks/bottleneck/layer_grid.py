@@ -132,7 +132,7 @@ def grid() -> list[Facts]:
 
 def choose(tuning: list[Facts]) -> dict[tuple[str, str, int], Facts]:
     """Return the settings with the highest F1@10 on held-out rows, of those that both layers have tried."""
-    scores: dict[tuple[Any, ...], Facts] = {}
+    scores: dict[tuple[str, int], dict[tuple[str, tuple[float, ...]], Facts]] = {}
     for run in tuning:
         scores.setdefault((run["data"], run["d"]), {})[run["layer"], setting(run)] = run
     out = {}
@@ -290,7 +290,8 @@ def key(run: Facts) -> tuple[Any, ...]:
 def line(run: Facts) -> str:
     """Return one run in one line."""
     return (
-        f"{run['data']}, {run['layer']}, d={run['d']}, seed {run['seed']}, lr {run['lr']:g}, dropout {run['dropout']:g}: "
+        f"{run['data']}, {run['layer']}, d={run['d']}, seed {run['seed']}, lr {run['lr']:g}, "
+        f"dropout {run['dropout']:g}: "
         f"F1@10 {run['f1@10']:.2f}, P@1 {run['p@1']:.2f}, best epoch {run['best_epoch']} of {run['epochs']}, "
         f"{run['seconds']:.1f} s"
     )

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longtail import audit
-from longtail.audit.wave_roots import roots_give, wave_roots
-from longtail.bottleneck import dft_matrix
+from longtail.audit.wave_roots import roots_give
+from longtail.bottleneck import dft_matrix, wave_roots
 from longtail.data import Dataset
 from longtail.model import LabelCircle, LinearLayer
 from longtail.pipeline import audit_model

@@ -38,8 +38,8 @@ class Certificates:
     def check(self) -> list[Proof]:
         """Prove every certificate again, from the weights alone."""
         threshold = any(certificate.threshold for certificate in self.certificates)
-        layer = LinearLayer(self.W, self.bias, circle=self.circle)
-        layer = AuditedLayer.read(layer, None, self.box, threshold=threshold)
+        weights = LinearLayer(self.W, self.bias, circle=self.circle)
+        layer = AuditedLayer.read(weights, None, self.box, threshold=threshold)
         return [prove(layer, m, c) for m, c in zip(self.members, self.certificates, strict=True)]
 
 
@@ -158,7 +158,7 @@ def _circle(arrays: dict[str, np.ndarray], n_labels: int) -> LabelCircle | None:
     size, k, positions = (arrays[f"circle.{part}"] for part in ("size", "k", "positions"))
     kind = np.int64 if positions.dtype.kind in "iu" else np.float64
     circle = LabelCircle(int(size), int(k), positions.astype(kind))
-    inside = positions.shape == (n_labels,) and bool(((0 <= positions) & (positions < circle.size)).all())
+    inside = positions.shape == (n_labels,) and bool(((positions >= 0) & (positions < circle.size)).all())
     if not inside or circle.k < 1 or np.unique(positions).size < n_labels:
         raise ValueError("circle")
     return circle

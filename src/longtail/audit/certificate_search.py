@@ -16,7 +16,7 @@ from longtail.audit.chebyshev_centre import find_centre
 from longtail.audit.label_sets import LabelSets
 from longtail.audit.proof import Proof, prove
 from longtail.audit.reference_lp import solve_by_row_generation
-from longtail.audit.wave_roots import wave_roots
+from longtail.bottleneck import wave_roots
 from longtail.kernels import Progress, blocks, run_tasks
 from longtail.validate import check_real
 

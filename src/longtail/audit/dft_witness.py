@@ -35,8 +35,8 @@ def find_circle(W: np.ndarray, same: float = SAME) -> LabelCircle | None:
     if np.unique(positions).size < n:
         return None
     most = (min(size, d) - 1) // 2
-    same = np.abs(W[:, : 2 * most + 1] - dft_matrix(size, most, positions)).max(axis=0) <= same * np.sqrt(2 / size)
-    wrong = np.flatnonzero(~same)
+    equal = np.abs(W[:, : 2 * most + 1] - dft_matrix(size, most, positions)).max(axis=0) <= same * np.sqrt(2 / size)
+    wrong = np.flatnonzero(~equal)
     k = int((wrong[0] - 1) // 2) if wrong.size else most
     return LabelCircle(size, k, positions) if k else None
 

@@ -181,8 +181,9 @@ def _verified(
 ) -> bool:
     """Prove that weights near the given ones balance the rows exactly, from an approximate inverse.
 
-    `errors` bounds how far entries of each column of A may be from the layer's own. d rows, scaled by their weights, make the matrix B. If R B is near the identity, B is regular, and the change of the
-    weights that removes v is at most |R| |v| / (1 - rho) relative to them: below 1 they all stay positive.
+    `errors` bounds how far entries of each column of A may be from the layer's own. d rows, scaled by their weights,
+    make the matrix B. If R B is near the identity, B is regular, and the change of the weights that removes v is at
+    most |R| |v| / (1 - rho) relative to them: below 1 they all stay positive.
     """
     used = weights > 0
     kept = np.abs(A[used]).max(axis=0, initial=0.0) > 0

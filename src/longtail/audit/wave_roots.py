@@ -16,32 +16,12 @@ from longtail.model import LabelCircle
 SURE = 1 - 1e-9  # for rounding in sums of logarithms and in the coefficients of a wave
 
 
-def wave_roots(circle: LabelCircle, members: np.ndarray) -> np.ndarray | None:
-    """Return positions at which a wave may change its sign so that exactly a set is on; None if it needs more than 2k.
-
-    >>> circle = LabelCircle(9, 2, np.arange(9))
-    >>> wave_roots(circle, np.array([0, 4, 5])).tolist(), wave_roots(circle, np.array([0, 2, 4]))
-    ([0.5, 3.5, 5.5, 8.5], None)
-    """
-    by_position = np.argsort(circle.positions, kind="stable")
-    at = circle.positions[by_position].astype(np.float64)
-    on = np.zeros(at.size, dtype=bool)
-    on[members] = True
-    on = on[by_position]
-    last = np.flatnonzero(on != np.roll(on, -1))  # before each change, the circle closed
-    if last.size > 2 * circle.k:
-        return None
-    after = np.append(at[1:], at[0] + circle.size)
-    roots = at[last] + (after[last] - at[last]) / 2
-    return np.sort(np.where(roots >= circle.size, roots - circle.size, roots))
-
-
 def roots_give(circle: LabelCircle, roots: np.ndarray, members: np.ndarray) -> bool:
     """Say whether a wave with these roots, or its negative, is above 0 exactly at the labels of a set.
 
     >>> circle = LabelCircle(9, 2, np.arange(9))
-    >>> roots_give(circle, np.array([3.5, 5.5]), np.array([4, 5])), roots_give(circle, np.array([3.5, 5.5]), np.array([4]))
-    (True, False)
+    >>> [roots_give(circle, np.array([3.5, 5.5]), np.array(members)) for members in ([4, 5], [4])]
+    [True, False]
     """
     sound = roots.ndim == 1 and roots.size % 2 == 0 and roots.size <= 2 * circle.k
     if not sound or not np.isfinite(roots).all() or (np.diff(roots) <= 0).any():

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
+from longtail.bottleneck.dft import ARITHMETICS, SPACINGS
 from longtail.bottleneck.plan import estimate_network
 from longtail.data import Dataset, TopK, split_random
 from longtail.errors import ModelError, ParameterError
+from longtail.facts import ModelFacts
 from longtail.kernels import Progress
 from longtail.model import (
     MAX_K,
+    EpochReport,
     Estimate,
     Explanation,
     LabelCircle,
@@ -29,6 +32,7 @@ from longtail.storage import Part
 from longtail.text import unit_rows
 from longtail.training import checked_training, import_torch, on_device, pick_device, threads_for
 from longtail.validate import (
+    Json,
     Rows,
     as_dense,
     as_labels,
@@ -72,6 +76,11 @@ class BottleneckClassifier(RowClassifier):
     order : {"cooccurrence"}, ndarray of shape (n_labels,) or None, default="cooccurrence"
         Positions of the labels on the circle of "dft": "cooccurrence" makes labels that come together neighbours,
         which makes the regions of real label sets larger; None keeps their order; or the position of each label.
+    spacing : {"even", "learned"}, default="even"
+        Distances between neighbours on the circle of "dft": all the same, or learned; the guarantee is kept.
+    arithmetic : {"float64", "double-double"}, default=None
+        Numbers in which the output layer of "dft" computes; None for 32 bits. The guarantee is one of real numbers, and
+        a set whose region is tiny may need more digits to come out: see `longtail.nn.DFTOutput`.
     encoder : {"mlp", "linear"} or torch module, default="mlp"
         The layers before the output layer: "mlp" with ReLU and dropout, "linear" without, or a torch module that takes
         dense float32 rows.
@@ -87,8 +96,9 @@ class BottleneckClassifier(RowClassifier):
         Rows per training step.
     epochs : int, default=50
         Passes over the rows, at most.
-    patience : int, default=5
-        Stop after this many epochs that are no better on the validation rows, and keep the best weights.
+    patience : int, default=10
+        Stop after this many epochs that are no better on the validation rows, and keep the best weights. With
+        stop_on="precision" they count from the first epoch on that ranks labels better than their frequency does.
     stop_on : {"precision", "loss"}, default="precision"
         What makes an epoch better: a higher mean of precision at 1, 3 and 5, or a lower loss. The loss is a mean over
         all labels; with few rows and many rare labels it is lowest long before the ranking is at its best.
@@ -132,9 +142,10 @@ class BottleneckClassifier(RowClassifier):
 
     kind: ClassVar[str] = "bottleneck.v1"
     needs: ClassVar[str | None] = "torch"
+    has_epochs: ClassVar[bool] = True
     tagger_method: ClassVar[str | None] = "dft"
-    prediction_params: ClassVar[tuple[str, ...]] = ("device", "n_jobs", "normalize")
-    shape_params: ClassVar[tuple[str, ...]] = ("encoder", "head", "hidden", "k", "width")
+    prediction_params: ClassVar[tuple[str, ...]] = ("arithmetic", "device", "n_jobs", "normalize")
+    shape_params: ClassVar[tuple[str, ...]] = ("encoder", "head", "hidden", "k", "spacing", "width")
 
     network_: LabelNetwork
     history_: list[dict[str, Any]]
@@ -148,6 +159,8 @@ class BottleneckClassifier(RowClassifier):
         k: int = 50,
         width: int = 64,
         order: Any = "cooccurrence",
+        spacing: str = "even",
+        arithmetic: str | None = None,
         encoder: Any = "mlp",
         hidden: int | Sequence[int] = 256,
         dropout: float = 0.5,
@@ -155,7 +168,7 @@ class BottleneckClassifier(RowClassifier):
         weight_decay: float = 0.0,
         batch_size: int = 64,
         epochs: int = 50,
-        patience: int = 5,
+        patience: int = 10,
         stop_on: str = "precision",
         valid: float = 0.1,
         normalize: bool = True,
@@ -169,6 +182,8 @@ class BottleneckClassifier(RowClassifier):
         self.k = k
         self.width = width
         self.order = order
+        self.spacing = spacing
+        self.arithmetic = arithmetic
         self.encoder = encoder
         self.hidden = hidden
         self.dropout = dropout
@@ -220,14 +235,19 @@ class BottleneckClassifier(RowClassifier):
         network = make_network(**self._layers(), **start).to(device)
         with threads_for(self.n_jobs, network, how.batch_size):
             self.history_ = fit_labels(network, X, Y, held, how, stop_on=stop_on, on_step=progress, on_epoch=on_epoch)
-        counts = np.bincount(Y.indices, minlength=Y.shape[1])
-        self.prior_precision_ = None if held is None else prior_precision(counts, held[1])
+        self.prior_precision_ = None if held is None else prior_precision(Y, held[1])
         self._warn_below_prior()
         if progress is not None:
             progress(1, 1)  # also when stopped early
         self.network_ = network
         self._note_shape()
         return self
+
+    def fit_rows_in_epochs(self, X: Any, Y: Any, progress: Progress | None, report: EpochReport) -> Self:
+        import_torch()
+        from longtail.training import epoch_record
+
+        return self.fit(X, Y, progress=progress, on_epoch=lambda epoch: report(epoch_record(epoch)))
 
     def _first_probability(self, Y: sp.csr_array) -> float:
         """Return the probability of every label at the start: that of labels on average; never 0 or 1."""
@@ -276,7 +296,13 @@ class BottleneckClassifier(RowClassifier):
             "dropout": check_real("dropout", self.dropout, low=0, high=0.99),
             "normalized": self.normalize,
             "sparse_rows": not self.dense_,
+            "spacing": check_choice("spacing", self.spacing, SPACINGS),
+            "arithmetic": self._checked_arithmetic(),
         }
+
+    def _checked_arithmetic(self) -> str | None:
+        """Return the arithmetic of the output layer, checked; None for that of its weights."""
+        return None if self.arithmetic is None else check_choice("arithmetic", self.arithmetic, ARITHMETICS)
 
     def _circle_positions(self, Y: sp.csr_array) -> Any:
         """Return the position of each label on the circle, or None to keep their order."""
@@ -316,7 +342,7 @@ class BottleneckClassifier(RowClassifier):
         return int(getattr(self.network_.head, "guaranteed", 0))
 
     def output_weights(self) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the weights of the output layer (n_labels, dimensions) and its bias or None, as float64, for audits."""
+        """Return the weights of the output layer (n_labels, dimensions) and its bias or None, float64, for audits."""
         self._check_fitted()
         return self.network_.head.output_weights()
 
@@ -327,6 +353,14 @@ class BottleneckClassifier(RowClassifier):
 
     def output_layer(self) -> LinearLayer:
         return LinearLayer(*self.output_weights(), guaranteed=self.guaranteed_, circle=self.label_circle())
+
+    def describe(self) -> ModelFacts:
+        trained: ModelFacts = {"epochs": self.history_, "best_epoch": self.best_epoch_}
+        return {**super().describe(), **trained, "prior_precision": self.prior_precision_}
+
+    @classmethod
+    def describe_saved(cls, part: Part) -> Json:
+        return {"epochs": part.params["history"], "prior_precision": part.params.get("prior_precision")}
 
     def estimate_fit(self, data: Dataset, shape: Shape, probe: bool) -> Estimate:
         return estimate_network(data, shape, self, probe)
@@ -348,6 +382,7 @@ class BottleneckClassifier(RowClassifier):
         torch = import_torch()
         from longtail.bottleneck.train import ROWS_AT_ONCE, score_blocks
 
+        self._apply_arithmetic()
         network = on_device(self.network_, self.device)
         with threads_for(self.n_jobs, network, ROWS_AT_ONCE):
             for at, block_scores in score_blocks(network, X):
@@ -357,6 +392,11 @@ class BottleneckClassifier(RowClassifier):
         ids[np.isneginf(scores)] = -1
         order = np.lexsort((ids, -scores), axis=1)  # equal scores: the lower label first
         return TopK(np.take_along_axis(ids, order, axis=1), np.take_along_axis(scores, order, axis=1))
+
+    def _apply_arithmetic(self) -> None:
+        """Let the output layer compute as the parameter says now."""
+        if hasattr(self.network_.head, "arithmetic"):
+            self.network_.head.arithmetic = self._checked_arithmetic()
 
     def explain(self, X: Any, labels: Any) -> list[Explanation]:
         """Return for the one row X, per label, what each of its features adds to the score.
@@ -369,6 +409,7 @@ class BottleneckClassifier(RowClassifier):
         row = np.zeros((1, self.n_features_in_), dtype=np.float32)
         row[0, ids] = values
         out = []
+        self._apply_arithmetic()
         network = on_device(self.network_, self.device).eval()
         with threads_for(self.n_jobs, network, 1):
             x = torch.from_numpy(row).to(next(network.parameters()).device).requires_grad_()
@@ -400,7 +441,7 @@ class BottleneckClassifier(RowClassifier):
         self._check_shape()
         arrays = {name: value.cpu().numpy() for name, value in self.network_.state_dict().items()}
         arrays["label_counts"] = self.label_counts_
-        facts = {"n_rows": self.n_rows_, "n_features": self.n_features_in_, "dense": self.dense_}
+        facts: Json = {"n_rows": self.n_rows_, "n_features": self.n_features_in_, "dense": self.dense_}
         facts |= {"history": self.history_, "prior_precision": self.prior_precision_}
         return Part(self.kind, {**self.saved_params(), **facts}, arrays)
 

@@ -44,7 +44,11 @@ def fit_labels(
     on_epoch: Callable[[Epoch], None] | None = None,
 ) -> list[dict[str, Any]]:
     """Train a network on rows and labels with binary cross-entropy; held-out rows and labels decide when to stop."""
-    validate = None if held_out is None else held_out_scores(network, *held_out, how, stop_on)
+    validate = None
+    if held_out is not None:
+        prior = prior_precision(Y, held_out[1])
+        chance = float(np.sqrt(prior * (1 - prior) / held_out[1].shape[0]))  # one standard error
+        validate = held_out_scores(network, *held_out, how, prior + chance if stop_on == "precision" else None)
     identity = [_digest(A) for A in (X, Y, *(held_out or ()))] if how.checkpoint is not None else None
     return train_on_rows(
         network,
@@ -71,12 +75,13 @@ def label_loss(network: LabelNetwork, X: Rows, Y: sp.csr_array) -> Callable[[Ten
 
 
 def held_out_scores(
-    network: LabelNetwork, X: Rows, Y: sp.csr_array, how: RowTraining, stop_on: str
+    network: LabelNetwork, X: Rows, Y: sp.csr_array, how: RowTraining, floor: float | None
 ) -> Callable[[], float | Validation]:
-    """Return a function to the loss on held-out rows, with `stop_on` "precision" also to their mean precision.
+    """Return a function to the loss on held-out rows and, unless `floor` is None, to their mean precision.
 
     The loss is a mean over all labels, most of which are rare: a network that grows sure of them has a higher loss on
-    new rows long before it ranks labels worse.
+    new rows long before it ranks labels worse. At first, and for a while, it ranks labels by their frequency: epochs
+    do not count as ones without progress before one was better than that, the floor.
     """
     device = next(network.parameters()).device
     rows, labels, n_rows = _source(X, device), SparseMatrix(Y, device), X.shape[0]
@@ -89,21 +94,21 @@ def held_out_scores(
                 numbers = torch.arange(at.start, at.stop)
                 scores, truth = network(_batch(network, rows, numbers)).float(), labels.multi_hot(numbers)
                 loss += float(torch.nn.functional.binary_cross_entropy_with_logits(scores, truth)) * len(numbers)
-                if stop_on == "precision":
+                if floor is not None:
                     best = torch.topk(scores, ranks, dim=1).indices
                     hits += truth.gather(1, best).sum(dim=0).double().cpu().numpy()
-        if stop_on == "loss":
+        if floor is None:
             return loss / n_rows
-        return Validation(loss / n_rows, _mean_precision(hits, n_rows))
+        return Validation(loss / n_rows, _mean_precision(hits, n_rows), floor)
 
     return judge
 
 
-def prior_precision(counts: np.ndarray, Y: sp.csr_array) -> float:
+def prior_precision(Y_train: sp.csr_array, Y: sp.csr_array) -> float:
     """Return the mean precision of the labels that most training rows have, given to every row of Y."""
+    counts, right = (np.bincount(A.indices, minlength=A.shape[1]) for A in (Y_train, Y))
     best = np.argsort(-counts, kind="stable")[: max(DEPTHS)]
-    hits = np.bincount(Y.indices[Y.data != 0], minlength=Y.shape[1])[best].astype(np.float64)
-    return _mean_precision(hits, Y.shape[0])
+    return _mean_precision(right[best].astype(np.float64), Y.shape[0])
 
 
 def _mean_precision(hits: np.ndarray, n_rows: int) -> float:

@@ -42,6 +42,9 @@ HELP = {
     "hidden": "Widths of these layers, separated by commas.",
     "dropout": "Share of outputs left out at each step.",
     "weight_decay": "Weight decay of the optimiser.",
+    "spacing": "Distances between labels on the circle of dft: even or learned.",
+    "arithmetic": "Numbers in which the output layer of dft computes: float64 or double-double.",
+    "stop_on": "What makes an epoch better: precision or loss.",
     "valid": "Share of rows held out to decide when to stop; 0 for none.",
     # dft and prime
     "lr": "Learning rate.",
@@ -90,6 +93,7 @@ HELP = {
 # what a default of None stands for
 MEANING_OF_NONE = {
     "random_state": "0",
+    "arithmetic": "32 bits",
     "tree.beam": "10; 7 with --overlap",
     "tree.C": "1, less where there are many short rows",
     "tree.path_weight": "1 with --negatives tfn, else 0.3",

@@ -58,10 +58,14 @@ class Epoch:
 
 
 class Validation(NamedTuple):
-    """Loss and precision on held-out rows; the epoch with the highest precision is the best."""
+    """Loss and precision on held-out rows; the epoch with the highest precision is the best.
+
+    Patience begins when an epoch has been better than `floor`, such as the precision of no training at all.
+    """
 
     loss: float
     precision: float
+    floor: float = 0.0
 
 
 @dataclass

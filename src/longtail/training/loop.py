@@ -134,12 +134,12 @@ def train(
                     checkpoint.save_if_due(state)
 
             mean_loss = float(state.loss_sum) / sum(weights)
-            valid_loss, precision = _validate(state, mean_loss, validate)
+            valid_loss, precision, floor = _validate(state, mean_loss, validate)
             to_beat = valid_loss if precision is None else -precision
             best = to_beat is not None and (state.best_loss is None or to_beat < state.best_loss)
             if best:
                 state.best_loss, state.best, state.epochs_since_best = to_beat, copy_weights(model), 0
-            elif to_beat is not None:
+            elif to_beat is not None and (precision is None or -(state.best_loss or 0.0) > floor):
                 state.epochs_since_best += 1
             state.epoch, state.step = state.epoch + 1, 0
             state.loss_sum = torch.zeros((), device=device)
@@ -180,16 +180,16 @@ def _set_lr(optimizers: Sequence[torch.optim.Optimizer], lr: float) -> None:
 
 def _validate(
     state: TrainingState, mean_loss: float, validate: Callable[[], float | Validation] | None
-) -> tuple[float | None, float | None]:
-    """Return loss and precision on held-out rows, as far as there are any; refuse a model that has diverged."""
+) -> tuple[float | None, float | None, float]:
+    """Return loss, precision and its floor on held-out rows, as far as there are any; refuse one that diverged."""
     weights_finite = all(bool(p.isfinite().all()) for p in state.model.parameters())
-    valid_loss = precision = None
+    valid_loss, precision, floor = None, None, 0.0
     if validate is not None and weights_finite:
         state.model.eval()
         with torch.no_grad():
             judged = validate()
-        valid_loss, precision = judged if isinstance(judged, Validation) else (float(judged), None)
+        valid_loss, precision, floor = judged if isinstance(judged, Validation) else (float(judged), None, 0.0)
     if not (weights_finite and math.isfinite(mean_loss) and (valid_loss is None or math.isfinite(valid_loss))):
         what = "weights are" if math.isfinite(mean_loss) and not weights_finite else "loss is"
         raise ModelError(f"training diverged: the {what} not finite in epoch {state.epoch + 1}; use a smaller lr.")
-    return valid_loss, precision
+    return valid_loss, precision, floor
