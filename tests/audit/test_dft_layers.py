@@ -107,6 +107,15 @@ def test_the_radius_of_the_formula_is_one_and_no_larger_than_the_best():
         assert radius == pytest.approx(margins.min(), rel=1e-5)
 
 
+@pytest.mark.parametrize("slack", [0, 4])
+def test_exact_radii_are_those_of_the_linear_program(slack):
+    torch.manual_seed(0)
+    layer, Y = DFTOutput(4, 100, 3, slack), sets_of(100, 3, 12)
+    found, dense = audit.argmaxable(layer, Y), audit.argmaxable(layer.output_weights()[0], Y)
+    np.testing.assert_allclose(found.radius, dense.radius, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(found.radius, found.radius_at_most, rtol=1e-5, atol=1e-7)
+
+
 def test_sets_beyond_the_guarantee_are_still_refuted_and_no_small_one_is():
     layer = DFTOutput(4, 9, 3, order=np.array([4, 8, 1, 0, 7, 2, 6, 3, 5]))
     every = np.array(list(itertools.product((0, 1), repeat=9)))
