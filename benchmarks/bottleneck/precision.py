@@ -125,13 +125,13 @@ def audited_inputs(layer: DFTOutput, Y: sp.csr_array) -> list[tuple[torch.Tensor
 
 
 def shares(layer: DFTOutput, Y: sp.csr_array, inputs: list[tuple[torch.Tensor, torch.Tensor]]) -> Facts:
-    """Return the share of the sets that come out of the layer's scores in every arithmetic."""
+    """Return the percentage of the sets that come out of the layer's scores in every arithmetic."""
     right = dict.fromkeys(WAYS, 0)
     for i, (high, low) in enumerate(inputs):
         members = np.sort(Y[[i]].indices)
         for way in WAYS:
             right[way] += np.array_equal(on(layer, way, high, low), members)
-    return {way: right[way] / len(inputs) for way in WAYS}
+    return {way: 100 * right[way] / len(inputs) for way in WAYS}
 
 
 @torch.no_grad()
@@ -173,9 +173,9 @@ def fastest(action: Callable[[], object]) -> float:
 def show(facts: Facts) -> None:
     """Print the shares in percent."""
     for witness in ("formula", "audit"):
-        rows = [[key, *(f"{100 * cell[witness][way]:.0f}" for way in WAYS)] for key, cell in facts["random"].items()]
+        rows = [[key, *(f"{cell[witness][way]:.0f}" for way in WAYS)] for key, cell in facts["random"].items()]
         show_table(f"random sets that come out, in percent: {witness}", ["", *WAYS], rows)
-    rows = [[key, *(f"{100 * cell[way]:.0f}" for way in WAYS)] for key, cell in facts["real"].items()]
+    rows = [[key, *(f"{cell[way]:.0f}" for way in WAYS)] for key, cell in facts["real"].items()]
     show_table("real sets that come out, in percent", ["", *WAYS], rows)
 
 

@@ -262,7 +262,7 @@ class BottleneckClassifier(RowClassifier):
     def _warn_below_prior(self) -> None:
         """Warn where the trained network ranks labels no better than their frequency in training does."""
         precisions = [epoch["valid_precision"] for epoch in self.history_ if "valid_precision" in epoch]
-        if self.prior_precision_ is None or not precisions or max(precisions) > self.prior_precision_:
+        if not self.prior_precision_ or not precisions or max(precisions) > self.prior_precision_:
             return
         from sklearn.exceptions import ConvergenceWarning
 
