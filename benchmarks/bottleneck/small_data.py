@@ -4,9 +4,9 @@
 
 2,000 rows of each bundled data set, with the labels these rows have; judged on 1,500 test rows. Both output layers with
 their default settings, stopped by precision on held-out rows (the default) and by the loss with a patience of 5 (the
-default before November 2026). Beside them one linear classifier per label, and the label prior: the labels that most
-training rows have, for every row. "most common first" counts the test rows that get the same label first.
-Results are written after every model; `--resume` goes on.
+default before November 2026); the DFT layer also with learned distances between labels. Beside them one linear
+classifier per label, and the label prior: the labels that most training rows have, for every row. "most common first"
+counts the test rows that get the same label first. Results are written after every model; `--resume` goes on.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ BEFORE: Facts = {"stop_on": "loss", "patience": 5}
 NETWORKS: dict[str, Facts] = {
     "dft, stopped by precision": {"head": "dft"},
     "dft, stopped by loss": {"head": "dft", **BEFORE},
+    "dft, learned distances": {"head": "dft", "spacing": "learned"},
     "bottleneck, stopped by precision": {"head": "bottleneck"},
     "bottleneck, stopped by loss": {"head": "bottleneck", **BEFORE},
 }
