@@ -20,7 +20,7 @@ import longtail as lt
 from longtail.audit import argmaxable, capacity
 from longtail.pipeline.auditing import radius_bins
 from longtail.report.plots.audit_plots import radius_plot
-from longtail.report.plots.canvas import Scale, drawing, line, linear, path, short_number, standalone, text
+from longtail.report.plots.canvas import WIDTH, Scale, drawing, line, linear, path, short_number, standalone, text
 
 LABELS = ("a", "b", "c")
 W = np.array([[0.17, 0.98], [-0.94, -0.34], [0.77, -0.64]])
@@ -92,12 +92,10 @@ def regions() -> str:
 
 def capacities() -> str:
     """Return the picture of the share of all sets of 1,000 labels that can come out, by dimensions: split in two."""
-    n, left, right = 1000, 62.0, 470.0
+    n, left, right = 1000, 52.0, WIDTH - 14
     at_x = linear(0, n, left, right)
     shares = {d: capacity(n, d).log2_share * np.log10(2) for d in (1, *range(10, n + 1, 10))}
-    body = [
-        text(0, 14, f"Share of all 2^{n} label sets that {n:,} labels in d dimensions can give", css="strong small")
-    ]
+    body = [text(0, 14, f"Share of all label sets of {n:,} labels that d dimensions can give", css="strong small")]
     panels: list[tuple[float, float, Scale, dict[float, str], Callable[[float], float]]] = [
         (30, 120, linear(0, 1, 120, 30), {0: "0%", 0.5: "50%", 1: "100%"}, lambda log: 10**log),
         (150, 290, linear(-300, 0, 290, 150), {p: f"1e{p}" if p else "1" for p in (-300, -200, -100, 0)}, float),

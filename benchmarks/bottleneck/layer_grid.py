@@ -15,7 +15,7 @@ by side (`batched_training.py`). For every data set, d and layer:
   1/2). Every run trains for the same number of epochs; the summary tells the first epoch and second at which each has
   the lowest loss of the bottleneck as published.
 
-Results are written after every layer; `--resume` goes on.
+Results are written after every layer; `--resume` goes on. `--plot` draws docs/layers.svg from them.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from benchmarks.bottleneck.grid_figure import draw
 from benchmarks.bottleneck.layer_features import DATA_SETS, Prepared, read_features
-from benchmarks.harness.program import Deadline, Facts, make_parser, start_facts, write_results
+from benchmarks.harness.program import DOCS, Deadline, Facts, make_parser, read_results, start_facts, write_results
 from benchmarks.harness.scores import mean_and_sd
 from benchmarks.harness.terminal import show_table
 from longtail.bottleneck import circle_order
@@ -54,6 +55,9 @@ PARTS = ("tuning", "runs", "curves")
 
 def main() -> None:
     args = arguments()
+    if args.plot:
+        draw(read_results(args.output)["summary"], args.figure)
+        return
     empty: Facts = {"settings": {"common": COMMON, "grid": GRID, "curves": CURVES}, **{part: [] for part in PARTS}}
     facts = start_facts(args, empty, "torch")
     done = {(run["data"], run["layer"], run["d"], part) for part in PARTS for run in facts[part]}
@@ -74,7 +78,9 @@ def main() -> None:
 
 def arguments() -> argparse.Namespace:
     parser = make_parser(__doc__, "bottleneck_grid.json", seeds=(0, 1, 2), resume=True)
-    parser.add_argument("--features", type=Path, required=True, help="folder of the prepared features")
+    parser.add_argument("--features", type=Path, help="folder of the prepared features")
+    parser.add_argument("--plot", action="store_true", help="only draw docs/layers.svg from the file of results")
+    parser.add_argument("--figure", type=Path, default=DOCS / "layers.svg")
     parser.add_argument("--only", nargs="+", default=list(DATA_SETS), choices=DATA_SETS)
     parser.add_argument("--widths", nargs="+", type=int, default=list(WIDTHS))
     parser.add_argument("--rows", type=int, help="train on so many rows only, for a quick look")
@@ -82,7 +88,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=1, help="shapes trained side by side")
     parser.add_argument("--device", default=None)
     parser.add_argument("--minutes", type=float, help="end after so long; --resume goes on")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.features is None and not args.plot:
+        parser.error("give the folder of the prepared features, --features FEATURES")
+    return args
 
 
 # --- measuring --------------------------------------------------------------------------------------------------------

@@ -70,10 +70,13 @@ class AuditedLayer:
     def read(cls, W: LayerLike, bias: BiasLike = None, box: float = 1e4, *, threshold: bool = False) -> AuditedLayer:
         """Read and check a layer."""
         weights, offsets = read_layer(W, bias, keep_sparse=not threshold)
-        circle = read_circle(W)
         box = check_real("box", box, low=0, open_low=True, high=LARGEST_BOX)
-        lengths = row_lengths(weights) + wave_error(circle) * np.sqrt(weights.shape[1])
+        lengths = row_lengths(weights)
         zero = np.flatnonzero(lengths == 0)
+        circle = read_circle(W)
+        if circle is not None and (zero.size or circle.positions.shape != lengths.shape):  # labels that are no wave
+            circle = None
+        lengths = lengths + wave_error(circle) * np.sqrt(weights.shape[1])
         if zero.size and offsets is None and not threshold:
             raise DataError(
                 f"W must not have a row of zeros without a bias; row {zero[0]} is one, so this label scores 0 "
