@@ -1,6 +1,7 @@
 """The network with a narrow output layer: it learns, resumes, is saved, and its guarantee holds."""
 
 import builtins
+import json
 
 import numpy as np
 import pytest
@@ -315,6 +316,9 @@ def test_the_command_line_trains_and_predicts(tmp_path, run):
     assert run("predict", tmp_path / "m", tmp_path / "rows.jsonl", "-k", 1).count("\n") == 120
     assert "suggestions per text" in run("evaluate", tmp_path / "m", tmp_path / "rows.jsonl")
     assert run("explain", tmp_path / "m", "--text", "some words", "-k", 1)
+    saved = json.loads(run("inspect", tmp_path / "m", "--json"))
+    assert [epoch["epoch"] for epoch in saved["epochs"]] == [1, 2] and "valid_precision" in saved["epochs"][0]
+    assert run("audit", tmp_path / "m", tmp_path / "rows.jsonl", "--fail-if-any")
     sentence = run("train", tmp_path / "rows.jsonl", "-o", tmp_path / "n", "--epochs", 2, code=2)
     assert "--epochs is not an option of the method 'tree'" in sentence
 
