@@ -45,6 +45,9 @@ HELP = {
     "hidden": "Widths of these layers, separated by commas.",
     "dropout": "Share of outputs left out at each step.",
     "weight_decay": "Weight decay of the optimiser.",
+    "spacing": "Distances between labels on the circle of dft: even or learned.",
+    "arithmetic": "Numbers in which the output layer of dft computes: float64 or double-double.",
+    "stop_on": "What makes an epoch better: precision or loss.",
     "valid": "Share of rows held out to decide when to stop; 0 for none.",
     # dft and prime
     "lr": "Learning rate.",
@@ -98,6 +101,8 @@ HELP = {
 MEANING_OF_NONE = {
     "random_state": "0",
     "tree.beam": "10",
+    "arithmetic": "32 bits",
+    "tree.beam": "10; 7 with --overlap",
     "tree.C": "1, less where there are many short rows",
     "tree.branching": "all leaves below the root if there are at most 1,024, else 128",
     "tree.rounds": "1 with --overlap",

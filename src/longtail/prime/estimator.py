@@ -178,6 +178,7 @@ class Prime(XMCEstimator):
     needs: ClassVar[str | None] = "torch"
     tagger_method: ClassVar[str | None] = "prime"
     reads_texts: ClassVar[bool] = True
+    has_epochs: ClassVar[bool] = True
     prediction_params: ClassVar[tuple[str, ...]] = ("device", "index", "mixed_precision", "n_jobs", "precision")
     tree_: TreeStage | None  # trained by `fit_tree`
     stored_: dict[str, np.ndarray]  # the label vectors, as `precision` keeps them
