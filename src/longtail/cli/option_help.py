@@ -102,7 +102,6 @@ MEANING_OF_NONE = {
     "random_state": "0",
     "tree.beam": "10",
     "arithmetic": "32 bits",
-    "tree.beam": "10; 7 with --overlap",
     "tree.C": "1, less where there are many short rows",
     "tree.branching": "all leaves below the root if there are at most 1,024, else 128",
     "tree.rounds": "1 with --overlap",
