@@ -11,12 +11,15 @@ from longtail.errors import DataError
 from longtail.kernels import Progress
 from longtail.tree.grow.balanced import balanced_leaves
 from longtail.tree.grow.compact_vectors import Vectors
-from longtail.tree.grow.kmeans import Cluster, kmeans_leaves
+from longtail.tree.grow.kmeans import MAX_TO_MEAN, Cluster, kmeans_leaves
 from longtail.tree.grow.seeding import NodeSeed
 from longtail.tree.label_tree import LabelTree
 from longtail.validate import check_flag, check_integer, resolve_jobs, resolve_seed
 
 SAMPLE = 2**16  # labels that are enough to find the centres of a larger node
+LEAVES_BELOW_ROOT = 1024  # a tree of no more leaves has them all below the root: its first level then misses least
+BRANCHING = 128  # of larger trees
+PASSES_BELOW_ROOT, PASSES = 4, 20  # of k-means, by the two; more gain nothing where the leaves are below the root
 ENTRIES_OF_A_VECTOR = 128  # of a label, to cluster by: more gave no better trees on held-out rows of three data sets
 
 
@@ -112,6 +115,18 @@ def build_tree(
         )
         leaves, paths = _kmeans_paths(clusters, vectors, max_leaf, branching)
     return _assemble(leaves, paths)
+
+
+def default_branching(n_labels: int, max_leaf: int, balanced: bool) -> tuple[int, int]:
+    """Return the branching of a tree of so many labels, and how often k-means divides them anew.
+
+    >>> default_branching(20_000, 160, False), default_branching(200_000, 160, False)
+    ((1024, 4), (128, 20))
+    """
+    leaves = n_labels / max_leaf if balanced else n_labels * MAX_TO_MEAN / max_leaf
+    if leaves <= LEAVES_BELOW_ROOT:
+        return LEAVES_BELOW_ROOT, PASSES_BELOW_ROOT
+    return BRANCHING, PASSES
 
 
 def _kmeans_paths(
