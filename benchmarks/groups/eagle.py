@@ -8,8 +8,12 @@ and the tree with its defaults learns from them; P@k on test. Rows that get no l
 without a label found is not a row without labels. Results are written as they come; `--resume` goes on where a run
 ended, and adds what other options ask for.
 
-`--trees 3` trains as many trees as Parabel, the paper's solver. `--held-out` uses a fifth of
-train in place of test, for choosing settings.
+"ours" knows how often a group has a label, "ours, sets" only which labels it has; so do "eagle" and "eagle, sets".
+`--plot` only draws the curve over noise (Figure 4c of the paper).
+
+`--as-published` trains the tree with C=0.3 on all rows, also those that got no label, which brings the tree nearest to
+the paper's solver; `--trees 3` trains as many trees as Parabel. `--held-out` uses a fifth of train in place of test,
+for choosing settings.
 """
 
 from __future__ import annotations
@@ -27,18 +31,27 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import longtail as lt
 from benchmarks.harness.data_sets import read_rows
-from benchmarks.harness.program import Facts, make_parser, start_facts, write_results
+from benchmarks.harness.program import DOCS, Facts, make_parser, read_results, start_facts, write_results
 from benchmarks.harness.scores import KS, precisions, rounded
 from benchmarks.harness.terminal import show_table
 from benchmarks.harness.timing import timed
 from longtail.data import Dataset, group_by_clusters, group_randomly, split_random
 from longtail.groups import Eagle, group_likeness, propagate
+from longtail.report.plots.canvas import WIDTH, dot, drawing, line, linear, standalone, text
 
-METHODS = ("oracle", "baseline", "eagle-0", "eagle", "ours", "ours, asked")
+METHODS = ("oracle", "baseline", "eagle-0", "eagle", "ours", "ours, sets", "ours, asked", "eagle, sets")
+PUBLISHED_C = 0.3
+NOISES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)  # of the curve, Figure 4c
+STYLES = {
+    "ours": ("stroke", "dot"),
+    "eagle": ("sgood", "good"),
+    "eagle-0": ("ssoft", "hollow"),
+    "baseline": ("stroke2", "dot2"),
+}
 CELLS = {
     "eurlex-4k": [*(f"random {g}" for g in (2, 4, 6, 8, 10)), *(f"depth {d}" for d in (8, 9, 10, 11, 12))]
-    + [f"depth 10 noise {v}" for v in (0.3, 0.5)],
-    "pubmed-mesh": ["random 4", "random 10", "depth 10", "depth 10 noise 0.3"],
+    + [f"depth 10 noise {v:g}" for v in NOISES[1:]],
+    "pubmed-mesh": ["random 4", "random 10", "depth 10", *(f"depth 10 noise {v:g}" for v in NOISES[1:6])],
     "yso-titles": ["random 4", "random 10", "depth 14", "depth 14 noise 0.3"],
 }
 # Shen et al. 2020, Table 5: P@1/3/5 on eurlex-4k with Parabel as solver
@@ -73,9 +86,13 @@ def impute(method: str, data: Dataset, groups: sp.csr_array, Y_groups: sp.csr_ar
     settings: dict[str, Facts] = {
         "eagle-0": {"n_iter": 0},
         "eagle": {},
+        "eagle, sets": {},
         "ours": {"assign": "auto"},
+        "ours, sets": {"assign": "auto"},
         "ours, asked": {"assign": "auto", "model": lt.LabelTreeClassifier(random_state=seed), "rounds": 1},
     }
+    if method.endswith("sets"):
+        Y_groups = sp.csr_array(Y_groups > 0)
     return Eagle(random_state=seed, **settings[method]).fit_transform(data.X, groups, Y_groups)
 
 
@@ -87,7 +104,7 @@ def grouped(cell: str, data: Dataset, seed: int) -> tuple[sp.csr_array, sp.csr_a
     return group_by_clusters(data.X, data.Y, int(number), float(noise[1]) if noise else 0.0, random_state=seed)
 
 
-def run(method: str, cell: str, train: Dataset, test: Dataset, seed: int, trees: int) -> dict[str, float]:
+def run(method: str, cell: str, train: Dataset, test: Dataset, seed: int, args: argparse.Namespace) -> dict[str, float]:
     """Find labels of rows, train the tree on them and return precisions on test, with seconds."""
     facts: dict[str, float] = {}
     X, Y = sp.csr_array(train.X), train.Y
@@ -97,9 +114,11 @@ def run(method: str, cell: str, train: Dataset, test: Dataset, seed: int, trees:
         right = float((Y.multiply(train.Y) > 0).sum())
         facts |= {"impute_s": spent.wall, "impute_cpu_s": spent.cpu, "likeness": group_likeness(train.X, groups)}
         facts |= {"right": right / Y.nnz, "found": right / train.Y.nnz}
-    labelled = np.flatnonzero(np.diff(Y.indptr))
-    X, Y = X[labelled], Y[labelled]
-    spent, model = timed(lambda: lt.LabelTreeClassifier(n_trees=trees, random_state=seed).fit(X, Y))
+    if not args.as_published or args.drop_unlabelled:
+        labelled = np.flatnonzero(np.diff(Y.indptr))
+        X, Y = X[labelled], Y[labelled]
+    C = PUBLISHED_C if args.as_published else None
+    spent, model = timed(lambda: lt.LabelTreeClassifier(C=C, n_trees=args.trees, random_state=seed).fit(X, Y))
     facts |= {"train_s": spent.wall, "train_cpu_s": spent.cpu}
     return rounded(facts | precisions(test.Y, model.predict_topk(test.X, k=max(KS))))
 
@@ -130,13 +149,51 @@ def show(name: str, results: Facts) -> None:
     show_table(name, headings, rows, left=2)
 
 
+def plot(results: Facts) -> str:
+    """Draw P@1 against the noise of the clustering, one panel for each data set that was run at several levels."""
+    body, top, told = [], 20.0, []
+    for name, depth in (("eurlex-4k", 10), ("pubmed-mesh", 10)):
+        cells = {v: results[name].get(f"depth {depth}" + f" noise {v:g}" * (v > 0), {}) for v in NOISES}
+        cells = {v: methods for v, methods in cells.items() if set(STYLES) <= set(methods)}
+        if len(cells) < 4:
+            continue
+        left, right, high, low = 40.0, WIDTH - 12, top + 48, top + 208
+        at_x, at_y = linear(0, len(cells) - 1, left + 12, right - 12), linear(0, 100, low, high)
+        body.append(text(0, top + 14, f"P@1, percent: {name}, {2**depth} groups", css="strong"))
+        start = 0.0
+        for method, (stroke, _) in STYLES.items():
+            body += [
+                line(start, top + 30, start + 18, top + 30, stroke),
+                text(start + 23, top + 34, method, css="small"),
+            ]
+            start += 42 + 6.2 * len(method)
+        for mark in range(0, 101, 20):
+            body.append(line(left, at_y(mark), right, at_y(mark), "grid" if mark else "axis"))
+            body.append(text(left - 8, at_y(mark) + 4, mark, "end", "soft small"))
+        for method, (stroke, spot) in STYLES.items():
+            means = [np.mean([run["p@1"] for run in methods[method].values()]) for methods in cells.values()]
+            marks = [(at_x(i), at_y(mean)) for i, mean in enumerate(means)]
+            body += [line(*here, *there, stroke) for here, there in itertools.pairwise(marks)]
+            body += [dot(x, y, spot, f"{method}: {mean:.1f}") for (x, y), mean in zip(marks, means, strict=True)]
+            told.append(f"{name}, {method}: " + ", ".join(f"{mean:.1f}" for mean in means))
+        body += [text(at_x(i), low + 16, f"{v:g}", "middle", "soft small") for i, v in enumerate(cells)]
+        body.append(text((left + right) / 2, low + 33, "noise (0: clusters, 1: random groups)", "middle", "soft small"))
+        top += 260
+    title = "First suggestions that are right, by the noise in the clusters that the rows are grouped by"
+    return standalone(drawing(top, title, "; ".join(told), body)) + "\n"
+
+
 def options() -> argparse.Namespace:
     parser = make_parser(__doc__, "eagle.json", data="required", seeds=range(5), resume=True)
     parser.add_argument("--only", nargs="+", default=list(CELLS), choices=list(CELLS))
     parser.add_argument("--cells", nargs="+", help="such as 'random 10', 'depth 8', 'depth 10 noise 0.5', 'none'")
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
     parser.add_argument("--trees", type=int, default=1)
+    parser.add_argument("--as-published", action="store_true")
+    parser.add_argument("--drop-unlabelled", action="store_true", help="with --as-published: the weight only")
     parser.add_argument("--held-out", action="store_true")
+    parser.add_argument("--figure", type=Path, default=DOCS / "eagle-noise.svg")
+    parser.add_argument("--plot", action="store_true", help="only draw the figure")
     return parser.parse_args()
 
 
@@ -150,17 +207,21 @@ def cells(name: str, args: argparse.Namespace) -> Iterator[tuple[int, str, str]]
 
 def main() -> None:
     args = options()
+    if args.plot:
+        args.figure.write_text(plot(read_results(args.output)["results"]), encoding="utf-8")
+        return
     facts = start_facts(args, {"results": {}})
     facts |= {"tested_on": "a fifth of train" if args.held_out else "test", "paper": PAPER}
     warm_up()
     for name in args.only:
         train, test = load(args.data / name, args.held_out)
-        title = name if args.trees == 1 else f"{name}, {args.trees} trees"
+        title = name + ", as published" * args.as_published + ", labelled rows" * args.drop_unlabelled
+        title += f", {args.trees} trees" * (args.trees > 1)
         results = facts["results"].setdefault(title, {})
         for seed, cell, method in cells(name, args):
             done = results.setdefault(cell, {}).setdefault(method, {})
             if str(seed) not in done:
-                done[str(seed)] = run(method, cell, train, test, seed, args.trees)
+                done[str(seed)] = run(method, cell, train, test, seed, args)
                 print(title, cell, method, seed, done[str(seed)], flush=True)
                 write_results(facts, args.output)
         show(title, results)

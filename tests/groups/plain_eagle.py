@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from longtail.groups.choose_rows import PRIOR
-from longtail.groups.eagle_kernel import TINY
+from longtail.groups.eagle_kernel import ROUNDING, TINY
 from longtail.groups.kernel_arrays import GroupArrays, LabelArrays, LearningRule, MemberRows
 
 
@@ -52,6 +52,8 @@ def learn_labels_plain(
             chosen = [best_of(X[rows] @ z, count) for rows, count in zip(of, take[pairs], strict=True)]
             if rule.contrast:
                 in_, out = _parts(X, of, chosen)
+                if not labels.refined[label]:
+                    break
                 same = before and all(set(a) == set(b) for a, b in zip(before, chosen, strict=True))
                 if same or len(out) == 0:
                     break
@@ -97,13 +99,14 @@ def _start(
     every = np.concatenate(members)
     each = np.repeat(weights.astype(np.float64), [len(rows) for rows in members])
     alpha = each / each.sum() if contrast else each
-    z = alpha @ X[every]
+    z, away = alpha @ X[every], 0.0
     if contrast:
         elsewhere = memberships - every.size
         background = (total - X[every].sum(axis=0)) / elsewhere if elsewhere > 0 else total / memberships
         z = z - background
         alpha = alpha + (1 / elsewhere if elsewhere > 0 else 0)
-    if z @ z <= TINY * (alpha @ alpha):
+        away = total @ total / (elsewhere or memberships) ** 2
+    if z @ z <= TINY * (alpha @ alpha) + ROUNDING * away:
         z = X[members[0][label % len(members[0])]]
     return z / max(np.linalg.norm(z), 1e-15)
 

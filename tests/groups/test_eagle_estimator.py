@@ -88,11 +88,12 @@ def test_auto_propagates_where_the_rows_of_a_group_are_the_same():
     assert (model.row_labels_ != propagate(groups, Y_groups)).nnz == 0
 
 
-def test_unknown_counts_mean_one_row_in_random_groups(data):
+def test_unknown_counts_are_about_the_true_ones_in_random_groups(data):
     groups, Y_groups = group_randomly(data.Y, 4, random_state=1)
     once = (Y_groups > 0).astype(np.float32)
     found = Eagle(assign="auto").fit_transform(data.X, groups, once)
-    assert found.nnz == once.nnz and right(data.Y, found) > 0.85
+    assert once.nnz < found.nnz and found.nnz == pytest.approx(data.Y.nnz, rel=0.05)
+    assert right(data.Y, found) > 0.85
 
 
 def test_a_label_counted_twice_goes_to_the_two_nearest_rows():

@@ -100,7 +100,7 @@ def test_auto_says_what_it_chose_and_why(grouped):
     why = impute_dataset(grouped).facts["why"]
     assert why.startswith("auto: some groups have a label more than once") and "not refined" in why
     once = GroupedDataset(grouped.rows, grouped.Y_groups > 0)
-    assert "estimated: one row of a group." in impute_dataset(once).facts["why"]
+    assert "estimated: 1.3 rows on average of a group." in impute_dataset(once).facts["why"]
     same = impute(["red apple"] * 3 + ["old car"] * 3, ["1"] * 3 + ["2"] * 3, {"1": ["a", "b"], "2": ["c"]})
     assert "estimated: all rows of a group." in same.facts["why"] and "were refined" in same.facts["why"]
     assert same.facts["alike"] == "much alike" and same.labels == [("a", "b")] * 3 + [("c",)] * 3

@@ -9,8 +9,19 @@ import scipy.sparse as sp
 
 from longtail.groups.ask_model import TopKModel, check_model, rank_by_model
 from longtail.groups.grouped_rows import GroupedRows
-from longtail.groups.learn_vectors import BestRows, EaglePlan, filled_up, learn
-from longtail.groups.likeness import ALIKE, DAMPING, damped, estimated_counts, group_sums, likeness
+from longtail.groups.learn_vectors import BestRows, EaglePlan, best_of_rest, filled_up, learn, whole_rest
+from longtail.groups.likeness import (
+    ALIKE,
+    DAMPING,
+    FREQUENT,
+    MUCH_ALIKE,
+    damped,
+    expected_counts,
+    group_sums,
+    likeness,
+    more_of_large_groups,
+    share_of_groups,
+)
 from longtail.kernels import Progress
 from longtail.model import Estimator
 from longtail.validate import (
@@ -31,6 +42,7 @@ if TYPE_CHECKING:
 
 ASSIGNS = ("argmax", "top", "soft", "auto")
 LEAST_SHARE = 0.1  # rows less likely than this get nothing from a soft assignment
+ALMOST = 0.01  # of a row: an expected count so near to a whole number is that number
 EXTRA = 8  # candidates beside twice the wanted rows that a model may choose from
 
 
@@ -83,9 +95,11 @@ class Eagle(Estimator):
     -----
     "auto" uses negatives, damping and counts. Where rows of a group are alike, vectors are refined `n_iter` times; else
     the start is already unbiased and is kept. If no group has a label twice, counts are taken to be unknown and
-    estimated: from the share of groups that have a label follows how many rows of such a group have it if rows are
-    independent; of the others, likeness² get it too, so that a label goes to all rows (plain propagation) where they
-    are the same.
+    estimated: from the share of groups that have a label follows how many rows of such a group have it, if the labels
+    of its rows are as alike as the rows are: one row in random groups, all rows (plain propagation) where they are the
+    same. With a likeness of 0.01 to 0.15, labels that a fifth of the groups or more have are then not refined, and in
+    groups of more than 8 rows get size / 8 times as many rows: that such a group has one says little about how many of
+    its rows do.
 
     Rows in no group get no labels; a label in no group gets a zero vector. Rows of zeros are chosen only in groups
     that have no other row. A row that gets a label from two groups keeps the greater share.
@@ -185,23 +199,28 @@ class Eagle(Estimator):
         if assign == "auto" and self.likeness_ < ALIKE:
             n_iter = 0
         counts = grouped.counts
+        wanted, refined = counts.astype(np.float64), np.ones(grouped.n_labels, dtype=np.uint8)
         if assign == "argmax":
-            take = np.ones_like(counts)
+            wanted = np.ones_like(wanted)
         elif assign == "auto" and not grouped.counted:
-            take = estimated_counts(grouped, self.likeness_)
-        else:
-            take = counts
+            wanted = expected_counts(grouped, self.likeness_)
+            if ALIKE <= self.likeness_ < MUCH_ALIKE:
+                refined = (share_of_groups(grouped) < FREQUENT).astype(np.uint8)
+                wanted = np.where(refined[grouped.labels] > 0, wanted, more_of_large_groups(wanted, grouped.sizes))
+        take = np.floor(wanted + ALMOST).astype(np.int32)
         one = np.ones(counts.size, dtype=np.float32)
-        n_best = take.astype(np.int64)
+        n_best = np.where(wanted > take + ALMOST, 2 * take + 1, take).astype(np.int64)
         if assign == "soft":
             n_best = np.rint(take / LEAST_SHARE).astype(np.int64)
         if candidates:
             n_best = np.maximum(n_best, 2 * take + EXTRA)
         return EaglePlan(
             take=take,
-            start=(take / grouped.sizes).astype(np.float32) if contrast else counts.astype(np.float32),
+            more=whole_rest(grouped.labels, wanted - take, grouped.n_labels),
+            start=(wanted / grouped.sizes).astype(np.float32) if contrast else counts.astype(np.float32),
             weight=counts.astype(np.float32) if assign == "argmax" and not contrast else one,
             n_best=np.minimum(n_best, grouped.sizes),
+            refined=refined,
             n_iter=n_iter,
             step=check_real("step", self.step, low=0, open_low=True),
             contrast=contrast,
@@ -212,6 +231,7 @@ class Eagle(Estimator):
     def _assign(self, grouped: GroupedRows, plan: EaglePlan, best: BestRows, assign: str) -> None:
         """Give the labels of every group to its best rows: sets `row_labels_` and `confidence_`."""
         pairs, keep = best.pairs, best.ranks < plan.take[best.pairs]
+        keep |= best_of_rest(grouped.labels[pairs], best.scores, keep, plan.more)
         if assign == "soft":
             keep |= best.shares >= LEAST_SHARE
         rows, labels, shares = best.rows[keep], grouped.labels[pairs[keep]], best.shares[keep]

@@ -30,6 +30,7 @@ from longtail.groups.score_members import pairs_by_group, score_by_group, score_
 from longtail.groups.vector_sums import add_row, add_sums, add_sums_twice, clear, touches_most, write_out
 
 TINY = 1e-10  # a squared length below this share of the members' own is zero
+ROUNDING = 1e-6  # a squared length below this share of that of the rows taken away (β T) is rounding of float32
 FADED = 1e-20  # of the start, so little or less is left in a vector: nothing
 
 
@@ -216,7 +217,7 @@ def _start_at_one_row(members, groups, labels, work, block, slot, of, bounds):
 def _choose_rows(members, groups, labels, rule, work, block):
     """Choose the best rows of every active slot; returns whether any slot chose others than before.
 
-    With contrast a slot that keeps its rows, or has no others to choose from, is finished.
+    With contrast a slot that keeps its rows or its start, or has no others to choose from, is finished.
     """
     any_moved = False
     for slot in range(block.last - block.first):
@@ -225,7 +226,8 @@ def _choose_rows(members, groups, labels, rule, work, block):
             at = _pairs_of(labels, block, slot)
             pairs = slice(block.pair0 + at.start, block.pair0 + at.stop)
             bounds = block.bounds[at.start : at.stop + 1]
-            if rule.contrast and labels.take[pairs].sum() == bounds[-1] - bounds[0]:
+            finished = not labels.refined[block.first + slot] or labels.take[pairs].sum() == bounds[-1] - bounds[0]
+            if rule.contrast and finished:
                 work.active[slot] = 0
             elif _rechoose(
                 members,
@@ -331,7 +333,8 @@ def _begin(groups, labels, contrast, n_iter, label, bounds, kappa, start, run):
 @njit(nogil=True, cache=True)
 def _first_scores(groups, of, bounds, kappa, beta, toward, total_square, ahead, scores):
     """Turn dot products with the start into scores; returns ‖z‖², 0 if it is nothing but rounding."""
-    square, own = beta * beta * total_square, 0.0
+    away, own = beta * beta * total_square, 0.0
+    square = away
     for o in range(of.size):
         low = groups.indptr[of[o]] - bounds[o]
         for m in range(bounds[o], bounds[o + 1]):
@@ -339,7 +342,7 @@ def _first_scores(groups, of, bounds, kappa, beta, toward, total_square, ahead, 
             scores[m] = ahead[m] + shift
             square += kappa[o] * (scores[m] + shift)
             own += kappa[o] * kappa[o]
-    return square if square > TINY * own else 0.0
+    return square if square > TINY * own + ROUNDING * away else 0.0
 
 
 @njit(nogil=True, cache=True)

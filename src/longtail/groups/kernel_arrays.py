@@ -36,6 +36,7 @@ class LabelArrays(NamedTuple):
     start: np.ndarray  # float32 (n_pairs,), weight of a member at the start
     weight: np.ndarray  # float32 (n_pairs,), weight of a chosen row; 1 with contrast
     best_indptr: np.ndarray  # int64 (n_pairs + 1,), where the best rows of each pair are written
+    refined: np.ndarray  # uint8 (n_labels,), with contrast: 0 for labels that keep their start
 
 
 class LearningRule(NamedTuple):

@@ -32,9 +32,11 @@ class EaglePlan:
     """Rows wanted of every pair (a label in a group), and the rule by which label vectors are learned."""
 
     take: np.ndarray  # rows wanted of each pair, int32
+    more: np.ndarray  # rows that a label gets beside these, wherever they are nearest, int64 (n_labels,)
     start: np.ndarray  # weight of a member at the start, float32 per pair
     weight: np.ndarray  # weight of a chosen row, float32 per pair
     n_best: np.ndarray  # best rows to return of each pair, int64
+    refined: np.ndarray  # whether each label's vector leaves its start (with contrast), uint8 (n_labels,)
     n_iter: int
     step: float
     contrast: bool
@@ -85,7 +87,9 @@ def learn(
     sum_indptr = sums.indptr.astype(np.int64, copy=False)
     sum_ids = sums.indices.astype(np.int32, copy=False)
     groups = GroupArrays(grouped.group_indptr, grouped.group_rows, sum_indptr, sum_ids, sums.data)
-    labels = LabelArrays(grouped.label_indptr, grouped.label_groups, plan.take, plan.start, plan.weight, best.indptr)
+    labels = LabelArrays(
+        grouped.label_indptr, grouped.label_groups, plan.take, plan.start, plan.weight, best.indptr, plan.refined
+    )
     rule = LearningRule(plan.n_iter, np.float32(plan.step), plan.contrast, plan.temperature, plan.threshold)
     members = _member_rows(X, groups)
     by_group = _is_faster_by_group(members, groups, labels, n_jobs)
@@ -109,6 +113,21 @@ def learn(
     blocks = _blocks(grouped, 2 * n_jobs if by_group and n_jobs > 1 else n_jobs if by_group else BLOCKS)
     parts = run_tasks(task, blocks, n_jobs, progress)
     return best, _join_vectors(parts, X.shape[1])
+
+
+def whole_rest(labels: np.ndarray, rest: np.ndarray, n_labels: int) -> np.ndarray:
+    """Return how many whole rows the parts of rows left at the pairs of each label make, int64 (n_labels,)."""
+    return np.floor(np.bincount(labels, rest, minlength=n_labels) + 1e-6).astype(np.int64)
+
+
+def best_of_rest(labels: np.ndarray, scores: np.ndarray, taken: np.ndarray, more: np.ndarray) -> np.ndarray:
+    """Mark, of the rows not taken, the `more` nearest of each label, of whichever group; never one with a score < 0."""
+    marked = np.zeros(labels.size, dtype=bool)
+    rest = np.flatnonzero(~taken & (scores > 0) & (more[labels] > 0))
+    rest = rest[np.lexsort((-scores[rest], labels[rest]))]
+    first = np.searchsorted(labels[rest], labels[rest])  # where the rows of each label begin
+    marked[rest[np.arange(rest.size) - first < more[labels[rest]]]] = True
+    return marked
 
 
 def filled_up(pairs: np.ndarray, shares: np.ndarray, take: np.ndarray) -> np.ndarray:

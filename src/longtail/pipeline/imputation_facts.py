@@ -90,8 +90,9 @@ def reasons(facts: ImputationFacts) -> str:
             else f"auto: no group has a label twice, so how many rows it belongs to was estimated: {many} of a group."
         )
         refined = facts["likeness"] >= ALIKE
+        whose = "The labels' vectors" if facts["counts_known"] else "The vectors of labels of few groups"
         sentence += (
-            f" The labels' vectors were refined, up to {facts['n_iter']} times, since rows of a group are alike."
+            f" {whose} were refined, up to {facts['n_iter']} times, since rows of a group are alike."
             if refined
             else " The labels' vectors were not refined: where rows of a group differ, their start is best."
         )
