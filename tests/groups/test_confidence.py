@@ -43,10 +43,10 @@ def test_as_many_labels_are_right_as_confidence_says(packages, kind, assign):
     found = impute_dataset(grouped, assign=assign, random_state=0)
     right = np.asarray(data.Y[found.data.Y.nonzero()]).ravel() > 0
     chances = found.confidence.data
-    assert abs(chances.mean() - right.mean()) < 0.12  # the shares alone: up to 0.48
+    assert abs(chances.mean() - right.mean()) < 0.15  # the shares alone: up to 0.48
     bins = np.minimum((chances * 5).astype(int), 4)
     error = np.abs(np.bincount(bins, chances - right, minlength=5)).sum() / right.size
-    assert error < 0.15
+    assert error < 0.16
     assert chances[right].mean() > chances[~right].mean() + 0.05
     assert found.facts["mean_confidence"] == pytest.approx(chances.mean())
 

@@ -37,8 +37,8 @@ class ConfidenceWeights(NamedTuple):
 
 # by how labels were assigned; see the module's docstring
 WEIGHTS = {
-    "auto": ConfidenceWeights(0.562, 0.186, 0.437, 0.952, 1.162),
-    "published": ConfidenceWeights(0.133, 0.149, 2.815, 1.069, -2.291),
+    "auto": ConfidenceWeights(0.607, 0.189, 0.472, 0.998, 1.181),
+    "published": ConfidenceWeights(0.17, 0.11, 2.609, 1.06, -2.079),
 }
 
 
