@@ -37,8 +37,8 @@ class ConfidenceWeights(NamedTuple):
 
 # by how labels were assigned; see the module's docstring
 WEIGHTS = {
-    "auto": ConfidenceWeights(0.607, 0.189, 0.472, 0.998, 1.181),
-    "published": ConfidenceWeights(0.17, 0.11, 2.609, 1.06, -2.079),
+    "auto": ConfidenceWeights(0.571, 0.099, 0.586, 1.034, 1.451),
+    "published": ConfidenceWeights(0.523, 0.03, 1.302, 1.138, -0.601),
 }
 
 
