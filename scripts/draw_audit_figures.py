@@ -1,4 +1,7 @@
-"""Draw the pictures of docs/audit.md: the regions of three labels in two dimensions, and the radii of real label sets.
+"""Draw the pictures of docs/audit.md.
+
+The regions of three labels in two dimensions, the share of all label sets that a layer can give by its width (Figure 2,
+left, of Grivas et al. 2024), and the radii of real label sets.
 
 python scripts/draw_audit_figures.py [--folder docs]
 """
@@ -7,16 +10,17 @@ from __future__ import annotations
 
 import argparse
 import itertools
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 
 import longtail as lt
-from longtail.audit import argmaxable
+from longtail.audit import argmaxable, capacity
 from longtail.pipeline.auditing import radius_bins
 from longtail.report.plots.audit_plots import radius_plot
-from longtail.report.plots.canvas import drawing, line, path, standalone, text
+from longtail.report.plots.canvas import WIDTH, Scale, drawing, line, linear, path, short_number, standalone, text
 
 LABELS = ("a", "b", "c")
 W = np.array([[0.17, 0.98], [-0.94, -0.34], [0.77, -0.64]])
@@ -86,6 +90,26 @@ def regions() -> str:
     return standalone(svg.replace('class="lt"', 'class="lt map"', 1)) + "\n"
 
 
+def capacities() -> str:
+    """Return the picture of the share of all sets of 1,000 labels that can come out, by dimensions: split in two."""
+    n, left, right = 1000, 52.0, WIDTH - 14
+    at_x = linear(0, n, left, right)
+    shares = {d: capacity(n, d).log2_share * np.log10(2) for d in (1, *range(10, n + 1, 10))}
+    body = [text(0, 14, f"Share of all label sets of {n:,} labels that d dimensions can give", css="strong small")]
+    panels: list[tuple[float, float, Scale, dict[float, str], Callable[[float], float]]] = [
+        (30, 120, linear(0, 1, 120, 30), {0: "0%", 0.5: "50%", 1: "100%"}, lambda log: 10**log),
+        (150, 290, linear(-300, 0, 290, 150), {p: f"1e{p}" if p else "1" for p in (-300, -200, -100, 0)}, float),
+    ]
+    for high, low, at_y, marks, value in panels:
+        body += [line(left, at_y(v), right, at_y(v), "axis" if at_y(v) == low else "grid") for v in marks]
+        body += [text(left - 8, at_y(v) + 4, name, "end", "soft small") for v, name in marks.items()]
+        body.append(path([(at_x(d), min(max(at_y(value(log)), high), low)) for d, log in shares.items()], "stroke"))
+    body += [text(at_x(d), 306, short_number(d), "middle", "soft small") for d in (0, 250, 500, 750, 1000)]
+    body.append(text((left + right) / 2, 323, "dimensions d", "middle", "soft small"))
+    told = "; ".join(f"d = {d}: 10^{shares[d]:.1f}" for d in (50, 100, 250, 500, 750))
+    return standalone(drawing(330, "Share of label sets that can come out", told, body)) + "\n"
+
+
 def radii() -> str:
     """Return the picture of the radii of the bundled test sets, for one classifier per label on 16 dimensions."""
     from sklearn.decomposition import TruncatedSVD
@@ -108,6 +132,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path(__file__).parents[1] / "docs")
     args = parser.parse_args()
     (args.folder / "regions.svg").write_text(regions(), encoding="utf-8")
+    (args.folder / "capacity.svg").write_text(capacities(), encoding="utf-8")
     (args.folder / "audit-radii.svg").write_text(radii(), encoding="utf-8")
 
 

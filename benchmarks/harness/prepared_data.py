@@ -7,6 +7,7 @@ peer that reads nothing else) and `facts.json`. Rows have length 1.
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
 from benchmarks.harness.data_sets import MIN_DF, read_parts
-from longtail.data import Dataset, write_xmc
+from longtail.data import Dataset, load_bundled, write_xmc
 from longtail.text import TfidfFeatures
 
 DATA_SETS: dict[str, str] = {
@@ -59,6 +60,32 @@ def prepare(name: str, data: Path, work: Path) -> tuple[Path, dict[str, Any]]:
     return folder, facts
 
 
+def prepare_part(name: str, data: Path, work: Path) -> Path:
+    """Return the folder of a prepared data set, of the bundled `debian-relations`, or of so many thousand rows of one.
+
+    "yso-titles-60k" are the first 60,000 training rows of yso-titles in one random order, and all its test rows.
+    """
+    thousands = re.fullmatch(r"(.+)-(\d+)k", name) if name not in DATA_SETS else None
+    if thousands is None and name != "debian-relations":
+        return prepare(name, data, work)[0]
+    folder = work / "data" / name
+    if (folder / "test.npz").exists():
+        return folder
+    if thousands is None:
+        train, test = load_bundled(name), load_bundled(name, "test")
+        test = test.align(train.names())[0]
+    else:
+        train, test = read_parts(data / thousands[1])
+        order = np.random.default_rng(0).permutation(train.Y.shape[0])
+        train = train.take(np.sort(order[: 1000 * int(thousands[2])]))
+    folder.mkdir(parents=True, exist_ok=True)
+    splits = _words_and_labels(train, test)
+    for part, (rows, labels) in zip(("train", "test"), splits, strict=True):
+        arrays: dict[str, Any] = {**_arrays("X", rows), **_arrays("Y", labels)}
+        np.savez(folder / f"{part}.npz", **arrays)
+    return folder
+
+
 Split = tuple[sp.csr_array, sp.csr_array]
 
 
@@ -83,7 +110,13 @@ def _from_texts(source: Path) -> tuple[Split, Split, str]:
     truth of the test rows, where they count as missed.
     """
     started = time.perf_counter()
-    train, test = read_parts(source)
+    splits = _words_and_labels(*read_parts(source))
+    print(f"prepared {source.name} in {time.perf_counter() - started:.1f} s", flush=True)
+    return *splits, f"longtail's TfidfFeatures(min_df={MIN_DF}) fitted on train, words"
+
+
+def _words_and_labels(train: Dataset, test: Dataset) -> tuple[Split, Split]:
+    """Return the words of texts and their labels; see `_from_texts`."""
     features = TfidfFeatures(min_df=MIN_DF)
     X, Xt = features.fit_transform(list(train.texts or ())), features.transform(list(test.texts or ()))
     in_train, in_test = (np.bincount(d.Y.indices, minlength=d.Y.shape[1]) > 0 for d in (train, test))
@@ -91,8 +124,7 @@ def _from_texts(source: Path) -> tuple[Split, Split, str]:
     every = np.concatenate([kept, np.flatnonzero(in_test & ~in_train)])
     Y, Yt = sp.csr_array(train.Y[:, kept]), sp.csr_array(test.Y[:, every])
     Yt.sort_indices()
-    print(f"prepared {source.name} in {time.perf_counter() - started:.1f} s", flush=True)
-    return (_unit(X), Y), (_unit(Xt), Yt), f"longtail's TfidfFeatures(min_df={MIN_DF}) fitted on train, words"
+    return (_unit(X), Y), (_unit(Xt), Yt)
 
 
 def _unit(X: Any) -> sp.csr_array:

@@ -13,7 +13,7 @@ from longtail.report.plots.canvas import WIDTH, box, drawing, finite, line, line
 Facts = Mapping[str, Any]
 FAMILIES = {  # models in the order of the picture, and the colours of their bars
     "baselines": ("frozen encoder", "NGAME-like", "DEXA-like"),
-    "PRIME": ("PRIME-lite", "PRIME", "PRIME(W)"),
+    "PRIME": ("PRIME-lite", "PRIME", "PRIME, batch not doubled", "PRIME(W)", "PRIME(θ, W)"),
     "label trees": ("tree, words", "tree, words and PRIME", "tree (overlap 2), words and PRIME"),
     "both": ("PRIME with a tree, words",),
 }

@@ -52,7 +52,8 @@ def our_steps(texts: Texts, encoder: Path, batch: int, length: int) -> dict[str,
         rows = rng.integers(len(tokens), size=batch)
         optimizer.zero_grad(set_to_none=True)
         with mixed_precision(device(), how.mixed):
-            value = batch_loss(network, queries, examples, PrimeBatch(rows, sampler(rows, rng)), loss)
+            made = PrimeBatch(rows, sampler(rows, rng), rows, sampler.label_rows(rows))
+            value = batch_loss(network, queries, examples, made, loss)
         value.backward()
         optimizer.step()
 

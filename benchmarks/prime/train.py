@@ -14,7 +14,20 @@ import longtail as lt
 from benchmarks.harness.program import Deadline, Facts, write_results
 from benchmarks.harness.timing import timed
 from benchmarks.prime.carried_data import LENGTH, Texts, held_out, load, some_rows, write_pieces
-from benchmarks.prime.runs import ABLATION, BATCH, EPOCHS, FREE, LITE, MAIN, key, line, open_results, ranked, show
+from benchmarks.prime.runs import (
+    ABLATION,
+    BATCH,
+    EPOCHS,
+    FREE,
+    LITE,
+    MAIN,
+    TIMES_BATCH,
+    key,
+    line,
+    open_results,
+    ranked,
+    show,
+)
 from longtail.metrics import recall_at_k
 from longtail.prime import Prime
 from longtail.prime.search import quantize
@@ -67,10 +80,14 @@ def measured(cell: Facts, texts: Texts, args: argparse.Namespace) -> Iterator[Fa
     if cell["model"] == "PRIME":
         if cell["seed"] == args.seeds[0]:
             keep_encoder(model, cell["data"], args)
-        spent, _ = timed(lambda: model.fit_classifier(texts.texts, texts.Y, fusion=0.5))
+        prototypes = model.output_weights()[0]
+        spent, _ = timed(lambda: model.fit_classifier(texts.texts, texts.Y, fusion=1.0))
         yield {**cell, "model": "PRIME(W)", **scored(model, texts), "train_s": spent.wall}
+        model.stored_ = quantize((prototypes + model.output_weights()[0]) / 2, "float32")  # fusion=0.5
+        model.__dict__.pop("_search", None)
+        yield {**cell, "model": "PRIME(θ, W)", **scored(model, texts), "train_s": spent.wall}
         for precision in ("float16", "int8"):
-            yield {**cell, "model": f"PRIME(W), {precision}", **scored(shrunk(model, precision), texts)}
+            yield {**cell, "model": f"PRIME(θ, W), {precision}", **scored(shrunk(model, precision), texts)}
 
 
 def keep_encoder(model: Prime, name: str, args: argparse.Namespace) -> None:
@@ -90,7 +107,8 @@ def fitted(params: Facts, cell: Facts, texts: Texts, args: argparse.Namespace) -
     """Train one model and return it with what it took."""
     name = cell["data"]
     epochs = args.epochs or EPOCHS[name]
-    settings = {"epochs": epochs, "lr": args.lr, "batch_size": BATCH[name], "max_length": LENGTH[name], **params}
+    batch = BATCH[name] * TIMES_BATCH.get(cell["model"], 1)
+    settings = {"epochs": epochs, "lr": args.lr, "batch_size": batch, "max_length": LENGTH[name], **params}
     model = Prime(str(args.work / "encoder"), **settings, random_state=cell["seed"])
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
@@ -98,6 +116,7 @@ def fitted(params: Facts, cell: Facts, texts: Texts, args: argparse.Namespace) -
     facts: Facts = {
         "rows": len(texts.texts),
         "epochs": settings["epochs"],
+        "batch_size": batch,
         "train_s": spent.wall,
         "seconds": {name: round(value, 3) for name, value in model.seconds_.items()},
         "losses": [round(record["loss"], 4) for record in model.history_],

@@ -10,10 +10,11 @@
     python benchmarks/prime/vs_relatives.py plot   # draws docs/prime.svg from the file of results
 
 `train` runs every model of the parts asked for: "main" the frozen encoder, siamese triplets with a fixed margin (as
-NGAME), with free vectors (as DEXA), PRIME-lite, PRIME, and PRIME(W) on top of it; "ablation" PRIME-lite without one
-part at a time; "free" by the number of free vectors; "zero-shot" with a tenth of the labels held out and added by their
-texts. All share the encoder, the batch, the number of epochs and the learning rate; scores are on the test rows, and
-nothing was chosen by them. Each model is a line in the file of results, written as it is found; `--resume` goes on.
+NGAME), with free vectors (as DEXA), PRIME-lite, PRIME (twice the batch, as published), and on top of it the classifier
+alone, PRIME(W), and mixed with the prototypes, PRIME(θ, W); "ablation" PRIME-lite without one part at a time; "free" by
+the number of free vectors; "zero-shot" with a tenth of the labels held out and added by their texts. All share the
+encoder, the number of epochs, the learning rate and, but for PRIME, the batch; scores are on the test rows, and nothing
+was chosen by them. Each model is a line in the file of results, written as it is found; `--resume` goes on.
 The weights of PRIME's encoder are kept in pieces for `trees`.
 """
 

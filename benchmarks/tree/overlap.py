@@ -1,30 +1,29 @@
-"""Measure what overlap gains (labels in more than one leaf), on labels joined on purpose and on real ones, and costs.
+"""Measure label disentanglement, as published and ours: on labels joined on purpose, on real ones, against one-vs-all.
 
     python benchmarks/tree/overlap.py --data FOLDER
 
-FOLDER holds `eurlex-4k`, `eurlex57k`, `yso-titles` and `pubmed-mesh` (default LONGTAIL_DATA). Three parts, over seeds:
+FOLDER holds `eurlex-4k`, `eurlex57k`, `yso-titles` and `pubmed-mesh` (default LONGTAIL_DATA); debian-relations comes
+with longtail. Of yso-titles, the first 60,000 and 12,000 training rows of one random order are taken: data with few
+rows per label. Three parts, over seeds:
 
-- fused: labels joined k at a time, easy, medium and hard. A tree without overlap, with two leaf slots a label, with as
-  many as pay, with two as published (every slot learns from all positives, mean of slots), and with a second one at
-  random. All with small leaves and a narrow beam, the same for all: joined labels are few, and with the default beam of
-  10 almost every leaf is looked at, so that no label can be missed in the first place.
-- real: the labels as they are, with the default settings and with a narrow beam: leaf slots per label from 1 to 6
-  (called places in the results), "auto", as published, without training the levels above again, two rounds; and
-  one-vs-all, which misses no leaf.
-- cost: training and prediction time against the plain tree, and against the plain tree with the same beam.
+- yardstick: the default tree, `overlap=2`, `overlap="auto"` and the tree of the version before (two levels where there
+  are more than 128 leaves) against one-vs-all with the same C; P@k, PSP@k, and CPU times against the default tree.
+- published: `LabelTreeClassifier.published`, the method of the paper on a tree like XR-Linear's, against the same tree
+  without overlap: λ from 1 to 6 (Figure 3), with and without training the matcher again (Table 4, with PSP@k), times
+  (Table 5), and a second leaf at random (appendix A.8).
+- fused: labels joined k at a time, easy, medium and hard (Figure 2), with small leaves and a narrow beam, the same for
+  all: joined labels are few, and with a beam of 10 almost every leaf is looked at, so that none can be missed.
 
-Scores are on the test rows; nothing was chosen by them. Every model is a line in the file of results, written as it is
-found; `--resume` goes on where a run ended.
+Scores are on the test rows; settings were chosen on held-out training rows (`overlap_settings.json`). Every model is a
+line in the file of results, written as it is measured; `--resume` goes on where a run ended.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,50 +33,55 @@ import scipy.sparse as sp
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import longtail as lt
-from benchmarks.harness.prepared_data import prepare, read_prepared
+from benchmarks.harness.prepared_data import prepare_part, read_prepared
 from benchmarks.harness.program import Deadline, Facts, make_parser, start_facts, write_results
 from benchmarks.harness.scores import KS, mean_of, precisions, spread
 from benchmarks.harness.terminal import show_table
 from benchmarks.harness.timing import timed
 from longtail.data import entangle_labels, fused_labels
-from longtail.metrics import disentanglement, share_apart
+from longtail.metrics import disentanglement, propensities, psp_at_k, share_apart
 from longtail.text import pifa
 from longtail.tree import LabelTree, build_tree, matched_leaves, recalled
+from longtail.tree.estimator import default_C
 
+SMALL, LARGE = ("eurlex-4k", "pubmed-mesh", "yso-titles-60k"), ("debian-relations", "eurlex57k")
+YARDSTICK_DATA = (*SMALL[:2], "yso-titles-60k", "yso-titles-12k", *LARGE)
+PUBLISHED_DATA = (*SMALL, "eurlex57k")
+FUSED_DATA = SMALL[:2]
+YARDSTICK: dict[str, Facts] = {
+    "default": {},
+    "overlap 2": {"overlap": 2},
+    "auto": {"overlap": "auto"},
+    "before": {"branching": 128},
+}
+PUBLISHED: dict[str, Facts] = {
+    "XR-Linear": {"overlap": 1, "rounds": None},
+    "λ=2": {"overlap": 2},
+    "λ=2, matcher kept": {"overlap": 2, "rounds": 0},
+    "random": {"overlap": 1, "rounds": None},
+    "λ=1": {"overlap": 1},
+    "λ=3": {"overlap": 3},
+    "λ=2, two rounds": {"overlap": 2, "rounds": 2},
+    "λ=2, balance 2": {"overlap": 2, "balance": 2.0},
+    "λ=4": {"overlap": 4},
+    "λ=5": {"overlap": 5},
+    "λ=6": {"overlap": 6},
+}
 NARROW: Facts = {"max_leaf": 40, "beam": 4}
-FUSED_DATA = ("eurlex-4k", "pubmed-mesh", "eurlex57k")
-REAL_DATA = (*FUSED_DATA, "yso-titles")
-PUBLISHED: Facts = {"overlap": 2, "split_positives": False, "merge": "mean"}
 FUSED: dict[str, Facts] = {
     "plain": {},
-    "overlap": {"overlap": 2},
+    "overlap 2": {"overlap": 2},
+    "overlap 2, split positives": {"overlap": 2, "split_positives": True},
     "auto": {"overlap": "auto"},
-    "published": PUBLISHED,
-    "random": {"split_positives": False},
 }
-REAL: dict[str, Facts] = {
-    "1 place": {},
-    "2 places": {"overlap": 2},
-    "auto": {"overlap": "auto"},
-    "2 as published": PUBLISHED,
-    "2, levels above kept": {"overlap": 2, "rounds": 0},
-    "beam 4": {"beam": 4},
-    "beam 4, 2 places": {"overlap": 2, "beam": 4},
-    "beam 4, auto": {"overlap": "auto", "beam": 4},
-    "3 places": {"overlap": 3},
-    "2, beam 10": {"overlap": 2, "beam": 10},
-    "2, two rounds": {"overlap": 2, "rounds": 2},
-    "4 places": {"overlap": 4},
-    "5 places": {"overlap": 5},
-    "6 places": {"overlap": 6},
-}
-LONG = ("2, beam 10", "2, two rounds", "4 places", "5 places", "6 places")  # one seed on the two large data sets
-CEILING_DATA = ("eurlex-4k", "pubmed-mesh")  # one-vs-all takes hours on the others
 
 
 def main() -> None:
     args = options()
-    facts = start_facts(args, {"narrow": NARROW, "runs": []})
+    facts = start_facts(
+        args,
+        {"narrow": NARROW, "settings": {"yardstick": YARDSTICK, "published": PUBLISHED, "fused": FUSED}, "runs": []},
+    )
     known = {key(run) for run in facts["runs"]}
     deadline = Deadline(args.minutes)
     for cell in cells(args):
@@ -96,45 +100,52 @@ def main() -> None:
 def options() -> argparse.Namespace:
     parser = make_parser(__doc__, "disentangle.json", data="required", seeds=(0, 1, 2), resume=True)
     parser.add_argument("--work", type=Path, default=Path("longtail-disentangle"), help="folder for prepared data")
-    parser.add_argument("--parts", nargs="+", choices=("fused", "real", "cost"), default=["fused", "real", "cost"])
-    parser.add_argument("--only", nargs="+", choices=REAL_DATA, default=list(REAL_DATA))
+    parts = ("yardstick", "published", "fused")
+    parser.add_argument("--parts", nargs="+", choices=parts, default=list(parts))
+    parser.add_argument("--only", nargs="+", choices=YARDSTICK_DATA, default=list(YARDSTICK_DATA))
     parser.add_argument("--minutes", type=float, help="begin nothing new after so long")
     return parser.parse_args()
 
 
 def cells(args: argparse.Namespace) -> Iterator[Facts]:
-    """Yield what is to be measured: all of one seed first, small data first, so that a part of a run tells most."""
-    for seed in args.seeds:
-        for name in (name for name in REAL_DATA if name in args.only):
-            if "cost" in args.parts and seed == args.seeds[0]:
-                yield {"part": "cost", "data": name, "seed": seed, "model": "all"}
-            if "fused" in args.parts and name in FUSED_DATA:
-                for mode in ("hard", "easy", "medium"):
-                    for k in (2, 4, 8):
-                        for model in FUSED:
-                            yield {"part": "fused", "data": name, "mode": mode, "k": k, "seed": seed, "model": model}
-            if "real" in args.parts:
-                for model in (m for m in REAL if name not in REAL_DATA[2:] or m not in LONG or seed == args.seeds[0]):
-                    yield {"part": "real", "data": name, "seed": seed, "model": model}
-                if name in CEILING_DATA and seed == args.seeds[0]:
-                    yield {"part": "real", "data": name, "seed": seed, "model": "one-vs-all"}
+    """Yield what is to be measured, the most telling first, so that a part of a run tells most."""
+    for part in args.parts:
+        for seed in args.seeds:
+            for name in (n for n in YARDSTICK_DATA if n in args.only):
+                at = {"part": part, "data": name, "seed": seed}
+                if part == "yardstick":
+                    once = ["one-vs-all"] if seed == args.seeds[0] else []
+                    yield from ({**at, "model": model} for model in (*YARDSTICK, *once))
+                elif part == "published" and name in PUBLISHED_DATA:
+                    yield from ({**at, "model": model} for model in PUBLISHED)
+                elif part == "fused" and name in FUSED_DATA:
+                    for mode in ("hard", "easy", "medium"):
+                        for k in (2, 4, 8):
+                            for model in (*FUSED, "published plain", "published λ=2"):
+                                yield {**at, "mode": mode, "k": k, "model": model}
 
 
 def measure(cell: Facts, args: argparse.Namespace) -> Facts:
     """Measure one cell."""
     X, Y, Xt, Yt = load(cell["data"], args)
-    if cell["part"] == "cost":
-        return costs(X, Y, Xt, cell["seed"])
-    if cell["part"] == "real":
-        if cell["model"] == "one-vs-all":
-            return judged(lt.OneVsAllClassifier(random_state=cell["seed"]), X, Y, Xt, Yt)
-        return judged(lt.LabelTreeClassifier(**REAL[cell["model"]], random_state=cell["seed"]), X, Y, Xt, Yt)
+    seed, name = cell["seed"], cell["model"]
+    if cell["part"] == "yardstick":
+        if name == "one-vs-all":
+            C = default_C(X.shape[0], X.nnz / X.shape[0])
+            return judged(lt.OneVsAllClassifier(C=C, random_state=seed), X, Y, Xt, Yt)
+        return judged(lt.LabelTreeClassifier(**YARDSTICK[name], random_state=seed), X, Y, Xt, Yt)
+    if cell["part"] == "published":
+        model = lt.LabelTreeClassifier.published(**PUBLISHED[name], random_state=seed)
+        return judged(model, X, Y, Xt, Yt, scattered(model, X, Y, seed) if name == "random" else None)
     fused, new = joined(X, Y, cell)
     truth = fused_labels(sp.csr_array(Yt[:, : Y.shape[1]]), new)  # labels without training rows are left out
-    model = lt.LabelTreeClassifier(**NARROW, **FUSED[cell["model"]], random_state=cell["seed"])
-    tree = scattered(X, fused, cell["seed"]) if cell["model"] == "random" else None
-    facts = judged(model, X, fused, Xt, truth, tree)
-    if cell["mode"] == "hard" and cell["model"] == "overlap":
+    if name in FUSED:
+        model = lt.LabelTreeClassifier(**NARROW, **FUSED[name], random_state=seed)
+    else:
+        overlap = {"overlap": 2} if name.endswith("2") else {"overlap": 1, "rounds": None}
+        model = lt.LabelTreeClassifier.published(**overlap, **NARROW, random_state=seed)
+    facts = judged(model, X, fused, Xt, truth)
+    if cell["mode"] == "hard" and "overlap 2" in name:
         facts["taken_apart"] = taken_apart(model, X, Y, new)
     return facts
 
@@ -146,7 +157,7 @@ def load(name: str, args: argparse.Namespace) -> tuple[sp.csr_array, sp.csr_arra
     """Return the rows and labels of train and test, as every comparison of trees here takes them."""
     if name not in _loaded:
         _loaded.clear()
-        folder, _ = prepare(name, args.data, args.work)
+        folder = prepare_part(name, args.data, args.work)
         _loaded[name] = (*read_prepared(folder, "train"), *read_prepared(folder, "test"))
     return _loaded[name]
 
@@ -160,26 +171,33 @@ def joined(X: sp.csr_array, Y: sp.csr_array, cell: Facts) -> tuple[sp.csr_array,
     return entangle_labels(Y, cell["k"], cell["mode"], order=order, random_state=cell["seed"])
 
 
-def scattered(X: sp.csr_array, Y: sp.csr_array, seed: int) -> LabelTree:
-    """Return the plain tree with a second leaf slot for every label, drawn at random."""
-    quick = lt.LabelTreeClassifier(**NARROW, random_state=seed, max_iter=1, tol=10.0, negatives="tfn")
+def scattered(model: lt.LabelTreeClassifier, X: sp.csr_array, Y: sp.csr_array, seed: int) -> LabelTree:
+    """Return the plain tree of a model with a second leaf slot for every label, drawn at random."""
+    quick = lt.LabelTreeClassifier(**{**model.get_params(), "max_iter": 1, "tol": 10.0})
     tree = quick.fit(X, Y).trees_[0]
-    rng = np.random.default_rng(seed)
-    slots = sp.lil_array(tree.slots())
-    for label in range(tree.n_labels):
-        slots[label, int(rng.integers(tree.n_leaves))] = 1
-    return tree.with_slots(sp.csr_array(slots))
+    labels = np.arange(tree.n_labels)
+    leaves = np.random.default_rng(seed).integers(tree.n_leaves, size=tree.n_labels)
+    ones = np.ones(tree.n_labels, np.float32)
+    more = sp.csr_array((ones, (labels, leaves)), shape=(tree.n_labels, tree.n_leaves))
+    slots = sp.csr_array(tree.slots() + more)
+    slots.data[:] = 1
+    return tree.with_slots(slots)
 
 
 def judged(model: Any, X: Any, Y: Any, Xt: Any, Yt: Any, tree: LabelTree | None = None) -> Facts:
     """Train, predict, and return scores and costs."""
     training, _ = timed(lambda: model.fit(X, Y, tree=tree) if tree is not None else model.fit(X, Y))
+    model.predict_topk(Xt[:100], k=max(KS))  # what is made at first use
     predicting, top = timed(lambda: model.predict_topk(Xt, k=max(KS)))
     facts: Facts = precisions(Yt, top)
+    every = np.zeros(Yt.shape[1], np.int64)
+    every[: Y.shape[1]] = np.bincount(Y.indices, minlength=Y.shape[1])
+    share = propensities(every, Y.shape[0])
+    facts |= {f"psp@{k}": 100 * float(psp_at_k(Yt, top, share, k=k)) for k in KS}
     facts |= {"train_cpu_s": training.cpu, "predict_cpu_us": 1e6 * predicting.cpu / Xt.shape[0]}
     if hasattr(model, "trees_"):
         grown = model.trees_[0]
-        facts |= {"leaves": grown.n_leaves, "places_per_label": grown.n_slots / Y.shape[1]}
+        facts |= {"leaves": grown.n_leaves, "slots_per_label": grown.n_slots / Y.shape[1]}
         ids = matched_leaves(model, X).ids
         rows, ranks = np.nonzero(ids >= 0)
         ones = np.ones(rows.size, np.float32)
@@ -194,63 +212,49 @@ def taken_apart(model: lt.LabelTreeClassifier, X: sp.csr_array, Y: sp.csr_array,
     return {**share_apart(Y, new, slots, matched), "information": disentanglement(Y, new, slots, matched)}
 
 
-def costs(X: sp.csr_array, Y: sp.csr_array, Xt: sp.csr_array, seed: int, repeats: int = 3) -> Facts:
-    """Return wall times of the plain tree and of overlap=2, taking turns, and their ratios."""
-    models: dict[str, Facts] = {
-        "plain": {},
-        "overlap": {"overlap": 2},
-        "plain, same beam": {"beam": 7},
-        "two rounds": {"overlap": 2, "rounds": 2},
-    }
-    times: dict[str, list[tuple[float, float]]] = {name: [] for name in models}
-    for repeat in range(repeats + 1):
-        for name, params in models.items():
-            model = lt.LabelTreeClassifier(**params, random_state=seed)
-            rows = slice(2000) if repeat == 0 else slice(None)  # the first turn loads the kernels
-            training, _ = timed(model.fit, X[rows], Y[rows])
-            passes = [timed(partial(model.predict_topk, Xt, k=5))[0].wall for _ in range(3)]
-            if repeat:
-                times[name].append((training.wall, statistics.median(passes)))
-    medians = {name: [statistics.median(t) for t in zip(*runs, strict=True)] for name, runs in times.items()}
-    return {
-        "seconds": {
-            name: {"train": t, "predict_us_per_row": 1e6 * p / Xt.shape[0]} for name, (t, p) in medians.items()
-        },
-        "ratios": {
-            name: {"train": t / medians["plain"][0], "predict": p / medians["plain"][1]}
-            for name, (t, p) in medians.items()
-            if name != "plain"
-        },
-    }
+BASE = {"yardstick": "default", "published": "XR-Linear", "fused": "plain"}
+
+
+def base_of(run: Facts) -> str:
+    """Return the model that a run is compared with."""
+    return "published plain" if run["model"].startswith("published") else BASE[run["part"]]
 
 
 def summarise(runs: list[Facts]) -> Facts:
-    """Return means and spreads over seeds, and gains over the plain tree of the same seed."""
-    scored = [run for run in runs if run["part"] != "cost"]
-    by_key = {key(run): run for run in scored}
-    out: Facts = {"fused": {}, "real": {}, "cost": {r["data"]: r["ratios"] for r in runs if r["part"] == "cost"}}
+    """Return means and spreads over seeds, and gains over the tree without overlap of the same seed."""
+    by_key = {key(run): run for run in runs}
+    out: Facts = {part: {} for part in BASE}
     groups: dict[tuple[str, ...], list[Facts]] = {}
-    for run in scored:
+    for run in runs:
         cell = (f"{run['mode']} {run['k']}",) if run["part"] == "fused" else ()
         groups.setdefault((run["part"], run["data"], *cell, run["model"]), []).append(run)
     for (part, *where, model), same in groups.items():
-        base = "plain" if part == "fused" else "1 place"
         at = out[part]
         for name in where:
             at = at.setdefault(name, {})
-        at[model] = over_seeds(same, [by_key.get(key({**run, "model": base})) for run in same])
+        at[model] = over_seeds(same, [by_key.get(key({**run, "model": base_of(run)})) for run in same])
+    for models in out["yardstick"].values():
+        if "one-vs-all" in models:
+            for facts in models.values():
+                facts["below one-vs-all"] = {f"p@{k}": models["one-vs-all"][f"p@{k}"] - facts[f"p@{k}"] for k in KS}
     return out
 
 
 def over_seeds(runs: list[Facts], plain: list[Facts | None]) -> Facts:
-    """Return the means of one model over seeds, and its gains over the plain trees."""
-    facts: Facts = {"seeds": len(runs), **{name: mean_of(runs, name) for name in ("places_per_label", "recalled")}}
+    """Return the means of one model over seeds, its gains over the plain trees, and its costs against theirs."""
+    facts: Facts = {"seeds": len(runs)}
+    names = ("slots_per_label", "recalled", *(f"psp@{k}" for k in KS), "train_cpu_s", "predict_cpu_us")
+    facts |= {name: mean_of(runs, name) for name in names}
+    pairs = [(run, base) for run, base in zip(runs, plain, strict=True) if base is not None]
     for name in (f"p@{k}" for k in KS):
         values = [run[name] for run in runs]
-        gains = [run[name] - base[name] for run, base in zip(runs, plain, strict=True) if base is not None]
+        gains = [run[name] - base[name] for run, base in pairs]
         facts[name], facts[f"{name} sd"] = statistics.mean(values), spread(values)
         if gains:
             facts[f"{name} gain"], facts[f"{name} gain sd"] = statistics.mean(gains), spread(gains)
+    if pairs:
+        for name, cost in (("train times", "train_cpu_s"), ("predict times", "predict_cpu_us")):
+            facts[name] = statistics.median(run[cost] / base[cost] for run, base in pairs)
     apart = [run["taken_apart"] for run in runs if "taken_apart" in run]
     return facts | ({name: mean_of(apart, name) for name in ("apart", "apart_random")} if apart else {})
 
@@ -263,31 +267,31 @@ def key(run: Facts) -> tuple[Any, ...]:
 def line(run: Facts) -> str:
     """Return one run in one line."""
     head = ", ".join(str(part) for part in key(run) if part is not None)
-    if run["part"] == "cost":
-        return f"{head}: {json.dumps(run['ratios'])}"
     scores = "/".join(f"{run[f'p@{k}']:.2f}" for k in KS)
-    return f"{head}: P@1/3/5 {scores}, {run.get('places_per_label', 1):.2f} leaf slots, {run['train_cpu_s']:.1f} CPU s"
+    slots = f"{run.get('slots_per_label', 1):.2f} leaf slots"
+    return f"{head}: P@1/3/5 {scores}, {slots}, {run['train_cpu_s']:.1f} CPU s, {run['predict_cpu_us']:.0f} µs"
 
 
 def show(summary: Facts) -> None:
-    """Print the gains of every part."""
+    """Print the scores and gains of every part."""
+    headings = ["", "seeds", *(f"P@{k}" for k in KS), *(f"gain @{k}" for k in KS), "train", "predict"]
+    for part in ("yardstick", "published"):
+        for data, models in summary[part].items():
+            rows = [
+                [
+                    model,
+                    m["seeds"],
+                    *(f"{m[f'p@{k}']:.2f}" for k in KS),
+                    *(gain(m, f"p@{k}") for k in KS),
+                    *(f"{m[name]:.2f}" if name in m else "" for name in ("train times", "predict times")),
+                ]
+                for model, m in models.items()
+            ]
+            show_table(f"{part}: {data}", headings, rows)
     for data, groups in summary["fused"].items():
-        names = [name for name in FUSED if name != "plain"]
-        rows = [
-            [name, f"{models['plain']['p@5']:.2f}", *(gain(models.get(other), "p@5") for other in names)]
-            for name, models in sorted(groups.items())
-        ]
-        show_table(f"{data}, labels joined: P@5 of the plain tree, and gains", ["labels", "plain", *names], rows)
-    for data, models in summary["real"].items():
-        rows = [
-            [model, m["seeds"], *(f"{m[f'p@{k}']:.2f}" for k in KS), *(gain(m, f"p@{k}") for k in KS)]
-            for model, m in models.items()
-        ]
-        headings = ["", "seeds", *(f"P@{k}" for k in KS), *(f"gain @{k}" for k in KS)]
-        show_table(f"{data}, labels as they are", headings, rows)
-    for data, ratios in summary["cost"].items():
-        rows = [[name, f"{r['train']:.2f}", f"{r['predict']:.2f}"] for name, r in ratios.items()]
-        show_table(f"{data}, times against the plain tree", ["", "train", "predict"], rows)
+        names = [name for name in (*FUSED, "published λ=2") if name != "plain"]
+        rows = [[name, *(gain(models.get(other), "p@5") for other in names)] for name, models in sorted(groups.items())]
+        show_table(f"{data}, labels joined: gains of P@5", ["labels", *names], rows)
 
 
 def gain(facts: Facts | None, name: str) -> str:

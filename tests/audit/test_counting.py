@@ -1,5 +1,6 @@
 """Counts of reachable sets, exact and as logarithms, and rows in general position."""
 
+import itertools
 import json
 import math
 
@@ -8,7 +9,9 @@ import pytest
 
 from longtail import audit
 from longtail.audit import count_regions as counting
+from longtail.bottleneck import dft_matrix
 from longtail.errors import ParameterError
+from longtail.model import LabelCircle, LinearLayer
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -55,3 +58,32 @@ def test_general_position():
     assert audit.general_position(doubled)["dependent_rows"] == [3, 1500]
     assert audit.general_position(np.array([[1.0, 2], [0, 0], [3, 4]]))["dependent_rows"] == [1]
     json.dumps(large)
+
+
+def test_signs_of_minors_are_those_of_determinants():
+    rng = np.random.default_rng(1)
+    W = rng.integers(-2, 3, (7, 3)).astype(float)
+    found = audit.minor_signs(W)
+    signs = [round(float(np.linalg.det(W[list(rows)]))) for rows in itertools.combinations(range(7), 3)]
+    assert [found.positive, found.negative, found.zero] == [
+        sum(s > 0 for s in signs), sum(s < 0 for s in signs), signs.count(0)
+    ]  # fmt: skip
+    assert not found.one_sign
+    with pytest.raises(ParameterError, match="W must be no wider than tall and have at most 20,000 maximal minors"):
+        audit.minor_signs(rng.standard_normal((60, 9)))
+
+
+@pytest.mark.parametrize(("n", "k"), [(5, 1), (7, 2), (9, 2), (9, 3), (11, 4)])
+def test_all_maximal_minors_of_waves_have_one_sign_wherever_labels_stand(n, k):
+    rng = np.random.default_rng(n)
+    for positions in (np.arange(n), np.sort(rng.uniform(0, n, n)), np.sort(rng.uniform(0, n / 4, n))):
+        W = dft_matrix(n, k, positions)
+        assert audit.minor_signs(W).one_sign
+        shuffled = rng.permutation(n)
+        assert audit.minor_signs(W[shuffled], order=np.argsort(shuffled)).one_sign
+        # the sets of Theorem 3: at most 2k changes along the rows
+        every = np.array(list(itertools.product((0, 1), repeat=n)))[:: max(1, 2**n // 256)]
+        layer = LinearLayer(W, circle=LabelCircle(n, k, positions))
+        found = audit.argmaxable(layer, every, radius="bound", eps=1e-300)
+        changes = np.abs(np.diff(every, axis=1)).sum(axis=1)
+        assert (found.reachable[found.set_of_row] == (changes <= 2 * k)).all()

@@ -1,11 +1,13 @@
 """The network with a narrow output layer: it learns, resumes, is saved, and its guarantee holds."""
 
 import builtins
+import json
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from longtail.bottleneck import BottleneckClassifier
 from longtail.data import load_bundled
@@ -15,7 +17,7 @@ from longtail.pipeline import Tagger, load, plan_training
 from longtail.text import TfidfFeatures
 from longtail.text.row_vectors import unit_rows
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore:the network ranks labels no better")]
 torch = pytest.importorskip("torch")
 
 
@@ -53,7 +55,45 @@ def test_it_learns_real_tags(packages, params):
     share = Y.nnz / np.prod(Y.shape)
     always = -(share * np.log(share) + (1 - share) * np.log(1 - share))  # the prior for every row and label
     assert min(losses) < 0.9 * always
-    assert len(losses) < 50 and np.argmin(losses) == len(losses) - 1 - 5  # stopped by patience
+    precisions = [epoch["valid_precision"] for epoch in model.history_]
+    assert len(losses) < 50 and np.argmax(precisions) == len(losses) - 1 - 10  # stopped by patience
+    assert model.best_epoch_ == 1 + int(np.argmax(precisions)) and max(precisions) > model.prior_precision_ + 0.05
+
+
+def test_stopping_by_loss_is_left(packages):
+    X, Y, _, _ = packages
+    model = BottleneckClassifier(k=12, width=16, hidden=64, lr=1e-2, stop_on="loss", random_state=0).fit(X, Y)
+    losses = [epoch["valid_loss"] for epoch in model.history_]
+    assert np.argmin(losses) == len(losses) - 1 - 10 and "valid_precision" not in model.history_[0]
+
+
+@pytest.fixture(scope="module")
+def few_rows_many_labels():
+    """Packages and what they depend on: 500 rows with more than a thousand labels, and 200 rows to test."""
+    data = load_bundled("debian-relations")
+    data = data.take(np.random.default_rng(0).permutation(data.n_rows)[:700])
+    used = np.flatnonzero(np.bincount(data.Y[:500].indices, minlength=data.n_labels))
+    X = TfidfFeatures(n_jobs=1).fit_transform(list(data.texts))
+    Y = sp.csr_array(data.Y[:, used])
+    return X[:500], Y[:500], X[500:], Y[500:]
+
+
+@pytest.mark.parametrize("head", ["dft", "bottleneck"])
+def test_few_rows_of_many_labels_do_not_end_in_one_label_for_all(few_rows_many_labels, head):
+    X, Y, Xt, Yt = few_rows_many_labels
+    model = BottleneckClassifier(head=head, hidden=64, width=32, lr=5e-3, random_state=0).fit(X, Y)
+    first = model.predict_topk(Xt, k=1).ids.ravel()
+    common = np.bincount(Y.indices).argmax()
+    assert (first == common).mean() < 0.9
+    assert float(np.asarray(Yt[np.arange(200), first]).mean()) > float(Yt[:, [common]].mean()) + 0.02
+    assert model.best_epoch_ > 5
+
+
+def test_a_network_no_better_than_the_frequency_of_labels_is_told(few_rows_many_labels):
+    X, Y, _, _ = few_rows_many_labels
+    with pytest.warns(ConvergenceWarning, match=r"no better than their frequency does: mean precision at 1, 3 and 5"):
+        model = BottleneckClassifier(hidden=8, width=4, epochs=1, lr=1e-6, random_state=0).fit(X, Y)
+    assert model.prior_precision_ >= model.history_[0]["valid_precision"]
 
 
 def test_it_starts_from_the_mean_number_of_labels(small):
@@ -272,10 +312,13 @@ def test_the_command_line_trains_and_predicts(tmp_path, run):
     write(make_topics(120, 6, random_state=0)[0], tmp_path / "rows.jsonl")
     options = ("--method", "dft", "--epochs", 2, "--width", 4, "--checkpoint", tmp_path / "c", "--calibrate", 0)
     out = run("train", tmp_path / "rows.jsonl", "-o", tmp_path / "m", *options)
-    assert "Trained dft on 120 texts with 6 labels" in out
+    assert "Trained dft on 120 texts with 6 labels" in out and "for 2 epochs, of which number" in out
     assert run("predict", tmp_path / "m", tmp_path / "rows.jsonl", "-k", 1).count("\n") == 120
     assert "suggestions per text" in run("evaluate", tmp_path / "m", tmp_path / "rows.jsonl")
     assert run("explain", tmp_path / "m", "--text", "some words", "-k", 1)
+    saved = json.loads(run("inspect", tmp_path / "m", "--json"))
+    assert [epoch["epoch"] for epoch in saved["epochs"]] == [1, 2] and "valid_precision" in saved["epochs"][0]
+    assert run("audit", tmp_path / "m", tmp_path / "rows.jsonl", "--fail-if-any")
     sentence = run("train", tmp_path / "rows.jsonl", "-o", tmp_path / "n", "--epochs", 2, code=2)
     assert "--epochs is not an option of the method 'tree'" in sentence
 

@@ -173,7 +173,7 @@ def test_rows_where_texts_are_wanted_and_the_other_way_round():
     tagger = lt.Tagger(model=Means(), calibrate=0).fit(X, Y)
     with pytest.raises(DataError, match="trained on rows of features, not on texts"):
         tagger.predict(["a text"])
-    with pytest.raises(ParameterError, match="on_epoch is for models that read texts; got it for Means"):
+    with pytest.raises(ParameterError, match="on_epoch is for models trained in epochs; got it for Means"):
         lt.Tagger(model=Means()).fit(TEXTS, LABELS, on_epoch=print)
 
 

@@ -257,7 +257,9 @@ def test_what_it_cannot_use_gets_one_sentence(data):
     empty = Dataset(Y=data.Y, texts=(*data.texts[:149], " "), label_names=data.label_names)
     with pytest.raises(DataError, match="texts must not be empty; the one of row 149 is"):
         Tagger("prime").fit_dataset(empty)
-    with pytest.raises(ParameterError, match="on_epoch is for models that read texts; got it for LabelTreeClassifier"):
+    with pytest.raises(
+        ParameterError, match="on_epoch is for models trained in epochs; got it for LabelTreeClassifier"
+    ):
         Tagger().fit_dataset(data, on_epoch=print)
 
 

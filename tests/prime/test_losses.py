@@ -101,6 +101,33 @@ def test_gradient_of_the_dynamic_margin_in_every_zone(p, n, value, gradient):
     assert S.grad[0].tolist() == pytest.approx(gradient)
 
 
+@pytest.mark.parametrize(
+    ("p", "n", "value", "gradient"),
+    [
+        (0.8, 0.6, 0.0, (0.0, 0.0)),
+        (0.8, 0.75, 0.15, (1.0, -1.0)),  # Equation 3, second case; Equation 14: the direction is inverted
+        (0.5, 0.7, 0.4, (-1.0, 1.0)),
+        (0.1, 0.9, 1.1, (-1.0, 1.0)),
+    ],
+)
+def test_the_inverted_zone_is_equation_3_as_printed(p, n, value, gradient):
+    S = torch.tensor([[p, n]], dtype=torch.float64, requires_grad=True)
+    loss = DynamicMarginLoss(num_negatives=1, inverted=True)(S, torch.tensor([[True, False]]))
+    loss.backward()
+    assert loss.item() == pytest.approx(value)
+    assert S.grad[0].tolist() == pytest.approx(gradient)
+
+
+def test_the_linear_regulariser_is_equations_6_and_7_as_printed(problem):
+    b, target, positives = problem
+    s = np.random.default_rng(9).uniform(-1, 1, b.shape).astype(np.float32)
+    found = ConsistencyRegulariser(100, 0.1, hinge=False)(*(torch.tensor(a) for a in (b, s, target, positives)))
+    rows = [i for i in range(ROWS) if target[i].any()]
+    above = [s[i, positives[i]] - b[i, positives[i]] + 0.1 for i in rows]
+    below = [b[i, j] - s[i, j] + 0.1 for i in rows for j in range(COLUMNS) if not target[i, j]]
+    assert float(found) == pytest.approx((np.mean(above) + np.mean(below)) / 2, abs=1e-5)
+
+
 def test_weights_of_the_negatives_have_a_gradient_too():
     S = torch.tensor([[0.2, 0.5, 0.6, -0.9]], dtype=torch.float64, requires_grad=True)
     target = torch.tensor([[True, False, False, False]])

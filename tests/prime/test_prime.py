@@ -146,6 +146,32 @@ def test_a_checkpoint_of_other_data_is_refused(data, tmp_path):
         small(checkpoint=tmp_path).fit(texts[:-1], Y[:-1], names)
 
 
+@pytest.mark.parametrize("rule", ["momentum", "mean"])
+def test_every_label_of_every_query_moves_its_centroid(rule):
+    texts, Y, names = world(n_rows=120, n_labels=15)
+    still = {
+        "epochs": 1,
+        "batch_size": 32,
+        "lr": 1e-12,
+        "momentum": 0.9,
+        "device": "cpu",
+        "random_state": 3,
+        "n_jobs": 1,
+    }
+    encoder = {**SMALL, "dropout": 0.0}  # queries stay where they are, so that the steps can be made again
+    model = Prime(encoder, "prime-lite", centroid_rule=rule, **still).fit(texts, Y, names)
+    queries = model.encode(texts).astype(np.float64)
+    members = [np.flatnonzero(column) for column in Y.toarray().T]
+    expected = np.array([queries[rows].mean(axis=0) for rows in members])
+    if rule == "momentum":
+        for row in np.random.default_rng([3, 0, 0]).permutation(120):  # the order of an epoch without clusters
+            for label in Y[[row]].indices:
+                expected[label] = 0.9 * expected[label] + 0.1 * queries[row]
+    np.testing.assert_allclose(
+        model.network_.centroids.values.numpy(), expected, atol=1e-4
+    )  # the first means are of float16
+
+
 def test_early_stopping_keeps_the_best_epoch(data):
     texts, Y, names = data
     seen = []
@@ -197,6 +223,23 @@ def test_new_labels_by_text_alone(data, without_two, tmp_path, centroid):
     loaded = load(model.save(tmp_path / "model"))
     np.testing.assert_array_equal(loaded.predict_topk(texts, k=3).ids, model.predict_topk(texts, k=3).ids)
     np.testing.assert_array_equal(model.predict_topk(texts, k=5, deny=[38, 39]).ids, before.ids)
+
+
+@pytest.mark.parametrize("fusion", [0.0, 0.3, 1.0])
+def test_the_share_of_the_classifier_is_the_one_asked_for(data, fusion):
+    texts, Y, names = data
+    alone = small().fit(texts, Y, names)
+    model = small(classifier=True, fusion=fusion, validation=0.0).fit(texts, Y, names)
+    assert model.fusion_ == fusion
+    prototypes, mixed = alone.output_weights()[0], model.output_weights()[0]
+    if fusion == 0.0:
+        np.testing.assert_array_equal(mixed, prototypes)
+    else:
+        classes = (mixed - (1 - fusion) * prototypes) / fusion
+        np.testing.assert_allclose(np.linalg.norm(classes, axis=1), 1.0, atol=1e-5)
+        assert np.abs(classes - prototypes).max() > 0.01
+    with pytest.raises(ParameterError, match="fusion must be a number between 0 and 1; got 2"):
+        small(classifier=True, fusion=2).fit(texts, Y, names)
 
 
 @pytest.mark.parametrize("precision", ["float16", "int8"])

@@ -87,22 +87,56 @@ def test_clusters_of_odd_numbers():
         label_clusters(vectors, 2, n_private=1)
 
 
-def test_centroids_follow_the_mean_of_their_queries():
+def equation_4(centroids, labels, queries, momentum):
+    """Take one step after the other, as the equation is printed."""
+    values = np.array(centroids, dtype=np.float64)
+    for label, query in zip(labels, queries, strict=True):
+        values[label] = momentum * values[label] + (1 - momentum) * query
+    return values
+
+
+def test_a_second_query_of_a_label_is_a_second_step():
+    centroids = Centroids(torch.tensor([[1.0, 0.0]]), momentum=0.95)
+    centroids.update(torch.tensor([0, 0]), torch.tensor([[0.0, 1.0], [0.0, 1.0]]))
+    np.testing.assert_allclose(centroids.values.numpy(), [[0.9025, 0.0975]], atol=1e-7)
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.5, 0.95, 1.0])
+def test_centroids_take_a_step_for_every_query(momentum):
     rng = np.random.default_rng(0)
-    start = rng.normal(size=(5, 4))
-    centroids = Centroids(torch.tensor(start), momentum=0.9)
-    labels = np.array([3, 0, 3, 3, 1])
-    queries = rng.normal(size=(5, 4)) * 7
-    expected = start / np.linalg.norm(start, axis=1, keepdims=True)
-    unit = queries / np.linalg.norm(queries, axis=1, keepdims=True)
-    for label in set(labels.tolist()):
-        moved = 0.9 * expected[label] + 0.1 * unit[labels == label].mean(axis=0)
-        expected[label] = moved / np.linalg.norm(moved)
+    start, queries = rng.normal(size=(30, 4)), rng.normal(size=(500, 4))
+    labels = (30 * rng.random(500) ** 3).astype(int)  # some labels have hundreds of the queries, some none
+    centroids = Centroids(torch.tensor(start), momentum)
     centroids.update(torch.tensor(labels), torch.tensor(queries, requires_grad=True))
-    np.testing.assert_allclose(centroids(torch.arange(5)).numpy(), expected, atol=1e-6)
+    np.testing.assert_allclose(centroids(torch.arange(30)), equation_4(start, labels, queries, momentum), atol=1e-5)
     assert not centroids.values.requires_grad
     with pytest.raises(ParameterError, match="momentum must be a number between 0 and 1; got 2"):
         Centroids(torch.eye(2), momentum=2)
+
+
+def test_mean_centroids_are_the_means_of_the_latest_vectors():
+    rng = np.random.default_rng(0)
+    Y = sp.csr_array((rng.random((40, 7)) < 0.3).astype(np.float32))
+    bank = rng.normal(size=(40, 4)).astype(np.float32)
+    counts = np.bincount(Y.indices, minlength=7)
+    centroids = Centroids(
+        torch.tensor(mean_queries(bank, Y, np.zeros((7, 4)))), rule="mean", counts=torch.tensor(counts)
+    )
+    for _ in range(20):
+        rows = rng.permutation(40)[:9]
+        new = rng.normal(size=(9, 4)).astype(np.float32)
+        pairs = [(i, label) for i, row in enumerate(rows) for label in Y[[row]].indices]
+        at, labels = np.array(pairs).T
+        centroids.update(torch.tensor(labels), torch.tensor(new[at]), torch.tensor(bank[rows][at]))
+        bank[rows] = new
+    np.testing.assert_allclose(centroids.values.numpy(), mean_queries(bank, Y, np.zeros((7, 4))), atol=1e-5)
+
+
+def test_centroids_that_are_means_need_the_numbers_of_queries():
+    with pytest.raises(DataError, match=r"counts must have one entry per label \(2\)"):
+        Centroids(torch.eye(2), rule="mean")
+    with pytest.raises(DataError, match="before must be given"):
+        Centroids(torch.eye(2), rule="mean", counts=torch.ones(2)).update(torch.tensor([0]), torch.ones(1, 2))
 
 
 def test_first_centroids_are_means():

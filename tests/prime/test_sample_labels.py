@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longtail.prime.sample_labels import draw_pool
+from longtail.prime.sample_labels import draw_pool, group_rows
 
 
 def draw_pool_plain(
@@ -49,4 +49,31 @@ def test_draws_agree(seed, n_rows, n_labels, n_drawn, ties):
     for a, b in zip(drawn, expected, strict=True):
         assert a.dtype == np.int64
         np.testing.assert_array_equal(a, b)
+    assert (position == -1).all()
+
+
+def group_rows_plain(rows: np.ndarray, indptr: np.ndarray, indices: np.ndarray) -> dict[int, list[int]]:
+    """Return the rows of every label, by their number among the rows asked for."""
+    found: dict[int, list[int]] = {}
+    for i, row in enumerate(rows):
+        for label in indices[indptr[row] : indptr[row + 1]]:
+            found.setdefault(int(label), []).append(i)
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**31), st.integers(1, 12), st.integers(1, 9))
+def test_every_label_of_every_row_is_grouped(seed, n_rows, n_labels):
+    rng = np.random.default_rng(seed)
+    has = rng.random((n_rows, n_labels)) < rng.random()
+    indptr = np.concatenate([[0], np.cumsum(has.sum(axis=1))])
+    indices = np.nonzero(has)[1].astype(np.int32)
+    rows = rng.integers(n_rows, size=rng.integers(n_rows + 1))  # a row may come twice
+    position = np.full(n_labels, -1)
+    labels, counts, grouped = group_rows(rows, indptr, indices, position)
+    expected = group_rows_plain(rows, indptr, indices)
+    assert labels.tolist() == list(expected)
+    assert [part.tolist() for part in np.split(grouped, np.cumsum(counts)[:-1])][: labels.size] == list(
+        expected.values()
+    )
     assert (position == -1).all()

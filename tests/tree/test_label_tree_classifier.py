@@ -16,6 +16,7 @@ from longtail.metrics import precision_at_k
 from longtail.one_vs_all import OneVsAllClassifier
 from longtail.storage import Part
 from longtail.tree import LabelTree, LabelTreeClassifier
+from longtail.tree.plan import tree_shape
 
 
 @pytest.fixture(scope="module")
@@ -223,7 +224,6 @@ def test_predicting_leaves_the_model_as_it_is(data):
         {"negatives": "all"},
         {"path_weight": -1},
         {"normalize": 1},
-        {"overlap": 0, "beam": None},
     ],
     ids=str,
 )
@@ -248,3 +248,21 @@ def test_a_model_is_saved_with_the_parameters_it_was_trained_with(tmp_path):
     assert (loaded.loss, loaded.C, loaded.beam) == ("squared_hinge", 2.0, 3)
     with pytest.raises(ParameterError, match="loss must be one of"):
         model.fit(np.eye(6), np.eye(6))
+
+
+@pytest.mark.parametrize(("n_labels", "levels"), [(100, 1), (40_000, 1), (50_000, 2)])
+def test_leaves_stand_below_the_root_unless_they_are_too_many(n_labels, levels):
+    model = LabelTreeClassifier()
+    assert len(tree_shape(n_labels, model)) == levels
+    assert len(tree_shape(n_labels, LabelTreeClassifier(branching=16))) >= levels
+
+
+def test_few_rows_per_label_find_more_labels_without_a_level_in_between():
+    """With few rows per label the classifiers of a coarse first level miss labels for good."""
+    data, _ = make_linear(n_rows=1500, n_features=400, n_labels=500, random_state=1)
+    X, Y, Xt, Yt = data.X[:1000], data.Y[:1000], data.X[1000:], data.Y[1000:]
+    settings = {"max_leaf": 16, "beam": 3, "random_state": 0}
+    deep, flat = (LabelTreeClassifier(branching=b, **settings).fit(X, Y) for b in (16, None))
+    assert deep.trees_[0].n_levels == 2 and flat.trees_[0].n_levels == 1
+    p = [precision_at_k(Yt, model.predict_topk(Xt, k=3), 3) for model in (deep, flat)]
+    assert p[1] > p[0] + 0.02

@@ -24,15 +24,36 @@ def recalled_slowly(M, Y, C):
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 5), st.sampled_from([None, 1.0, 1.5]))
 def test_recall_is_never_below_that_of_the_partition(seed, overlap, room):
-    """Theorem 3 of the paper, with ≥; with room it holds because every label keeps its slot."""
+    """Theorem 3 of the paper, with ≥; where clusters are full it holds if every label keeps its slot."""
     M, Y, tree = drawn(seed)
     before = recalled(M, Y, tree.slots())
-    slots = disentangle(M, Y, overlap, start=tree, room=room)
+    slots = disentangle(M, Y, overlap, start=tree, hold=room is not None, room=room)
     assert before == recalled_slowly(M, Y, tree.slots().toarray())
     assert recalled(M, Y, slots) == recalled_slowly(M, Y, slots.toarray()) >= before
     assert (np.diff(slots.indptr) >= 1).all() and (np.diff(slots.indptr) <= overlap).all()
-    auto = disentangle(M, Y, "auto", start=tree, room=room)
+    auto = disentangle(M, Y, "auto", start=tree, hold=True, room=room)
     assert recalled(M, Y, auto) >= before and (auto.toarray() >= tree.slots().toarray()).all()
+
+
+def test_labels_leave_clusters_that_fewer_of_their_rows_find():
+    """The closed form of the paper looks at counts alone: a label leaves a cluster that its rows never find."""
+    M = np.zeros((24, 3), np.float32)
+    M[:12, 1] = M[12:, 2] = 1
+    Y = np.ones((24, 1), np.float32)  # Yᵀ M = [0, 12, 12]
+    tree = LabelTree.from_clusters([0], 3)
+    assert disentangle(M, Y, 2, start=tree).toarray().tolist() == [[0, 1, 1]]
+    assert disentangle(M, Y, 2, start=tree, hold=True).toarray().tolist() == [[1, 1, 0]]
+    assert disentangle(M, Y, 1, start=tree, room=1.0).toarray().tolist() == [[0, 1, 0]]
+
+
+def test_recall_may_fall_below_that_of_overlapping_clusters_unless_they_are_held():
+    """Theorem 3 is about partitions: the two largest counts may find the same rows twice."""
+    M = np.zeros((10, 4), np.float32)
+    M[:5, 0] = M[5:, 1] = M[:6, 2] = M[:6, 3] = 1
+    Y, start = np.ones((10, 1), np.float32), np.array([[1, 1, 0, 0]])
+    assert recalled(M, Y, start) == 10
+    assert recalled(M, Y, disentangle(M, Y, 2, start=start)) == 6
+    assert recalled(M, Y, disentangle(M, Y, 2, start=start, hold=True)) == 10
 
 
 def test_the_largest_counts_win():
@@ -69,8 +90,9 @@ def test_room_bounds_the_clusters():
     Y = (rng.random((400, 50)) < 0.1).astype(np.float32)
     tree = LabelTree.from_clusters(np.arange(50) % 10)
     assert disentangle(M, Y, 2, start=tree)[:, [0]].sum() == 50
-    bounded = disentangle(M, Y, 2, start=tree, room=1.5)
-    assert bounded.sum(axis=0).max() <= 15 and bounded.nnz == 100
+    for hold in (False, True):
+        bounded = disentangle(M, Y, 2, start=tree, hold=hold, room=1.5)
+        assert bounded.sum(axis=0).max() <= 15 and bounded.nnz == 100
 
 
 def test_auto_gives_a_second_slot_only_to_the_label_that_needs_it():

@@ -10,7 +10,7 @@ from longtail.data import make_linear
 from longtail.errors import ParameterError
 from longtail.metrics import precision_at_k
 from longtail.model.base import row_scale
-from longtail.tree import LabelTree
+from longtail.tree import LabelTree, disentangle, matched_leaves
 from longtail.tree import chunks as tree_chunks
 from longtail.tree.search import search_rows
 
@@ -43,15 +43,62 @@ def test_overlap_helps_labels_with_two_meanings(fused, params):
     assert p_at(overlapping, fused, 3) > p_at(plain, fused, 3)
 
 
-def test_slots_that_learn_meanings_of_their_own_beat_slots_that_learn_everything(fused):
-    apart, alike = fitted(fused, overlap=2), fitted(fused, overlap=2, split_positives=False)
-    assert p_at(apart, fused, 3) > p_at(alike, fused, 3)
+@pytest.mark.parametrize("overlap", [1, 2, 3])
+def test_the_published_method_takes_the_largest_counts_and_nothing_else(fused, overlap):
+    """Equation 10: the λ largest entries of each row of Yᵀ M, with M from the tree without overlap, same beam."""
+    settings = {"max_leaf": 16, "branching": 4, "beam": 2, "random_state": 0}
+    plain = LabelTreeClassifier.published(1, rounds=None, **settings).fit(*fused[:2])
+    ids = matched_leaves(plain, fused[0]).ids
+    M = np.zeros((ids.shape[0], plain.trees_[0].n_leaves))
+    np.put_along_axis(M, np.maximum(ids, 0), 1, axis=1)
+    counts = fused[1].toarray().T @ M
+    model = LabelTreeClassifier.published(overlap, **settings).fit(*fused[:2])
+    slots = model.trees_[0].slots().toarray()
+    for label in range(counts.shape[0]):
+        best = sorted(range(counts.shape[1]), key=lambda leaf: (-counts[label, leaf], leaf))[:overlap]
+        assert set(np.flatnonzero(slots[label])) == {leaf for leaf in best if counts[label, leaf] > 0}
+    assert model.beam_width == plain.beam_width == 2
 
 
-def test_auto_gives_fewer_slots_and_still_helps(fused):
+def test_two_published_rounds_start_from_the_clusters_of_the_first(fused):
+    settings = {"max_leaf": 16, "branching": 4, "beam": 2, "random_state": 0}
+    once, twice = (LabelTreeClassifier.published(2, rounds=n, **settings).fit(*fused[:2]) for n in (1, 2))
+    ids = matched_leaves(once, fused[0]).ids
+    M = np.zeros((ids.shape[0], once.trees_[0].n_leaves))
+    np.put_along_axis(M, np.maximum(ids, 0), 1, axis=1)
+    expected = disentangle(M, fused[1], 2, start=once.trees_[0])
+    assert (twice.trees_[0].slots() != expected).nnz == 0
+
+
+def test_a_leaf_takes_no_more_than_its_balance(fused):
+    free, bounded = fitted(fused, overlap=2, balance=None), fitted(fused, overlap=2, balance=1.2)
+    sizes = [np.diff(model.trees_[0].leaf_indptr) for model in (free, bounded)]
+    most = np.ceil(1.2 * 2 * 80 / sizes[0].size)
+    assert sizes[0].max() > most >= sizes[1].max()
+
+
+def test_a_label_keeps_its_leaf_if_told(fused):
+    first = fitted(fused).trees_[0].slots()
+    kept, free = (fitted(fused, overlap=2, keep_leaf=keep).trees_[0].slots() for keep in (True, False))
+    assert first.multiply(kept).sum() == 80 > first.multiply(free).sum()
+
+
+def test_a_further_slot_needs_its_rows(fused):
+    n_slots = [fitted(fused, overlap=2, slot_rows=rows).trees_[0].n_slots for rows in (1, 60)]
+    assert n_slots[0] > n_slots[1]
+
+
+def test_auto_overlaps_where_the_beam_misses_labels(fused):
     auto = fitted(fused, overlap="auto")
     assert fused[1].shape[1] < auto.trees_[0].n_slots
     assert p_at(auto, fused, 3) > p_at(fitted(fused), fused, 3)
+
+
+def test_auto_is_the_plain_tree_where_the_beam_misses_hardly_any(fused):
+    plain, auto = fitted(fused, beam=20), fitted(fused, beam=20, overlap="auto")
+    assert auto.trees_ == plain.trees_
+    for name, array in plain.chunks_[0].arrays("").items():
+        assert np.array_equal(array, auto.chunks_[0].arrays("")[name]), name
 
 
 @pytest.mark.parametrize("merge", ["max", "mean"])

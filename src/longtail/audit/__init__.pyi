@@ -10,8 +10,11 @@ from .certificate_files import Certificates as Certificates
 from .certificate_files import load_certificates as load_certificates
 from .certificate_files import save_certificates as save_certificates
 from .count_regions import Capacity as Capacity
+from .count_regions import MinorSigns as MinorSigns
 from .count_regions import capacity as capacity
 from .count_regions import general_position as general_position
+from .count_regions import minor_signs as minor_signs
+from .dft_witness import EXACT as EXACT
 from .dft_witness import dft_order as dft_order
 from .label_sets import distinct_sets as distinct_sets
 from .projection import ReachableScores as ReachableScores

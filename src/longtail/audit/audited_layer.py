@@ -13,8 +13,9 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.audit.read_weights import BiasLike, LayerLike, read_layer
+from longtail.audit.read_weights import BiasLike, LayerLike, read_circle, read_layer
 from longtail.errors import DataError
+from longtail.model import LabelCircle
 from longtail.validate import check_real
 
 LARGEST_BOX = 1e100
@@ -42,6 +43,14 @@ def row_lengths(rows: np.ndarray | sp.csr_array) -> np.ndarray:
     return np.ldexp(np.sqrt(squares), powers) * (1 + rounding_bound(rows.shape[1] + 6))
 
 
+def wave_error(circle: LabelCircle | None) -> float:
+    """Return a bound on the rounding error of an entry of `dft_matrix`: angles up to 2 pi, then a cosine; 0 without."""
+    if circle is None:
+        return 0.0
+    multiples = 1 if circle.positions.dtype.kind == "i" else circle.k + 1  # j times a whole position is exact
+    return 32 * UNIT * multiples * float(np.sqrt(2 / circle.size))
+
+
 @dataclass(frozen=True)
 class AuditedLayer:
     """Weights, bias and box of a layer; with `threshold` the last column of W multiplies the free threshold.
@@ -55,6 +64,7 @@ class AuditedLayer:
     box: float
     threshold: bool
     lengths: np.ndarray = field(repr=False)  # (n,) at least |w_i|: by how much an input moved by 1 can move a score
+    circle: LabelCircle | None = None  # along which the first columns are waves; W holds their rounded values
 
     @classmethod
     def read(cls, W: LayerLike, bias: BiasLike = None, box: float = 1e4, *, threshold: bool = False) -> AuditedLayer:
@@ -63,6 +73,10 @@ class AuditedLayer:
         box = check_real("box", box, low=0, open_low=True, high=LARGEST_BOX)
         lengths = row_lengths(weights)
         zero = np.flatnonzero(lengths == 0)
+        circle = read_circle(W)
+        if circle is not None and (zero.size or circle.positions.shape != lengths.shape):  # labels that are no wave
+            circle = None
+        lengths = lengths + wave_error(circle) * np.sqrt(weights.shape[1])
         if zero.size and offsets is None and not threshold:
             raise DataError(
                 f"W must not have a row of zeros without a bias; row {zero[0]} is one, so this label scores 0 "
@@ -73,12 +87,22 @@ class AuditedLayer:
         if threshold:
             lengths[zero] = lengths[lengths > 0].mean()  # any length is safe for a row that does not move
             weights = np.column_stack([weights, np.ones(weights.shape[0])])
-        return cls(weights, offsets, box, threshold, lengths)
+        return cls(weights, offsets, box, threshold, lengths, circle)
 
     @property
     def n_labels(self) -> int:
         """Rows of W."""
         return int(self.W.shape[0])
+
+    @cached_property
+    def column_errors(self) -> np.ndarray | None:
+        """How far each entry of a column of W may be from the layer's own; None where W is the layer. (d,)"""
+        if self.circle is None:
+            return None
+        out = np.zeros(self.W.shape[1])
+        out[1 : 2 * self.circle.k + 1] = wave_error(self.circle)
+        out[0] = UNIT * 2
+        return out
 
     @property
     def is_sparse(self) -> bool:

@@ -13,7 +13,13 @@ from longtail.validate import Json
 ROBUST, REACHABLE, IMPOSSIBLE, UNDECIDED = "eps-argmaxable", "argmaxable", "not argmaxable", "undecided"
 VERDICTS = (ROBUST, REACHABLE, IMPOSSIBLE, UNDECIDED)
 Kind: TypeAlias = type[np.float64] | type[np.int64]
-KINDS: dict[str, Kind] = {"x": np.float64, "mix": np.float64, "labels": np.int64, "weights": np.float64}
+KINDS: dict[str, Kind] = {
+    "x": np.float64,
+    "mix": np.float64,
+    "labels": np.int64,
+    "weights": np.float64,
+    "roots": np.float64,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +37,9 @@ class Certificate:
         Whether the certificate is about a ranking, in which scores are compared with a free threshold.
     mix : ndarray of shape (n_labels,), default=None
         The input as a sum of the layer's own rows, x = mix @ W, which is shorter than x where rows are long.
+    roots : ndarray of shape (2r,), default=None
+        Positions on the circle of a DFT layer at which a wave of r frequencies changes its sign, ascending: on one side
+        of each stand labels of the set. Proves the set where r is at most the layer's k.
 
     >>> Certificate(labels=np.array([0, 2]), weights=np.array([0.5, 0.5])).to_facts()
     {'labels': [0, 2], 'weights': [0.5, 0.5]}
@@ -41,10 +50,11 @@ class Certificate:
     weights: np.ndarray | None = None
     threshold: bool = False
     mix: np.ndarray | None = None
+    roots: np.ndarray | None = None
 
     def to_facts(self) -> Json:
         """Return a JSON-able dict; floats keep every digit."""
-        arrays = {name: getattr(self, name) for name in ("x", "labels", "weights", "mix")}
+        arrays = {name: getattr(self, name) for name in ("x", "labels", "weights", "mix", "roots")}
         out: Json = {name: array.tolist() for name, array in arrays.items() if array is not None}
         if self.threshold:
             out["threshold"] = True

@@ -16,6 +16,7 @@ from longtail.audit.read_weights import arrays_in
 from longtail.audit.result import Audit
 from longtail.data import replacing
 from longtail.errors import DataError, ParameterError
+from longtail.model import LabelCircle, LinearLayer
 from longtail.validate import MatrixLike
 
 FORMAT = "certificates.v1"
@@ -32,11 +33,13 @@ class Certificates:
     members: list[np.ndarray]
     verdicts: list[str]
     certificates: list[Certificate]
+    circle: LabelCircle | None = None
 
     def check(self) -> list[Proof]:
         """Prove every certificate again, from the weights alone."""
         threshold = any(certificate.threshold for certificate in self.certificates)
-        layer = AuditedLayer.read(self.W, self.bias, self.box, threshold=threshold)
+        weights = LinearLayer(self.W, self.bias, circle=self.circle)
+        layer = AuditedLayer.read(weights, None, self.box, threshold=threshold)
         return [prove(layer, m, c) for m, c in zip(self.members, self.certificates, strict=True)]
 
 
@@ -46,11 +49,13 @@ def save_certificates(
     W: MatrixLike,
     bias: np.ndarray | Sequence[float] | None = None,
     names: Sequence[str] | None = None,
+    circle: LabelCircle | None = None,
 ) -> Path:
     """Write sets, verdicts and certificates of an audit, and the layer, to an .npz file of plain arrays.
 
     Lists of different lengths lie one after the other: those of set i are `set.values[set.ends[i - 1]:set.ends[i]]`,
-    and likewise `x`, `mix`, `labels` and `weights` of its certificate, empty where it has none.
+    and likewise `x`, `mix`, `labels`, `weights` and `roots` of its certificate, empty where it has none. `circle` is
+    that of a DFT layer: `circle.size`, `circle.k` and `circle.positions`.
 
     >>> import tempfile
     >>> from longtail.audit import argmaxable
@@ -76,6 +81,8 @@ def save_certificates(
     arrays = _audit_arrays(audit) | _weight_arrays(W)
     if bias is not None:
         arrays["bias"] = np.asarray(bias)
+    if circle is not None:
+        arrays |= {f"circle.{part}": np.array(getattr(circle, part)) for part in ("size", "k", "positions")}
     if names is not None:
         arrays["label_names"] = np.asarray(list(names), dtype=np.str_)
     try:
@@ -123,8 +130,9 @@ def load_certificates(path: str | Path) -> Certificates:
         raise DataError(f"{path} holds no certificates: its 'format' is not '{FORMAT}'.")
     try:
         W = arrays["weight"] if "weight" in arrays else _sparse_weights(arrays)
-        lists = {name: _split(arrays, name) for name in ("set", *KINDS)}
+        lists = {name: _split(arrays, name) for name in ("set", *KINDS) if name != "roots" or "roots.ends" in arrays}
         n = len(lists["set"])
+        lists.setdefault("roots", [np.empty(0)] * n)  # files of before have none
         certificates = [
             Certificate(
                 **{name: lists[name][i] if lists[name][i].size else None for name in KINDS},
@@ -137,9 +145,23 @@ def load_certificates(path: str | Path) -> Certificates:
         inside = all(0 <= ids.min() <= ids.max() < W.shape[0] for ids in members if ids.size)
         if len(verdicts) != n or not inside:
             raise ValueError("sets")
-        return Certificates(W, arrays.get("bias"), float(arrays["box"]), names, members, verdicts, certificates)
+        about = (W, arrays.get("bias"), float(arrays["box"]), names)
+        return Certificates(*about, members, verdicts, certificates, _circle(arrays, W.shape[0]))
     except (KeyError, IndexError, ValueError, TypeError) as error:
         raise DataError(f"{path} is damaged: its arrays do not fit each other.") from error
+
+
+def _circle(arrays: dict[str, np.ndarray], n_labels: int) -> LabelCircle | None:
+    """Return the circle of a DFT layer; None where the file has none."""
+    if "circle.size" not in arrays:
+        return None
+    size, k, positions = (arrays[f"circle.{part}"] for part in ("size", "k", "positions"))
+    kind = np.int64 if positions.dtype.kind in "iu" else np.float64
+    circle = LabelCircle(int(size), int(k), positions.astype(kind))
+    inside = positions.shape == (n_labels,) and bool(((positions >= 0) & (positions < circle.size)).all())
+    if not inside or circle.k < 1 or np.unique(positions).size < n_labels:
+        raise ValueError("circle")
+    return circle
 
 
 def _sparse_weights(arrays: dict[str, np.ndarray]) -> sp.csr_array:

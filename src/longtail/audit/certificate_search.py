@@ -16,6 +16,7 @@ from longtail.audit.chebyshev_centre import find_centre
 from longtail.audit.label_sets import LabelSets
 from longtail.audit.proof import Proof, prove
 from longtail.audit.reference_lp import solve_by_row_generation
+from longtail.bottleneck import wave_roots
 from longtail.kernels import Progress, blocks, run_tasks
 from longtail.validate import check_real
 
@@ -81,18 +82,22 @@ def audit_sets(
 def audit_set(
     layer: AuditedLayer, members: np.ndarray, eps: float, exact: bool, witnesses: dict[str, WitnessFinder]
 ) -> SetAudit:
-    """Audit one set: guessed inputs and our own linear program, then HiGHS if that leaves something open.
+    """Audit one set: a formula, guessed inputs and our own linear program, then HiGHS if that leaves something open.
 
     Where only a bound on the radius is wanted, a guess may be enough; for exact radii the linear program comes first.
     """
     search = SetSearch(layer, members, eps, exact)
+    if search.try_roots():
+        return search.best
+    by_formula = search.best.certificate.roots is not None
     if not exact and search.try_witnesses(witnesses):
         return search.best
     if search.try_linear_program():
         return search.best
     if exact and search.try_witnesses(witnesses):
         return search.best
-    search.try_highs()
+    if not by_formula:  # a set proved by formula needs no second opinion, and tiny regions take HiGHS minutes
+        search.try_highs()
     return search.best
 
 
@@ -123,15 +128,17 @@ class SetSearch:
         """Keep what a certificate proves beyond what is known: a larger ball, a smaller bound."""
         best, old = self.best, self.best.certificate
         proof = prove(self.layer, self.members, new)
-        x, mix, labels, weights = old.x, old.mix, old.labels, old.weights
+        witness, multipliers = (old.x, old.mix, old.roots), (old.labels, old.weights)
         low, high = best.radius, best.radius_at_most
-        if proof.reachable and ((x is None and mix is None) or proof.radius_at_least > low):
-            x, mix, low = new.x, new.mix, proof.radius_at_least
-        if proof.reachable is False or proof.radius_at_most < high:
-            labels, weights, high = new.labels, new.weights, proof.radius_at_most
-        joint = Proof(True if x is not None or mix is not None else proof.reachable, low, high)
+        known = any(part is not None for part in witness)
+        if proof.reachable and (not known or proof.radius_at_least > low):
+            witness, low, known = (new.x, new.mix, new.roots), proof.radius_at_least, True
+        if proof.reachable is False or (proof.radius_at_most < high and not (known and proof.radius_at_most <= 0)):
+            multipliers, high = (new.labels, new.weights), proof.radius_at_most
+        joint = Proof(True if known else proof.reachable, low, high)
         verdict = verdict_of(joint, self.eps)
-        certificate = Certificate(x, labels, weights, self.layer.threshold, mix)
+        x, mix, roots = witness
+        certificate = Certificate(x, *multipliers, self.layer.threshold, mix, roots)
         self.best = SetAudit(verdict, low, high, how if verdict != best.verdict else best.how, certificate)
         return is_settled(joint, self.eps, self.exact, self.layer.box)
 
@@ -142,6 +149,11 @@ class SetSearch:
             if x is not None and self.try_certificate(how, replace(self.best.certificate, x=x)):
                 return True
         return False
+
+    def try_roots(self) -> bool:
+        """Try the wave that a formula gives for a set of at most k runs of labels on the layer's circle."""
+        roots = None if self.layer.circle is None else wave_roots(self.layer.circle, self.members)
+        return roots is not None and self.try_certificate("DFT formula", replace(self.best.certificate, roots=roots))
 
     def try_linear_program(self) -> bool:
         """Try the centre of the set's region and its multipliers, from our own solver."""
@@ -190,8 +202,10 @@ def is_settled(proof: Proof, eps: float, exact: bool, box: float) -> bool:
         return proof.reachable is False
     if proof.radius_at_least < eps <= proof.radius_at_most:
         return False
+    if not exact or np.isinf(proof.radius_at_most):
+        return not exact
     gap = proof.radius_at_most - proof.radius_at_least
-    return not exact or gap <= 1e-6 * proof.radius_at_most + DIGITS * box
+    return gap <= 1e-6 * proof.radius_at_most + DIGITS * box
 
 
 def deadline(seconds: float | None) -> float:

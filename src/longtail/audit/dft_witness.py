@@ -1,4 +1,4 @@
-"""Witnesses for label sets of a DFT layer, by formula.
+"""Witnesses for label sets of a matrix that is a DFT matrix up to rounding, by formula.
 
 The positives form runs along the circle of labels. For a run with middle m and half width h, cos(t - m) - cos(h) is
 positive on the run and negative elsewhere; the product over the runs, with the right sign, is a trigonometric
@@ -7,25 +7,16 @@ polynomial whose degree is the number of runs. Its coefficients are the input.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from longtail.bottleneck import cyclic_runs, dft_matrix
+from longtail.model import LabelCircle
 
 SAME = 1e-5  # weights that came through float32 still count as a DFT matrix
+EXACT = 1e-13  # weights that were never rounded to less than 64 bits
 
 
-@dataclass(frozen=True, eq=False)
-class LabelCircle:
-    """Labels at positions of a circle: the rows of W begin with rows of a DFT matrix."""
-
-    size: int  # positions on the circle; some may have no label
-    k: int  # runs of labels that can be on at once
-    positions: np.ndarray  # of every label, int64, all different
-
-
-def find_circle(W: np.ndarray) -> LabelCircle | None:
+def find_circle(W: np.ndarray, same: float = SAME) -> LabelCircle | None:
     """Return the circle if the first 2k + 1 columns of W are rows of a DFT matrix, in any order, for the largest k.
 
     >>> circle = find_circle(dft_matrix(9, 3)[[4, 0, 7]])
@@ -37,26 +28,28 @@ def find_circle(W: np.ndarray) -> LabelCircle | None:
     n, d = W.shape
     constant = float(W[0, 0]) if d >= 3 else 0.0
     size = round(constant**-2) if 1e-6 < constant <= 1 else 0
-    if size < max(n, 3) or not np.allclose(W[:, 0], size**-0.5, rtol=SAME, atol=0):
+    if size < max(n, 3) or not np.allclose(W[:, 0], size**-0.5, rtol=same, atol=0):
         return None
     turns = np.arctan2(W[:, 2], W[:, 1]) / (2 * np.pi) * size
     positions = np.rint(turns).astype(np.int64) % size
     if np.unique(positions).size < n:
         return None
     most = (min(size, d) - 1) // 2
-    same = np.abs(W[:, : 2 * most + 1] - dft_matrix(size, most, positions)).max(axis=0) <= SAME * np.sqrt(2 / size)
-    wrong = np.flatnonzero(~same)
+    equal = np.abs(W[:, : 2 * most + 1] - dft_matrix(size, most, positions)).max(axis=0) <= same * np.sqrt(2 / size)
+    wrong = np.flatnonzero(~equal)
     k = int((wrong[0] - 1) // 2) if wrong.size else most
     return LabelCircle(size, k, positions) if k else None
 
 
-def dft_order(W: np.ndarray) -> int:
+def dft_order(W: np.ndarray, same: float = SAME) -> int:
     """Return k if the first 2k + 1 columns of W are rows of a DFT matrix (the largest such k), else 0.
+
+    `same` is how far they may be from it; only 64-bit numbers, `same=1e-13`, come near the guarantee.
 
     >>> dft_order(dft_matrix(9, 3)), dft_order(np.eye(3))
     (3, 0)
     """
-    circle = find_circle(W)
+    circle = find_circle(W, same)
     return 0 if circle is None else circle.k
 
 

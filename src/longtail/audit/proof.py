@@ -19,6 +19,7 @@ from scipy.linalg import LinAlgError, qr
 from longtail.audit.audited_layer import UNIT, AuditedLayer, rounding_bound, row_lengths
 from longtail.audit.certificate import Certificate
 from longtail.audit.read_weights import BiasLike, LayerLike
+from longtail.audit.wave_roots import roots_radius
 from longtail.errors import DataError
 from longtail.validate import LabelNumbers
 
@@ -76,6 +77,10 @@ def prove(layer: AuditedLayer, labels: np.ndarray, certificate: Certificate) -> 
         radius = input_radius(layer, signs, x)
         if radius is not None:
             reachable, low = True, radius
+    if certificate.roots is not None:
+        radius = roots_radius(layer, labels, certificate.roots)
+        if radius is not None:
+            reachable, low = True, max(low, radius)
     if certificate.labels is not None and certificate.weights is not None:
         high, impossible = combination_bound(
             layer, signs, certificate.labels, certificate.weights, bound_only=reachable is not None
@@ -99,10 +104,14 @@ def input_radius(layer: AuditedLayer, signs: np.ndarray, x: np.ndarray) -> float
     inner = layer.lengths if not layer.threshold else np.hypot(layer.lengths, 1.0) * UP
     error = inner * size + (0.0 if layer.bias is None else np.abs(layer.bias))
     error = error * rounding_bound(d + 6) + d * 2.0**-1070
+    if layer.column_errors is not None:
+        error = error + float(layer.column_errors @ np.abs(x)) * UP
     margins = scores * signs - error
     if float(margins.min()) <= 0:
         unsure = np.flatnonzero(margins <= 0)
         if (scores[unsure] * signs[unsure] < -error[unsure]).any() or unsure.size > MOST_EXACT_SCORES:
+            return None
+        if layer.column_errors is not None:  # W is not the layer to the last digit: nothing to compute exactly
             return None
         for i in unsure.tolist():
             row, point = layer.dense_row(i), x
@@ -136,6 +145,9 @@ def combination_bound(
     m = rows.size
     v = weights @ A
     v_error = (weights @ np.abs(A)) * (rounding_bound(m + 2) * UP) + m * 2.0**-1070
+    errors = layer.column_errors
+    if errors is not None:
+        v_error = v_error + float(weights.sum()) * errors * UP
     most = float(((np.abs(v) + v_error) * limits).sum()) * UP
     b = None
     if layer.bias is not None:
@@ -151,8 +163,10 @@ def combination_bound(
     v = np.abs(v) + v_error
     if (v > NEARLY * (weights @ np.abs(A)) + 1e-300).any():  # far from balanced: no proof, and no time spent on one
         return bound, False
-    if _verified(A, weights, v, b):
+    if _verified(A, weights, v, b, errors):
         return bound, True
+    if errors is not None:
+        return bound, False
     tried = 0
     for least in (1e-7, 1e-11, 0.0):  # rows that depend on each other: rounding has left weights where 0 belongs
         used = weights > least * weights.max()
@@ -162,15 +176,19 @@ def combination_bound(
     return bound, False
 
 
-def _verified(A: np.ndarray, weights: np.ndarray, v: np.ndarray, b: np.ndarray | None) -> bool:
+def _verified(
+    A: np.ndarray, weights: np.ndarray, v: np.ndarray, b: np.ndarray | None, errors: np.ndarray | None = None
+) -> bool:
     """Prove that weights near the given ones balance the rows exactly, from an approximate inverse.
 
-    d rows, scaled by their weights, make the matrix B. If R B is near the identity, B is regular, and the change of the
-    weights that removes v is at most |R| |v| / (1 - rho) relative to them: below 1 they all stay positive.
+    `errors` bounds how far entries of each column of A may be from the layer's own. d rows, scaled by their weights,
+    make the matrix B. If R B is near the identity, B is regular, and the change of the weights that removes v is at
+    most |R| |v| / (1 - rho) relative to them: below 1 they all stay positive.
     """
     used = weights > 0
     kept = np.abs(A[used]).max(axis=0, initial=0.0) > 0
     A, weights, v, b = A[np.ix_(used, kept)], weights[used], v[kept], None if b is None else b[used]
+    errors = None if errors is None else errors[kept]
     m, d = A.shape
     if d == 0:  # constant labels: no score above 0 where it should be
         return b is not None and bool((b <= 0).all())
@@ -182,6 +200,7 @@ def _verified(A: np.ndarray, weights: np.ndarray, v: np.ndarray, b: np.ndarray |
     try:
         chosen = np.sort(qr(B, mode="r", pivoting=True)[1][:d])
         B = np.ascontiguousarray(B[:, chosen])
+        off = 0.0 if errors is None else np.ldexp(np.outer(errors, weights[chosen]), power) * UP
         R = np.linalg.inv(B)
     except (LinAlgError, ValueError):
         return False
@@ -189,6 +208,8 @@ def _verified(A: np.ndarray, weights: np.ndarray, v: np.ndarray, b: np.ndarray |
         return False
     eye = np.eye(d)
     rest = np.abs(eye - R @ B) + rounding_bound(d + 4) * (np.abs(R) @ np.abs(B) + eye)
+    if errors is not None:
+        rest += np.abs(R) @ off * (1 + rounding_bound(d + 4))
     rho = float(rest.sum(axis=1).max()) * UP + d * UNIT
     if not rho < 0.5:
         return False

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.errors import DataError, ModelError, near
+from longtail.model import LabelCircle, LinearLayer
 from longtail.storage import map_arrays
 
 WEIGHT_NAMES = ("weight", "weights", "W", "coef_", "coef")
@@ -52,10 +53,18 @@ def read_layer(
     return weights, _read_bias(own_bias if bias is None else bias, weights.shape[0])
 
 
+def read_circle(W: LayerLike) -> LabelCircle | None:
+    """Return the circle along which the first columns of a layer are waves, exactly; None for any other layer."""
+    circle = W.label_circle() if hasattr(W, "label_circle") else getattr(W, "circle", None)
+    return circle if isinstance(circle, LabelCircle) else None
+
+
 def _weights_and_bias(W: LayerLike) -> tuple[Any, Any]:
     """Return the weights and the bias that a layer, a model or a file holds, as they are."""
     if isinstance(W, str | Path):
         return layer_from_file(Path(W))
+    if isinstance(W, LinearLayer):
+        return _silence_by_bias(W.W, W.bias)
     if hasattr(W, "output_weights"):
         return _silence_by_bias(*W.output_weights())
     if hasattr(W, "weight") and not isinstance(W, np.ndarray):

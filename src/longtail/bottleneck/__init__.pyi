@@ -1,5 +1,6 @@
 from .dft import cyclic_runs as cyclic_runs
 from .dft import dft_matrix as dft_matrix
+from .dft import wave_roots as wave_roots
 from .estimator import BottleneckClassifier as BottleneckClassifier
 from .label_order import circle_order as circle_order
 from .label_order import count_runs as count_runs

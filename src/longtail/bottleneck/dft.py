@@ -9,13 +9,18 @@ from __future__ import annotations
 import numpy as np
 
 from longtail.errors import ParameterError
+from longtail.model import LabelCircle
 from longtail.validate import check_integer
+
+SPACINGS = ("even", "learned")  # of labels on the circle of a layer
+ARITHMETICS = ("float64", "double-double")  # of its scores, besides that of its weights
 
 
 def dft_matrix(n: int, k: int, positions: np.ndarray | None = None) -> np.ndarray:
     """Return the truncated real DFT matrix (n, 2k + 1) as float64, or only its rows at some positions.
 
-    Its columns are orthonormal.
+    Its columns are orthonormal. Positions need not be whole numbers: any n different ones in [0, n) keep the sign of
+    the maximal minors.
 
     >>> import numpy as np
     >>> W = dft_matrix(7, 2)
@@ -27,7 +32,7 @@ def dft_matrix(n: int, k: int, positions: np.ndarray | None = None) -> np.ndarra
         raise ParameterError(name="k", allowed=f"at most {(n - 1) // 2} for {n} labels, so that 2k + 1 <= n", got=k)
     # j * i modulo n keeps the angle small, so that it is exact for any n
     positions = np.arange(n, dtype=np.int64) if positions is None else positions
-    turns = np.outer(positions, np.arange(1, k + 1, dtype=np.int64)) % n
+    turns = np.outer(positions, np.arange(1, k + 1)) % n
     angles = turns * (2 * np.pi / n)
     out = np.empty((angles.shape[0], 2 * k + 1))
     out[:, 0] = 1 / np.sqrt(n)
@@ -55,3 +60,23 @@ def cyclic_runs(positives: np.ndarray, n: int) -> np.ndarray:
     if starts[0] > ends[0]:
         ends = np.append(ends[1:], ends[0] + n)
     return np.stack([starts, ends], axis=1)
+
+
+def wave_roots(circle: LabelCircle, members: np.ndarray) -> np.ndarray | None:
+    """Return positions at which a wave may change its sign so that exactly a set is on; None if it needs more than 2k.
+
+    >>> circle = LabelCircle(9, 2, np.arange(9))
+    >>> wave_roots(circle, np.array([0, 4, 5])).tolist(), wave_roots(circle, np.array([0, 2, 4]))
+    ([0.5, 3.5, 5.5, 8.5], None)
+    """
+    by_position = np.argsort(circle.positions, kind="stable")
+    at = circle.positions[by_position].astype(np.float64)
+    on = np.zeros(at.size, dtype=bool)
+    on[members] = True
+    on = on[by_position]
+    last = np.flatnonzero(on != np.roll(on, -1))  # before each change, the circle closed
+    if last.size > 2 * circle.k:
+        return None
+    after = np.append(at[1:], at[0] + circle.size)
+    roots = at[last] + (after[last] - at[last]) / 2
+    return np.sort(np.where(roots >= circle.size, roots - circle.size, roots))

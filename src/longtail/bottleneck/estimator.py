@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -9,15 +10,29 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
+from longtail.bottleneck.dft import ARITHMETICS, SPACINGS
 from longtail.bottleneck.plan import estimate_network
 from longtail.data import Dataset, TopK, split_random
 from longtail.errors import ModelError, ParameterError
+from longtail.facts import ModelFacts
 from longtail.kernels import Progress
-from longtail.model import MAX_K, Estimate, Explanation, LinearLayer, RowClassifier, Shape, allowed_labels, clone
+from longtail.model import (
+    MAX_K,
+    EpochReport,
+    Estimate,
+    Explanation,
+    LabelCircle,
+    LinearLayer,
+    RowClassifier,
+    Shape,
+    allowed_labels,
+    clone,
+)
 from longtail.storage import Part
 from longtail.text import unit_rows
 from longtail.training import checked_training, import_torch, on_device, pick_device, threads_for
 from longtail.validate import (
+    Json,
     Rows,
     as_dense,
     as_labels,
@@ -37,6 +52,7 @@ if TYPE_CHECKING:
     from longtail.training import Epoch, RowTraining
 
 HEADS = ("dft", "bottleneck")
+STOP_ON = ("precision", "loss")
 ENCODERS = ("mlp", "linear")
 DENSE_ABOVE = 0.2  # share of entries that are not zero, from which rows are multiplied as dense ones
 FEWEST_TO_VALIDATE = 20  # rows
@@ -60,6 +76,11 @@ class BottleneckClassifier(RowClassifier):
     order : {"cooccurrence"}, ndarray of shape (n_labels,) or None, default="cooccurrence"
         Positions of the labels on the circle of "dft": "cooccurrence" makes labels that come together neighbours,
         which makes the regions of real label sets larger; None keeps their order; or the position of each label.
+    spacing : {"even", "learned"}, default="even"
+        Distances between neighbours on the circle of "dft": all the same, or learned; the guarantee is kept.
+    arithmetic : {"float64", "double-double"}, default=None
+        Numbers in which the output layer of "dft" computes; None for 32 bits. The guarantee is one of real numbers, and
+        a set whose region is tiny may need more digits to come out: see `longtail.nn.DFTOutput`.
     encoder : {"mlp", "linear"} or torch module, default="mlp"
         The layers before the output layer: "mlp" with ReLU and dropout, "linear" without, or a torch module that takes
         dense float32 rows.
@@ -75,8 +96,12 @@ class BottleneckClassifier(RowClassifier):
         Rows per training step.
     epochs : int, default=50
         Passes over the rows, at most.
-    patience : int, default=5
-        Stop after this many epochs without a better loss on the validation rows, and keep the best weights.
+    patience : int, default=10
+        Stop after this many epochs that are no better on the validation rows, and keep the best weights. With
+        stop_on="precision" they count from the first epoch on that ranks labels better than their frequency does.
+    stop_on : {"precision", "loss"}, default="precision"
+        What makes an epoch better: a higher mean of precision at 1, 3 and 5, or a lower loss. The loss is a mean over
+        all labels; with few rows and many rare labels it is lowest long before the ranking is at its best.
     valid : float, default=0.1
         Share of the rows held out for that, unless `fit` is given some; 0 to train all epochs on all rows.
     normalize : bool, default=True
@@ -99,7 +124,11 @@ class BottleneckClassifier(RowClassifier):
     guaranteed_ : int
         Every set of so many labels can come out; 0 if there is no guarantee.
     history_ : list of dict
-        Per epoch `epoch`, `loss`, `valid_loss` and whether it was the `best` so far.
+        Per epoch `epoch`, `loss`, `valid_loss`, `valid_precision` (with stop_on="precision") and whether it was the
+        `best` so far.
+    prior_precision_ : float or None
+        Mean precision at 1, 3 and 5 on the validation rows of the labels that are most frequent in training, given to
+        every row; None without validation rows. `fit` warns when the trained network is no better.
 
     Examples
     --------
@@ -113,12 +142,14 @@ class BottleneckClassifier(RowClassifier):
 
     kind: ClassVar[str] = "bottleneck.v1"
     needs: ClassVar[str | None] = "torch"
+    has_epochs: ClassVar[bool] = True
     tagger_method: ClassVar[str | None] = "dft"
-    prediction_params: ClassVar[tuple[str, ...]] = ("device", "n_jobs", "normalize")
-    shape_params: ClassVar[tuple[str, ...]] = ("encoder", "head", "hidden", "k", "width")
+    prediction_params: ClassVar[tuple[str, ...]] = ("arithmetic", "device", "n_jobs", "normalize")
+    shape_params: ClassVar[tuple[str, ...]] = ("encoder", "head", "hidden", "k", "spacing", "width")
 
     network_: LabelNetwork
     history_: list[dict[str, Any]]
+    prior_precision_: float | None
     dense_: bool
 
     def __init__(
@@ -128,6 +159,8 @@ class BottleneckClassifier(RowClassifier):
         k: int = 50,
         width: int = 64,
         order: Any = "cooccurrence",
+        spacing: str = "even",
+        arithmetic: str | None = None,
         encoder: Any = "mlp",
         hidden: int | Sequence[int] = 256,
         dropout: float = 0.5,
@@ -135,7 +168,8 @@ class BottleneckClassifier(RowClassifier):
         weight_decay: float = 0.0,
         batch_size: int = 64,
         epochs: int = 50,
-        patience: int = 5,
+        patience: int = 10,
+        stop_on: str = "precision",
         valid: float = 0.1,
         normalize: bool = True,
         checkpoint: str | Path | None = None,
@@ -148,6 +182,8 @@ class BottleneckClassifier(RowClassifier):
         self.k = k
         self.width = width
         self.order = order
+        self.spacing = spacing
+        self.arithmetic = arithmetic
         self.encoder = encoder
         self.hidden = hidden
         self.dropout = dropout
@@ -156,6 +192,7 @@ class BottleneckClassifier(RowClassifier):
         self.batch_size = batch_size
         self.epochs = epochs
         self.patience = patience
+        self.stop_on = stop_on
         self.valid = valid
         self.normalize = normalize
         self.checkpoint = checkpoint
@@ -177,13 +214,14 @@ class BottleneckClassifier(RowClassifier):
         """Train on rows X and labels Y; returns self.
 
         `X_valid`, `Y_valid`: rows that decide when to stop, instead of a share of X. `progress(done, total)` counts
-        the steps of all epochs; `on_epoch` gets loss and validation loss after each.
+        the steps of all epochs; `on_epoch` gets the loss, and loss and precision on the validation rows, after each.
         """
         check_flag("normalize", self.normalize)
+        stop_on = check_choice("stop_on", self.stop_on, STOP_ON)
         valid = check_real("valid", self.valid, low=0, high=0.5)
         import_torch()
         from longtail.bottleneck.network import make_network
-        from longtail.bottleneck.train import fit_labels
+        from longtail.bottleneck.train import fit_labels, prior_precision
 
         how, device = self._training(), pick_device(self.device)
         X, Y = self._begin_fit(X, Y)
@@ -193,16 +231,48 @@ class BottleneckClassifier(RowClassifier):
         if held is None and valid and self.n_rows_ >= FEWEST_TO_VALIDATE:
             rows, out = split_random(Y, test_size=max(1, round(valid * self.n_rows_)), random_state=how.seed)
             held, X, Y = (X[out], Y[out]), X[rows], Y[rows]
-        network = make_network(**self._layers(), prior=_prior(Y), order=self._circle_positions(Y), seed=how.seed).to(
-            device
-        )
+        start = {"prior": self._first_probability(Y), "order": self._circle_positions(Y), "seed": how.seed}
+        network = make_network(**self._layers(), **start).to(device)
         with threads_for(self.n_jobs, network, how.batch_size):
-            self.history_ = fit_labels(network, X, Y, held, how, on_step=progress, on_epoch=on_epoch)
+            self.history_ = fit_labels(network, X, Y, held, how, stop_on=stop_on, on_step=progress, on_epoch=on_epoch)
+        self.prior_precision_ = None if held is None else prior_precision(Y, held[1])
+        self._warn_below_prior()
         if progress is not None:
             progress(1, 1)  # also when stopped early
         self.network_ = network
         self._note_shape()
         return self
+
+    def fit_rows_in_epochs(self, X: Any, Y: Any, progress: Progress | None, report: EpochReport) -> Self:
+        import_torch()
+        from longtail.training import epoch_record
+
+        return self.fit(X, Y, progress=progress, on_epoch=lambda epoch: report(epoch_record(epoch)))
+
+    def _first_probability(self, Y: sp.csr_array) -> float:
+        """Return the probability of every label at the start: that of labels on average; never 0 or 1."""
+        return float(np.clip(Y.nnz / (Y.shape[0] * Y.shape[1]), 1e-7, 0.9))
+
+    @property
+    def best_epoch_(self) -> int:
+        """Number of the epoch whose weights were kept: the best one, or the last without validation rows."""
+        self._check_fitted()
+        return next((epoch["epoch"] for epoch in reversed(self.history_) if epoch["best"]), len(self.history_))
+
+    def _warn_below_prior(self) -> None:
+        """Warn where the trained network ranks labels no better than their frequency in training does."""
+        precisions = [epoch["valid_precision"] for epoch in self.history_ if "valid_precision" in epoch]
+        if not self.prior_precision_ or not precisions or max(precisions) > self.prior_precision_:
+            return
+        from sklearn.exceptions import ConvergenceWarning
+
+        warnings.warn(
+            f"the network ranks labels no better than their frequency does: mean precision at 1, 3 and 5 on validation "
+            f"rows is {max(precisions):.1%}, and {self.prior_precision_:.1%} if every row gets the most frequent "
+            "labels; train for more epochs, with a larger lr, or on more rows.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
 
     def _training(self) -> RowTraining:
         minutes = check_real("checkpoint_minutes", self.checkpoint_minutes, low=0)
@@ -226,7 +296,13 @@ class BottleneckClassifier(RowClassifier):
             "dropout": check_real("dropout", self.dropout, low=0, high=0.99),
             "normalized": self.normalize,
             "sparse_rows": not self.dense_,
+            "spacing": check_choice("spacing", self.spacing, SPACINGS),
+            "arithmetic": self._checked_arithmetic(),
         }
+
+    def _checked_arithmetic(self) -> str | None:
+        """Return the arithmetic of the output layer, checked; None for that of its weights."""
+        return None if self.arithmetic is None else check_choice("arithmetic", self.arithmetic, ARITHMETICS)
 
     def _circle_positions(self, Y: sp.csr_array) -> Any:
         """Return the position of each label on the circle, or None to keep their order."""
@@ -266,14 +342,25 @@ class BottleneckClassifier(RowClassifier):
         return int(getattr(self.network_.head, "guaranteed", 0))
 
     def output_weights(self) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the weights of the output layer (n_labels, dimensions) and its bias or None, for audits."""
+        """Return the weights of the output layer (n_labels, dimensions) and its bias or None, float64, for audits."""
         self._check_fitted()
-        head = self.network_.head
-        bias = None if head.bias is None else head.bias.detach().cpu().numpy()
-        return head.weight().detach().cpu().numpy(), bias
+        return self.network_.head.output_weights()
+
+    def label_circle(self) -> LabelCircle | None:
+        """Return the circle of labels of a DFT layer, by which an audit knows its fixed weights exactly; else None."""
+        self._check_fitted()
+        return self.network_.head.label_circle()
 
     def output_layer(self) -> LinearLayer:
-        return LinearLayer(*self.output_weights(), guaranteed=self.guaranteed_)
+        return LinearLayer(*self.output_weights(), guaranteed=self.guaranteed_, circle=self.label_circle())
+
+    def describe(self) -> ModelFacts:
+        trained: ModelFacts = {"epochs": self.history_, "best_epoch": self.best_epoch_}
+        return {**super().describe(), **trained, "prior_precision": self.prior_precision_}
+
+    @classmethod
+    def describe_saved(cls, part: Part) -> Json:
+        return {"epochs": part.params["history"], "prior_precision": part.params.get("prior_precision")}
 
     def estimate_fit(self, data: Dataset, shape: Shape, probe: bool) -> Estimate:
         return estimate_network(data, shape, self, probe)
@@ -295,6 +382,7 @@ class BottleneckClassifier(RowClassifier):
         torch = import_torch()
         from longtail.bottleneck.train import ROWS_AT_ONCE, score_blocks
 
+        self._apply_arithmetic()
         network = on_device(self.network_, self.device)
         with threads_for(self.n_jobs, network, ROWS_AT_ONCE):
             for at, block_scores in score_blocks(network, X):
@@ -304,6 +392,11 @@ class BottleneckClassifier(RowClassifier):
         ids[np.isneginf(scores)] = -1
         order = np.lexsort((ids, -scores), axis=1)  # equal scores: the lower label first
         return TopK(np.take_along_axis(ids, order, axis=1), np.take_along_axis(scores, order, axis=1))
+
+    def _apply_arithmetic(self) -> None:
+        """Let the output layer compute as the parameter says now."""
+        if hasattr(self.network_.head, "arithmetic"):
+            self.network_.head.arithmetic = self._checked_arithmetic()
 
     def explain(self, X: Any, labels: Any) -> list[Explanation]:
         """Return for the one row X, per label, what each of its features adds to the score.
@@ -316,6 +409,7 @@ class BottleneckClassifier(RowClassifier):
         row = np.zeros((1, self.n_features_in_), dtype=np.float32)
         row[0, ids] = values
         out = []
+        self._apply_arithmetic()
         network = on_device(self.network_, self.device).eval()
         with threads_for(self.n_jobs, network, 1):
             x = torch.from_numpy(row).to(next(network.parameters()).device).requires_grad_()
@@ -347,8 +441,9 @@ class BottleneckClassifier(RowClassifier):
         self._check_shape()
         arrays = {name: value.cpu().numpy() for name, value in self.network_.state_dict().items()}
         arrays["label_counts"] = self.label_counts_
-        facts = {"n_rows": self.n_rows_, "n_features": self.n_features_in_, "dense": self.dense_}
-        return Part(self.kind, {**self.saved_params(), **facts, "history": self.history_}, arrays)
+        facts: Json = {"n_rows": self.n_rows_, "n_features": self.n_features_in_, "dense": self.dense_}
+        facts |= {"history": self.history_, "prior_precision": self.prior_precision_}
+        return Part(self.kind, {**self.saved_params(), **facts}, arrays)
 
     @classmethod
     def from_part(cls, part: Part) -> Self:
@@ -357,7 +452,9 @@ class BottleneckClassifier(RowClassifier):
 
         params = dict(part.params)
         facts = {name: params.pop(name) for name in ("n_rows", "n_features", "dense", "history")}
+        prior_precision = params.pop("prior_precision", None)  # models of before have none
         model = cls(**params)
+        model.prior_precision_ = prior_precision
         model.label_counts_ = part.array("label_counts")
         if model.label_counts_.ndim != 1 or model.label_counts_.min(initial=0) < 0:
             raise ModelError(f"the model's part '{part.kind}' is inconsistent: its counts of labels are none.")
@@ -372,8 +469,3 @@ class BottleneckClassifier(RowClassifier):
 
 def _values(X: Rows) -> np.ndarray:
     return X if isinstance(X, np.ndarray) else X.data
-
-
-def _prior(Y: sp.csr_array) -> float:
-    """Return the probability of a label, on average over rows and labels; never 0 or 1."""
-    return float(np.clip(Y.nnz / (Y.shape[0] * Y.shape[1]), 1e-7, 0.9))

@@ -108,12 +108,22 @@ def output_width(encoder: nn.Module, n_features: int, row: str = "row") -> int:
 
 
 def make_head(
-    kind: str, in_features: int, n_labels: int, *, k: int, width: int, order: np.ndarray | None, prior: float
+    kind: str,
+    in_features: int,
+    n_labels: int,
+    *,
+    k: int,
+    width: int,
+    order: np.ndarray | None,
+    prior: float,
+    spacing: str = "even",
+    arithmetic: str | None = None,
 ) -> OutputLayer:
     """Return an output layer with `width` trained dimensions; a circle takes three labels, and 2k + 1 of them."""
     if kind == "bottleneck" or n_labels < 3:
         return BottleneckOutput(in_features, n_labels, max(width, 1), prior=prior)
-    return DFTOutput(in_features, n_labels, min(k, (n_labels - 1) // 2), width, order=order, prior=prior)
+    how: dict[str, Any] = {"order": order, "prior": prior, "spacing": spacing, "arithmetic": arithmetic}
+    return DFTOutput(in_features, n_labels, min(k, (n_labels - 1) // 2), width, **how)
 
 
 def make_network(
@@ -130,6 +140,8 @@ def make_network(
     sparse_rows: bool,
     order: Any = None,
     prior: float = 0.5,
+    spacing: str = "even",
+    arithmetic: str | None = None,
     seed: int = 0,
 ) -> LabelNetwork:
     """Return a network with random weights from a seed; an encoder that is a module is copied and keeps its weights.
@@ -151,7 +163,8 @@ def make_network(
             body, size = copy.deepcopy(encoder), output_width(encoder, n_features)
         else:
             raise ParameterError(name="encoder", allowed="'mlp', 'linear' or a torch module", got=encoder)
-        return LabelNetwork(body, make_head(head, size, n_labels, k=k, width=width, order=order, prior=prior))
+        how: dict[str, Any] = {"order": order, "prior": prior, "spacing": spacing, "arithmetic": arithmetic}
+        return LabelNetwork(body, make_head(head, size, n_labels, k=k, width=width, **how))
 
 
 def load_weights(network: LabelNetwork, arrays: dict[str, np.ndarray]) -> None:

@@ -14,15 +14,19 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from longtail.bottleneck.dft import dft_matrix
+from longtail.bottleneck import double_double as dd
+from longtail.bottleneck.dft import ARITHMETICS, SPACINGS, dft_matrix, wave_roots
 from longtail.bottleneck.dft_scores import circle_scores
+from longtail.bottleneck.wave_input import wave_with_roots
 from longtail.errors import ParameterError
-from longtail.validate import check_flag, check_integer, check_real
+from longtail.model import LabelCircle
+from longtail.validate import check_choice, check_flag, check_integer, check_real
 
 # The fixed weights are of the order 1 / sqrt(n), and optimisers move all inputs alike, so that the wave hardly moves.
 # Its inputs are therefore multiplied by this times sqrt(n). On held-out rows (`gain_tuning` in bottleneck.json) 0.1 was
 # better than no factor on eurlex57k and level on pubmed-mesh; larger ones were worse.
 GAIN = 0.1
+LEAST_GAP = 0.1  # of the mean distance between neighbours: positions then stay in order whatever is learned
 
 
 class OutputLayer(nn.Module):
@@ -48,6 +52,18 @@ class OutputLayer(nn.Module):
     def weight(self) -> Tensor:
         """Return the weights (n_labels, width), labels in the order of the scores."""
         raise NotImplementedError
+
+    def label_circle(self) -> LabelCircle | None:
+        """Return the circle along which the first columns of the weights are waves, exactly; None without one."""
+        return None
+
+    def output_weights(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the weights (n_labels, width) as float64 and the bias or None, for audits.
+
+        Learned weights are what they are; fixed ones are rounded from their formula to 64 bits, not to 32.
+        """
+        bias = None if self.bias is None else self.bias.detach().double().cpu().numpy()
+        return self.weight().detach().double().cpu().numpy(), bias
 
     @property
     def n_parameters(self) -> int:
@@ -142,6 +158,14 @@ class DFTOutput(OutputLayer):
     prior : float, default=None
         Probability of every label at the start, about; None for k / n_labels. The mean number of labels per row over
         n_labels is closer to the truth.
+    spacing : {"even", "learned"}, default="even"
+        Distances between neighbours on the circle: all the same, or learned, each at least a tenth of that. The
+        guarantee does not depend on them; learned ones cost a product with n_labels x (2k + 1) numbers.
+    arithmetic : {"float64", "double-double"}, default=None
+        Numbers in which the projection and the wave are computed; None for those of the layer's weights. The guarantee
+        is one of real numbers: 32 bits cannot hold the inputs that give many of the sets, 64 bits lose some of 20
+        labels, and two 64-bit numbers in place of each ("double-double", slow) hold all, up to 10,000 labels and k = 20
+        at least.
 
     Attributes
     ----------
@@ -171,8 +195,12 @@ class DFTOutput(OutputLayer):
         order: Sequence[int] | np.ndarray | Tensor | None = None,
         bias: bool = False,
         prior: float | None = None,
+        spacing: str = "even",
+        arithmetic: str | None = None,
     ) -> None:
         n, k = check_integer("n_labels", n_labels, low=1), check_integer("k", k, low=1)
+        learned = check_choice("spacing", spacing, SPACINGS) == "learned"
+        arithmetic = None if arithmetic is None else check_choice("arithmetic", arithmetic, ARITHMETICS)
         slack = check_integer("slack", slack, low=0)
         if 2 * k + 1 > n:
             raise ParameterError(name="k", allowed=f"at most {(n - 1) // 2} for {n} labels, so that 2k + 1 <= n", got=k)
@@ -180,6 +208,8 @@ class DFTOutput(OutputLayer):
         positions = None if order is None else _permutation(order, n)
         super().__init__(in_features, n, 2 * k + 1 + slack, bias)
         self.k = k
+        self.arithmetic = arithmetic
+        self.gaps = nn.Parameter(torch.zeros(n)) if learned else None
         self.slack = nn.Parameter(torch.empty(n, slack)) if slack else None
         self.register_buffer("order", positions)
         self.register_buffer("inverse", None if positions is None else torch.argsort(positions), persistent=False)
@@ -200,22 +230,109 @@ class DFTOutput(OutputLayer):
         return self.k
 
     def project(self, x: Tensor) -> Tensor:
-        """Return the vectors (..., width) that the weights multiply, in single precision."""
-        return super().project(x) * self.gains
+        """Return the vectors (..., width) that the weights multiply, in the layer's precision, never below single."""
+        if self.arithmetic is None:
+            return super().project(x) * self.gains
+        with torch.autocast(x.device.type, enabled=False):
+            weight, bias = self.projection.weight.double(), self.projection.bias.double()
+            return nn.functional.linear(x.double(), weight, bias) * self.gains.double()
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the scores (..., n_labels)."""
-        wave, rest = self.project(x).split([2 * self.k + 1, self.width - 2 * self.k - 1], dim=-1)
-        scores = circle_scores(wave, self.n_labels, self.order, self.inverse)
+        """Return the scores (..., n_labels), of the type of the layer's weights."""
+        projected, low = self.project(x), None
+        if self.arithmetic == "double-double":
+            with torch.no_grad():
+                exact = dd.linear(dd.pair(x.double()), self.projection.weight.double(), self.projection.bias.double())
+                exact = dd.multiply(exact, dd.pair(self.gains))
+            projected, low = projected + (exact.high - projected).detach(), exact.low
+        scores = self.scores(projected, low)
+        return scores if self.arithmetic is None else scores.to(self.projection.weight.dtype)
+
+    def scores(self, x: Tensor, low: Tensor | None = None) -> Tensor:
+        """Return the scores (..., n_labels) of vectors that `project` returns, in their own type.
+
+        `low`, for "double-double", is added to x where x alone has too few digits.
+        """
+        wave, rest = x.split([2 * self.k + 1, self.width - 2 * self.k - 1], dim=-1)
+        scores = self._wave_scores(wave)
+        if self.arithmetic == "double-double":
+            with torch.no_grad():
+                below = torch.zeros_like(wave) if low is None else low[..., : 2 * self.k + 1]
+                exact = dd.circle_scores(dd.Pair(wave.double(), below.double()), self.positions(), self.n_labels)
+            scores = scores + (exact.high - scores).detach()
         if self.slack is not None:
-            return scores + nn.functional.linear(rest, self.slack, self.bias)
-        return scores if self.bias is None else scores + self.bias
+            offsets = None if self.bias is None else self.bias.to(rest.dtype)
+            return scores + nn.functional.linear(rest, self.slack.to(rest.dtype), offsets)
+        return scores if self.bias is None else scores + self.bias.to(scores.dtype)
+
+    def _wave_scores(self, wave: Tensor) -> Tensor:
+        """Return the scores of the wave alone (..., n_labels)."""
+        if self.gaps is None:
+            return circle_scores(wave, self.n_labels, self.order, self.inverse)
+        angles = self.positions()[:, None] * (
+            torch.arange(1, self.k + 1, device=wave.device) * (2 * math.pi / self.n_labels)
+        )
+        waves = torch.stack([torch.cos(angles), torch.sin(angles)], dim=-1).flatten(1) * math.sqrt(2)
+        with torch.autocast(wave.device.type, enabled=False):
+            columns = waves.to(wave.dtype)
+            return (wave[..., :1] + wave[..., 1:] @ columns.T) / math.sqrt(self.n_labels)
+
+    def positions(self) -> Tensor:
+        """Return the position of every label on the circle, from 0 to below n_labels: float64 (n_labels,)."""
+        if self.gaps is None:
+            steps = torch.arange(self.n_labels, dtype=torch.float64, device=self.projection.weight.device)
+        else:
+            share = LEAST_GAP + (1 - LEAST_GAP) * self.n_labels * torch.softmax(self.gaps.double(), dim=0)
+            steps = torch.cumsum(share, dim=0) - share
+        return steps if self.order is None else steps[self.order]
 
     def weight(self) -> Tensor:
-        """Return the weights (n_labels, width): the fixed columns, then the slack. For audits; training needs none."""
-        positions = None if self.order is None else self.order.cpu().numpy()
-        fixed = torch.from_numpy(dft_matrix(self.n_labels, self.k, positions)).to(self.projection.weight)
+        """Return the weights (n_labels, width): the fixed columns, then the slack, in the layer's own precision.
+
+        Rounded to 32 bits, the fixed columns no longer give every set of k labels. An audit takes `output_weights`.
+        """
+        fixed = torch.from_numpy(self._fixed_weights()).to(self.projection.weight)
         return fixed if self.slack is None else torch.cat([fixed, self.slack], dim=1)
+
+    def label_circle(self) -> LabelCircle:
+        positions = self.positions().detach().cpu().numpy()
+        return LabelCircle(self.n_labels, self.k, positions.astype(np.int64) if self.gaps is None else positions)
+
+    def output_weights(self) -> tuple[np.ndarray, np.ndarray | None]:
+        bias = None if self.bias is None else self.bias.detach().double().cpu().numpy()
+        parts = [self._fixed_weights()]
+        if self.slack is not None:
+            parts.append(self.slack.detach().double().cpu().numpy())
+        return np.hstack(parts), bias
+
+    def _fixed_weights(self) -> np.ndarray:
+        """Return the fixed columns in double precision."""
+        return dft_matrix(self.n_labels, self.k, self.label_circle().positions)
+
+    def input_for(self, labels: Sequence[int] | np.ndarray, size: float = 1e4) -> tuple[Tensor, Tensor]:
+        """Return what `project` would have to return for exactly these labels to come out, by a formula.
+
+        It is the sum of the two vectors (width,), float64: 64 bits alone are too few for many sets. `size` is that of
+        the largest entry. The labels must form at most k runs on the circle.
+
+        >>> layer = DFTOutput(4, 200, 3, arithmetic="double-double")
+        >>> torch.nonzero(layer.scores(*layer.input_for([10, 12, 14])) > 0).ravel().tolist()
+        [10, 12, 14]
+        """
+        members = np.unique(np.asarray(labels, dtype=np.int64))
+        if members.size and not 0 <= members[0] <= members[-1] < self.n_labels:
+            raise ParameterError(name="labels", allowed=f"numbers from 0 to {self.n_labels - 1}", got=list(labels))
+        circle = self.label_circle()
+        roots = wave_roots(circle, members)
+        if roots is None:
+            raise ParameterError(name="labels", problem=f"form more than k = {self.k} runs on the circle of labels.")
+        on_inside = members.size > 0 and np.searchsorted(roots, circle.positions[members[0]]) % 2 == 1
+        wave = wave_with_roots(roots, self.n_labels, self.k)
+        sign = -1.0 if on_inside or members.size == 0 else 1.0
+        scale = sign * size / float(wave.high.abs().max())
+        wave = dd.multiply(wave, dd.pair(torch.tensor(scale, dtype=torch.float64)))
+        slack = (0, self.width - 2 * self.k - 1)
+        return nn.functional.pad(wave.high, slack), nn.functional.pad(wave.low, slack)
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, k={self.k}, slack={self.width - 2 * self.k - 1}"

@@ -16,7 +16,7 @@ from longtail.training import import_torch
 if TYPE_CHECKING:
     from longtail.bottleneck.estimator import BottleneckClassifier
 
-EPOCHS = 20  # until the loss on the validation rows stops falling, about
+EPOCHS = 30  # until precision on the validation rows stops rising, about
 STEPS = 3  # of the probe, after one that loads everything
 COPIES = 6  # of the weights: themselves, gradients, two moments of the optimiser, the best so far, saving
 BATCHES = 5  # arrays of batch × labels: scores, targets, gradients, what is in between

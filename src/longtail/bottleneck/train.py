@@ -19,7 +19,8 @@ from longtail.training import (
     RowTraining,
     SparseMatrix,
     SparseRows,
-    mean_loss_over,
+    Validation,
+    mixed_precision,
     train_on_rows,
 )
 from longtail.validate import Rows
@@ -28,6 +29,7 @@ from longtail.validate import Rows
 # scores, to the last bit, alone and among others.
 ROWS_AT_ONCE = 64
 ROWS_AT_ONCE_ON_GPU = 1024
+DEPTHS = (1, 3, 5)  # of the ranking, at which precision is measured on held-out rows
 
 
 def fit_labels(
@@ -37,14 +39,16 @@ def fit_labels(
     held_out: tuple[Rows, sp.csr_array] | None,
     how: RowTraining,
     *,
+    stop_on: str = "precision",
     on_step: Callable[[int, int], None] | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
 ) -> list[dict[str, Any]]:
     """Train a network on rows and labels with binary cross-entropy; held-out rows and labels decide when to stop."""
     validate = None
     if held_out is not None:
-        device = next(network.parameters()).device
-        validate = mean_loss_over(label_loss(network, *held_out), held_out[0].shape[0], how, device)
+        prior = prior_precision(Y, held_out[1])
+        chance = float(np.sqrt(prior * (1 - prior) / held_out[1].shape[0]))  # one standard error
+        validate = held_out_scores(network, *held_out, how, prior + chance if stop_on == "precision" else None)
     identity = [_digest(A) for A in (X, Y, *(held_out or ()))] if how.checkpoint is not None else None
     return train_on_rows(
         network,
@@ -68,6 +72,49 @@ def label_loss(network: LabelNetwork, X: Rows, Y: sp.csr_array) -> Callable[[Ten
         return torch.nn.functional.binary_cross_entropy_with_logits(scores.float(), labels.multi_hot(numbers))
 
     return loss
+
+
+def held_out_scores(
+    network: LabelNetwork, X: Rows, Y: sp.csr_array, how: RowTraining, floor: float | None
+) -> Callable[[], float | Validation]:
+    """Return a function to the loss on held-out rows and, unless `floor` is None, to their mean precision.
+
+    The loss is a mean over all labels, most of which are rare: a network that grows sure of them has a higher loss on
+    new rows long before it ranks labels worse. At first, and for a while, it ranks labels by their frequency: epochs
+    do not count as ones without progress before one was better than that, the floor.
+    """
+    device = next(network.parameters()).device
+    rows, labels, n_rows = _source(X, device), SparseMatrix(Y, device), X.shape[0]
+    ranks = min(max(DEPTHS), Y.shape[1])
+
+    def judge() -> float | Validation:
+        loss, hits = 0.0, np.zeros(ranks)
+        with mixed_precision(device, how.mixed):
+            for at in blocks(n_rows, how.batch_size):
+                numbers = torch.arange(at.start, at.stop)
+                scores, truth = network(_batch(network, rows, numbers)).float(), labels.multi_hot(numbers)
+                loss += float(torch.nn.functional.binary_cross_entropy_with_logits(scores, truth)) * len(numbers)
+                if floor is not None:
+                    best = torch.topk(scores, ranks, dim=1).indices
+                    hits += truth.gather(1, best).sum(dim=0).double().cpu().numpy()
+        if floor is None:
+            return loss / n_rows
+        return Validation(loss / n_rows, _mean_precision(hits, n_rows), floor)
+
+    return judge
+
+
+def prior_precision(Y_train: sp.csr_array, Y: sp.csr_array) -> float:
+    """Return the mean precision of the labels that most training rows have, given to every row of Y."""
+    counts, right = (np.bincount(A.indices, minlength=A.shape[1]) for A in (Y_train, Y))
+    best = np.argsort(-counts, kind="stable")[: max(DEPTHS)]
+    return _mean_precision(right[best].astype(np.float64), Y.shape[0])
+
+
+def _mean_precision(hits: np.ndarray, n_rows: int) -> float:
+    """Return the mean of precision at 1, 3 and 5, from how many rows have a right label at each rank."""
+    right = np.cumsum(hits)
+    return float(np.mean([right[min(depth, right.size) - 1] / (depth * n_rows) for depth in DEPTHS]))
 
 
 def score_blocks(network: LabelNetwork, X: Rows) -> Iterator[tuple[slice, Tensor]]:

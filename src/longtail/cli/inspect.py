@@ -140,6 +140,7 @@ def inspection(model: Path) -> dict[str, Any]:
 
 def _without_history(params: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters of a part without the records of its epochs, which have their own place."""
+    params = {name: value for name, value in params.items() if name != "history"}
     fitted = params.get("fitted")
     if not isinstance(fitted, dict) or "history" not in fitted:
         return params

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -51,6 +52,22 @@ def note_above_bar(sentence: str) -> None:
     if sys.stderr is not None:
         with contextlib.suppress(OSError):
             print(sentence, file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def noting_warnings() -> Iterator[None]:
+    """Say the last warning of a training that has not learned as a note; leave other warnings as they are."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        yield
+    sentences = [str(warning.message) for warning in caught if issubclass(warning.category, ConvergenceWarning)]
+    for warning in caught:
+        if not issubclass(warning.category, ConvergenceWarning):
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    if sentences:
+        note(sentences[-1][:1].upper() + sentences[-1][1:])
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ import click
 from longtail.cli.impute import imputing_lines
 from longtail.cli.model_options import ModelCommand, make_tagger, tagger_options
 from longtail.cli.options import data_options, group_options, jobs_option, json_option, read_data, read_grouped_data
-from longtail.cli.output import announce_compilation, note, note_above_bar, print_json, stages
+from longtail.cli.output import announce_compilation, note, note_above_bar, noting_warnings, print_json, stages
 from longtail.cli.wording import naming_data
 from longtail.errors import LongtailError, ParameterError
 from longtail.report import file_size, plural
@@ -52,9 +52,13 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     if not options["force"]:
         with naming_data(data, options["labels_file"]):
             _check_memory(plan_training(rows, tagger, probe=False))
-    textual = tagger.new_model().reads_texts
-    callbacks = {"on_epoch": lambda record: note_above_bar(epoch_line(record))} if textual else {}
-    with naming_data(data, options["labels_file"]), stages("steps" if textual else "labels") as progress:
+    in_epochs = tagger.new_model().has_epochs
+    callbacks = {"on_epoch": lambda record: note_above_bar(epoch_line(record))} if in_epochs else {}
+    with (
+        noting_warnings(),
+        naming_data(data, options["labels_file"]),
+        stages("steps" if in_epochs else "labels") as progress,
+    ):
         if imputed is None:
             tagger.fit_dataset(rows, progress=progress, **callbacks)
         else:
@@ -116,7 +120,7 @@ def summary(facts: dict[str, Any]) -> str:
         metrics = facts["held_out"]["metrics"]
         shown = ", ".join(f"P@{k} {100 * metrics[f'p@{k}']['value']:.1f}%" for k in (1, 3, 5) if f"p@{k}" in metrics)
         against = ", against the labels found for them" if imputed else ""
-        apart = "before they were added" if "epochs" not in facts else "which it was not trained on"
+        apart = "before they were added" if "fusion" not in facts else "which it was not trained on"
         lines.append(f"On {plural(facts['held_out']['rows'], f'held-out {what}')}, {apart}{against}: {shown}.")
     else:
         lines.append("Not calibrated: scores only, no probabilities.")
@@ -127,8 +131,10 @@ def summary(facts: dict[str, Any]) -> str:
 def _training_line(facts: dict[str, Any], what: str) -> str:
     """Return in one line which model was trained, on how much, and how long that took."""
     trained, seconds = facts["trained_on"], f"in {facts['seconds']:.1f} s."
-    if "epochs" not in facts:
+    if "fusion" not in facts:
         of = f"{plural(trained['labels_used'], 'label')} and {plural(facts['features'], 'feature')}"
+        if "epochs" in facts:
+            of += f" for {plural(len(facts['epochs']), 'epoch')}, of which number {facts['best_epoch']} was kept,"
         return f"Trained {facts['method']} on {plural(trained['rows'], what)} with {of} {seconds}"
     encoder = facts["params"]["encoder"]
     of = f"{plural(trained['labels'], 'label')} for {plural(len(facts['epochs']), 'epoch')}"
@@ -146,6 +152,11 @@ def epoch_line(record: dict[str, Any]) -> str:
     'Epoch 3: loss 0.2500, P@1 50.0% on validation rows (best so far).'
     """
     out = f"Epoch {record['epoch']}: loss {record['loss']:.4f}"
+    if "valid_precision" in record:
+        out += f", mean of P@1, P@3 and P@5 {100 * record['valid_precision']:.1f}% on validation rows"
+        out += " (best so far)" if record["best"] else ""
+    elif record.get("valid_loss") is not None:
+        out += f", {record['valid_loss']:.4f} on validation rows" + (" (best so far)" if record["best"] else "")
     if "p@1" in record:
         out += f", P@1 {100 * record['p@1']:.1f}% on validation rows" + (" (best so far)" if record["best"] else "")
     return out + "."

@@ -29,6 +29,8 @@ class ModelFacts(TypedDict, total=False):
     calibrated: bool
     held_out: dict[str, Any] | None  # rows and metrics of the rows held out to calibrate
     trained_on: DatasetFacts
-    epochs: list[Any]  # of a model that reads texts: one record each
+    epochs: list[Any]  # of a model trained in epochs: one record each
+    best_epoch: int  # the one whose weights were kept
+    prior_precision: float | None  # of giving every validation row the most frequent labels
     fusion: Any  # of a model with a tree beside it: how both scores are added
     tree: bool  # whether a model that reads texts has a tree beside it

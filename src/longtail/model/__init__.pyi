@@ -1,4 +1,5 @@
 from .answers import Explanation as Explanation
+from .answers import LabelCircle as LabelCircle
 from .answers import LinearLayer as LinearLayer
 from .answers import TextExplanation as TextExplanation
 from .base import MAX_K as MAX_K

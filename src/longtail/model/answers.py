@@ -51,6 +51,23 @@ class TextExplanation:
 
 
 @dataclass(frozen=True, eq=False)
+class LabelCircle:
+    """Labels at positions of a circle, and a layer whose first columns are waves along it, exactly.
+
+    With t = 2 pi * position / size these columns are sqrt(1 / n), then sqrt(2 / n) cos(j t) and sqrt(2 / n) sin(j t)
+    for j = 1..k; n is `size`, which for labels at learned positions is their number too.
+    """
+
+    size: int  # length of the circle, in the unit of the positions
+    k: int  # frequencies, and so runs of labels that can be on at once
+    positions: np.ndarray  # of every label, from 0 to below size, all different: int64, or float64 where learned
+
+    def take(self, labels: np.ndarray) -> LabelCircle:
+        """Return the circle with some of the labels."""
+        return LabelCircle(self.size, self.k, self.positions[labels])
+
+
+@dataclass(frozen=True, eq=False)
 class LinearLayer:
     """A linear output layer: a row that reaches it as x has the scores W x + bias."""
 
@@ -58,3 +75,4 @@ class LinearLayer:
     bias: np.ndarray | None = None  # (n_labels,); -inf for labels that are never given
     guaranteed: int = 0  # every set of so many labels can come out, by construction
     ranked: bool = False  # x has one length, so scores only rank: a set comes out as the top of the ranking
+    circle: LabelCircle | None = None  # the first columns of W are waves along it, of which W holds the rounded values

@@ -68,6 +68,7 @@ class XMCEstimator(Estimator):
     needs: ClassVar[str | None] = None  # an optional package it cannot work without
     tagger_method: ClassVar[str | None] = None  # the name by which a Tagger makes it
     reads_texts: ClassVar[bool] = False  # it makes its own rows from texts, without features
+    has_epochs: ClassVar[bool] = False  # it is trained in epochs, and `fit` reports each to `on_epoch`
     reads_rows: ClassVar[bool] = False  # fit(X, Y): rows and their labels are all it needs
     prediction_params: ClassVar[tuple[str, ...]] = ()  # parameters that a fitted model still reads; others wait for fit
     shape_params: ClassVar[tuple[str, ...]] = ()  # parameters that a saved network is built by when it is loaded
@@ -111,9 +112,9 @@ class XMCEstimator(Estimator):
         The features learn from the texts. A first model is trained without the rows held out, and calibrated on them;
         then this one is trained on all rows and takes over the calibration.
         """
-        if on_epoch is not None:
+        if on_epoch is not None and not self.has_epochs:
             raise ParameterError(
-                name="on_epoch", problem=f"is for models that read texts; got it for {type(self).__name__}."
+                name="on_epoch", problem=f"is for models trained in epochs; got it for {type(self).__name__}."
             )
         X, held_out = rows_of_dataset(data, features, progress), None
         if split is not None:
@@ -121,7 +122,11 @@ class XMCEstimator(Estimator):
             first = clone(self)
             first.fit_rows(X[train], data.Y[train], of_stage(progress, "Training (calibration)"))
             held_out = first.judge(X[test], data.Y[test])
-        self.fit_rows(X, data.Y, of_stage(progress, "Training"))
+        stage = of_stage(progress, "Training")
+        if on_epoch is None:
+            self.fit_rows(X, data.Y, stage)
+        else:
+            self.fit_rows_in_epochs(X, data.Y, stage, on_epoch)
         if held_out is not None:
             self.calibration_ = first.calibration_
         return held_out
@@ -129,6 +134,10 @@ class XMCEstimator(Estimator):
     def fit_rows(self, X: MatrixLike, Y: MatrixLike, progress: Progress | None = None) -> Self:
         """Train on rows and their labels, each row by itself; returns self."""
         raise ModelError(f"{type(self).__name__} cannot be trained.")
+
+    def fit_rows_in_epochs(self, X: MatrixLike, Y: MatrixLike, progress: Progress | None, report: EpochReport) -> Self:
+        """Do as `fit_rows` does and report every epoch, where `has_epochs`; returns self."""
+        raise ModelError(f"{type(self).__name__} is not trained in epochs.")
 
     def judge(self, X: MatrixLike, Y: sp.csr_array) -> HeldOut:
         """Calibrate on rows it was not trained on; return its predictions for them."""

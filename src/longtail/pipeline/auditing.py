@@ -67,7 +67,8 @@ class Audited:
         """Write every certificate, with the layer, to an .npz file."""
         if self.audit is None:
             raise ParameterError("there are no certificates to write: no set was audited.")
-        return save_certificates(path, self.audit, self.layer.W, self.layer.bias, self.layer.names)
+        layer = self.layer
+        return save_certificates(path, self.audit, layer.W, layer.bias, layer.names, layer.circle)
 
 
 def audit_model(
@@ -127,7 +128,7 @@ def audit_model(
     started = time.perf_counter()
     audit: Audit | None = None
     if classes:
-        audit = winnable(layer.W, layer.bias, **asked)
+        audit = winnable(layer.linear, **asked)
     elif data is not None:
         Y = _label_sets(layer, data, facts, rows, random_state, limit)
         audit = _audit_rows(layer, Y, top_k, facts, asked)
@@ -162,8 +163,8 @@ def _audit_rows(
     if Y.shape[0] == 0:
         return None
     if top_k is not None or layer.ranked:
-        return retrievable(layer.W, Y, layer.bias, **asked)
-    return argmaxable(layer.W, Y, layer.bias, **asked)
+        return retrievable(layer.linear, Y, **asked)
+    return argmaxable(layer.linear, Y, **asked)
 
 
 def _label_sets(

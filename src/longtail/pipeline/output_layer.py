@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.audit import dft_order, layer_from_file, names_in_file, read_layer
+from longtail.audit import EXACT, dft_order, layer_from_file, names_in_file, read_layer
 from longtail.data import read_labels
 from longtail.errors import DataError, ModelError
-from longtail.model import Calibration, XMCEstimator
+from longtail.model import Calibration, LabelCircle, LinearLayer, XMCEstimator
 from longtail.pipeline.tagger import Tagger
 from longtail.planning import available_memory
 from longtail.validate import MatrixLike
@@ -32,6 +32,12 @@ class Layer:
     cut: float = 0.0  # score above which the model gives a label; the bias is less by it
     guaranteed: int = 0  # every set of so many labels can come out, by construction
     ranked: bool = False  # inputs have one length, so scores only rank: a set comes out as the top of the ranking
+    circle: LabelCircle | None = None  # of a DFT layer: its first columns are waves along it, exactly
+
+    @property
+    def linear(self) -> LinearLayer:
+        """The weights, the bias and the circle alone."""
+        return LinearLayer(self.W, self.bias, circle=self.circle)
 
     @property
     def n_labels(self) -> int:
@@ -72,7 +78,8 @@ def model_layer(model: Tagger | XMCEstimator) -> Layer:
         bias = (0.0 if bias is None else bias) - np.full(W.shape[0], cut)
     if silent:
         names = tuple(name for name, kept in zip(listed, spoken, strict=True) if kept)
-    return checked(Layer(W, bias, names, kind, silent, cut, layer.guaranteed, layer.ranked))
+    circle = None if layer.circle is None else layer.circle.take(np.flatnonzero(spoken))
+    return checked(Layer(W, bias, names, kind, silent, cut, layer.guaranteed, layer.ranked, circle))
 
 
 def file_layer(path: Path, array: str | None = None, labels_file: Path | None = None) -> Layer:
@@ -88,7 +95,7 @@ def file_layer(path: Path, array: str | None = None, labels_file: Path | None = 
         raise DataError(f"{where} names {len(names):,} labels; the weights have {W.shape[0]:,} rows.")
     if names is not None and len(set(names)) != len(names):
         raise DataError(f"{labels_file or path} names a label twice.")
-    guaranteed = 0 if sp.issparse(W) or bias is not None else dft_order(W)
+    guaranteed = 0 if sp.issparse(W) or bias is not None else dft_order(W, EXACT)
     return checked(Layer(W, bias, names, path.name, guaranteed=guaranteed))
 
 

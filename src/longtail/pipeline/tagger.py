@@ -168,7 +168,7 @@ class Tagger(Estimator):
     def fit_dataset(self, data: Dataset, progress: Stages | None = None, on_epoch: EpochReport | None = None) -> Self:
         """Train on a Dataset: on its texts, or on its features where it has no texts.
 
-        `on_epoch`, of models that read texts ("prime"), gets a record with the loss after every epoch.
+        `on_epoch`, of models trained in epochs ("dft", "prime"), gets a record with the loss after every epoch.
         """
         seed, model = resolve_seed(self.random_state), self.new_model()
         features = None if model.reads_texts or data.texts is None else new_features(self.features, self.n_jobs)

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from longtail.errors import ParameterError
 from longtail.prime.losses import DynamicMarginLoss
 from longtail.prime.query_clusters import balanced_clusters
-from longtail.prime.sampling import PositiveSampler, cut_batches, sampling_weights
-from longtail.prime.train import PrimeBatch, true_pairs
+from longtail.prime.sampling import LabelPool, PositiveSampler, cut_batches, sampling_weights
+from longtail.prime.train import true_pairs
 from longtail.training import Training, to_device, train, warmup_and_decay
 from longtail.validate import check_integer, check_real
 
@@ -97,15 +97,15 @@ def train_classifier(
     sampler = PositiveSampler(Y, sampling_weights(Y), how.n_positives)
     cluster = balanced_clusters(queries, how.cluster_size, how.seed).cpu().numpy()
 
-    def epoch_batches(epoch: int) -> Iterator[PrimeBatch]:
+    def epoch_batches(epoch: int) -> Iterator[tuple[np.ndarray, LabelPool]]:
         rng = np.random.default_rng([how.seed, 2, epoch])
         for rows in cut_batches(Y.shape[0], how.batch_size, rng, cluster):
-            yield PrimeBatch(rows, sampler(rows, rng))
+            yield rows, sampler(rows, rng)
 
-    def batch_loss(batch: PrimeBatch) -> Tensor:
-        target = true_pairs(batch.pool, batch.rows.size, device)
-        vectors = F.normalize(bank(to_device(batch.pool.unique, device)), dim=1)
-        return loss(queries[to_device(batch.rows, device)] @ vectors.T, target)
+    def batch_loss(batch: tuple[np.ndarray, LabelPool]) -> Tensor:
+        rows, pool = batch
+        vectors = F.normalize(bank(to_device(pool.unique, device)), dim=1)
+        return loss(queries[to_device(rows, device)] @ vectors.T, true_pairs(pool, rows.size, device))
 
     train(
         bank,

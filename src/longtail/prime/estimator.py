@@ -92,14 +92,22 @@ class Prime(XMCEstimator):
         Which of a query's labels are shown: rare ones more often, or all alike.
     margin : float or (float, float), default=None
         Margin of the triplet loss: a pair (low, high) for a dynamic one, a number for a fixed one.
+    inverted_zone : bool, default=False
+        Draw a positive and a negative together where they are in the right order and less than the margin's low end
+        apart, as Equation 3 of the paper is printed; False pushes them apart.
     loss_weights : (float, float, float), default=None
         Weights of query to label text, label text to query and the regulariser, beside query to prototype.
+    regulariser : {"hinge", "linear"}, default="hinge"
+        Whether pairs that satisfy the regulariser's margin count as 0, or below it, as Equations 6 and 7 are printed.
     prototype : {"network", "sum", "text"}, default=None
         How prototypes are made; see `longtail.nn.PrimeNetwork`.
     centroids : bool, default=None
         Whether the mean of a label's queries is part of its prototype.
     momentum : float, default=0.95
         How slowly centroids move.
+    centroid_rule : {"momentum", "mean"}, default="momentum"
+        How centroids follow their queries: a step for every query of a batch, as published, or as the mean of the
+        latest vectors of all queries of the label.
     n_free : int, default=None
         Free vectors shared by similar labels, rounded down to a power of two; None for about half the labels.
     n_private : int, default=None
@@ -107,11 +115,14 @@ class Prime(XMCEstimator):
     warm_start : bool, default=True
         Whether prototypes begin as averages of their parts; False begins at random, as published.
     classifier : bool, default=False
-        Train a vector per label after the encoder and score by the mix of both (PRIME(W)); see `fit_classifier`.
+        Train a vector per label after the encoder and score by the mix of both; see `fit_classifier`.
+    fusion : float, default=None
+        Share of these vectors in the mix: 1 for them alone, the published PRIME(W), 0 for prototypes alone; None for
+        the best of five shares on held-out rows, 0.5 without any.
     tree : bool, default=False
         Then train a label tree on the words of the texts and score by both; see `fit_tree`.
     validation : float, default=0.0
-        Share of the rows held out to judge epochs by P@1 and to choose the mix of `classifier`; 0 for none.
+        Share of the rows held out to judge epochs by P@1 and to choose `fusion`; 0 for none.
     patience : int, default=5
         Training stops after this many epochs without a better P@1 on the held-out rows.
     accumulate : int, default=1
@@ -167,6 +178,7 @@ class Prime(XMCEstimator):
     needs: ClassVar[str | None] = "torch"
     tagger_method: ClassVar[str | None] = "prime"
     reads_texts: ClassVar[bool] = True
+    has_epochs: ClassVar[bool] = True
     prediction_params: ClassVar[tuple[str, ...]] = ("device", "index", "mixed_precision", "n_jobs", "precision")
     tree_: TreeStage | None  # trained by `fit_tree`
     stored_: dict[str, np.ndarray]  # the label vectors, as `precision` keeps them
@@ -188,14 +200,18 @@ class Prime(XMCEstimator):
         n_negatives: int | None = None,
         sampling: str | None = None,
         margin: Any = None,
+        inverted_zone: bool = False,
         loss_weights: Any = None,
+        regulariser: str = "hinge",
         prototype: str | None = None,
         centroids: bool | None = None,
         momentum: float = 0.95,
+        centroid_rule: str = "momentum",
         n_free: int | None = None,
         n_private: int | None = None,
         warm_start: bool = True,
         classifier: bool = False,
+        fusion: float | None = None,
         tree: bool = False,
         validation: float = 0.0,
         patience: int = 5,
@@ -220,14 +236,18 @@ class Prime(XMCEstimator):
         self.n_negatives = n_negatives
         self.sampling = sampling
         self.margin = margin
+        self.inverted_zone = inverted_zone
         self.loss_weights = loss_weights
+        self.regulariser = regulariser
         self.prototype = prototype
         self.centroids = centroids
         self.momentum = momentum
+        self.centroid_rule = centroid_rule
         self.n_free = n_free
         self.n_private = n_private
         self.warm_start = warm_start
         self.classifier = classifier
+        self.fusion = fusion
         self.tree = tree
         self.validation = validation
         self.patience = patience
@@ -309,7 +329,7 @@ class Prime(XMCEstimator):
         Y : matrix of shape (n_texts, n_labels)
             Their labels.
         fusion : float, default=0.5
-            Share of the classifier vectors.
+            Share of the classifier vectors: 1 for them alone, the published PRIME(W); 0 for prototypes alone.
         **settings
             Fields of `longtail.prime.classifier_stage.ClassifierTraining`.
 
@@ -693,6 +713,8 @@ class Prime(XMCEstimator):
         check_integer("epochs", self.epochs, low=1)
         check_integer("max_length", self.max_length, low=3)
         check_real("momentum", self.momentum, low=0, high=1)
+        if self.fusion is not None:
+            check_real("fusion", self.fusion, low=0, high=1)
         check_real("validation", self.validation, low=0, high=0.5)
         check_integer("patience", self.patience, low=1)
         check_integer("accumulate", self.accumulate, low=1)

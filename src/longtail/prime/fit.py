@@ -50,6 +50,8 @@ class FitOptions:
         Whether prototypes begin as averages.
     classifier : bool
         Whether the classifier stage follows.
+    fusion : float or None
+        Share of the classifier's vectors; None for the best on the held-out rows.
     validation : float
         Share of the rows held out.
     precision : str
@@ -67,6 +69,7 @@ class FitOptions:
     momentum: float
     warm_start: bool
     classifier: bool
+    fusion: float | None
     validation: float
     precision: str
     device: torch.device
@@ -81,6 +84,7 @@ class FitOptions:
             "momentum",
             "warm_start",
             "classifier",
+            "fusion",
             "validation",
             "precision",
             "n_jobs",
@@ -143,7 +147,10 @@ def fit_prime(
             prime_loss(options.settings),
             how,
             precision_at_1=None if valid is None else lambda: precision_at_1(network, labels, valid, mixed),
-            identity=[_digest(rows.tokens, labels, rows.Y), vars(options.settings)],
+            identity=[
+                _digest(rows.tokens, labels, rows.Y),
+                {**vars(options.settings), "momentum": options.momentum, "warm_start": options.warm_start},
+            ],
             on_step=progress,
             on_epoch=on_epoch,
             stopwatch=watch,
@@ -152,7 +159,9 @@ def fit_prime(
         if options.classifier:
             queries = network.queries(rows.tokens, mixed)
             classes = train_classifier(queries, rows.Y, prototypes, ClassifierTraining(seed=how.seed))
-            fusion = DEFAULT_FUSION if valid is None else best_fusion(network, prototypes, classes, valid, mixed)
+            fusion = options.fusion
+            if fusion is None:
+                fusion = DEFAULT_FUSION if valid is None else best_fusion(network, prototypes, classes, valid, mixed)
             prototypes = (1 - fusion) * prototypes + fusion * classes
         scale = scale_of_texts(network, rows.tokens, labels, prototypes, mixed)
     stored = quantize(prototypes.cpu().numpy(), options.precision)
@@ -172,6 +181,7 @@ def _start(
         prototype=settings.prototype,
         centroids=settings.centroids,
         momentum=options.momentum,
+        rule=settings.centroid_rule,
         n_free=settings.n_free,
         n_private=settings.n_private,
         warm=options.warm_start,
@@ -219,8 +229,9 @@ def loop_settings(params: dict[str, Any], settings: PrimeSettings) -> PrimeTrain
 
 def prime_loss(settings: PrimeSettings) -> PrimeLoss:
     """Return the loss that the settings describe."""
-    triplet = DynamicMarginLoss(settings.n_negatives, *settings.margin)
-    return PrimeLoss(triplet, ConsistencyRegulariser(settings.n_negatives), *settings.loss_weights)
+    triplet = DynamicMarginLoss(settings.n_negatives, *settings.margin, inverted=settings.inverted_zone)
+    regulariser = ConsistencyRegulariser(settings.n_negatives, hinge=settings.regulariser == "hinge")
+    return PrimeLoss(triplet, regulariser, *settings.loss_weights)
 
 
 def precision_at_1(network: PrimeNetwork, labels: TokenRows, valid: TokenisedRows, mixed: bool) -> float:

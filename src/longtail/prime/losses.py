@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from longtail.validate import check_integer, check_real
+from longtail.validate import check_flag, check_integer, check_real
 
 UNSEEN = -1e4  # similarity that stands for "no such negative": far below any cosine
 IDLE = -100.0  # logit of a negative that does not violate the margin
@@ -51,6 +51,10 @@ class DynamicMarginLoss(nn.Module):
     averaged over rows. A pair in the right order and more than `low` apart adds nothing; a pair in the wrong order
     counts the more, the further apart it is. With `low` = `high` the margin is fixed.
 
+    The paper gives this maximum, but its case by case form (Equations 3, 13 and 14) has another sign for pairs in the
+    right order that are less than `low` apart: s_p - s_n + low in place of s_n - s_p + low, which draws them together.
+    `inverted` follows these equations.
+
     Parameters
     ----------
     num_negatives : int, default=100
@@ -59,6 +63,8 @@ class DynamicMarginLoss(nn.Module):
         Smallest and largest margin.
     temperature : float, default=0.1
         Temperature of the softmax over negatives.
+    inverted : bool, default=False
+        Draw pairs in the right order that are less than `low` apart together instead of apart.
 
     Examples
     --------
@@ -68,12 +74,20 @@ class DynamicMarginLoss(nn.Module):
     [0.0, 0.05, 0.4]
     """
 
-    def __init__(self, num_negatives: int = 100, low: float = 0.1, high: float = 0.3, temperature: float = 0.1) -> None:
+    def __init__(
+        self,
+        num_negatives: int = 100,
+        low: float = 0.1,
+        high: float = 0.3,
+        temperature: float = 0.1,
+        inverted: bool = False,
+    ) -> None:
         super().__init__()
         self.num_negatives = check_integer("num_negatives", num_negatives, low=1)
         self.low = check_real("low", low, low=0)
         self.high = check_real("high", high, low=self.low)
         self.temperature = check_real("temperature", temperature, low=0, open_low=True)
+        self.inverted = check_flag("inverted", inverted)
 
     def forward(self, S: Tensor, target: Tensor, positives: Tensor | None = None) -> Tensor:
         """Return the loss; `positives` names the positive column of every row, None draws it."""
@@ -85,7 +99,10 @@ class DynamicMarginLoss(nn.Module):
         gap = s_n - s_p
         margin = gap.detach().abs().clamp(self.low, self.high)
         # relu, not max: where both are equal (all of the zone above `low`) relu passes no gradient
-        losses = torch.where(real, F.relu(gap + margin), 0.0)
+        values = F.relu(gap + margin)
+        if self.inverted:
+            values = torch.where((gap < 0) & (gap > -self.low), self.low - gap, values)
+        losses = torch.where(real, values, 0.0)
         weights = torch.softmax(torch.where(losses > 0, s_n / self.temperature, IDLE), dim=1)
         return (losses * weights).sum() / real.any(dim=1).sum().clamp(min=1)
 
@@ -98,7 +115,8 @@ class ConsistencyRegulariser(nn.Module):
 
         loss = (mean(max(0, s_p - b_p + margin)) + mean(max(0, b_n - s_n + margin))) / 2
 
-    each mean over the pairs that are above 0; it is 0 where none is.
+    each mean over the pairs that are above 0; it is 0 where none is. Without `hinge` it is as printed in the paper
+    (Equations 6 and 7): no maximum, and means over all pairs.
 
     Parameters
     ----------
@@ -106,6 +124,8 @@ class ConsistencyRegulariser(nn.Module):
         Hardest negatives of a row.
     margin : float, default=0.1
         By how much prototypes should do better.
+    hinge : bool, default=True
+        Whether pairs that do better by the margin count as 0.
 
     Examples
     --------
@@ -114,8 +134,9 @@ class ConsistencyRegulariser(nn.Module):
     0.05
     """
 
-    def __init__(self, num_negatives: int = 100, margin: float = 0.1) -> None:
+    def __init__(self, num_negatives: int = 100, margin: float = 0.1, hinge: bool = True) -> None:
         super().__init__()
+        self.hinge = check_flag("hinge", hinge)
         self.num_negatives = check_integer("num_negatives", num_negatives, low=1)
         self.margin = check_real("margin", margin, low=0)
 
@@ -125,15 +146,15 @@ class ConsistencyRegulariser(nn.Module):
             positives = draw_positives(target)
         has_true = target.any(dim=1)
         at = positives[:, None]
-        above = F.relu(s.gather(1, at) - b.gather(1, at) + self.margin)[:, 0]
+        above = (s.gather(1, at) - b.gather(1, at) + self.margin)[:, 0]
         columns, real = hardest_negatives(b, target, self.num_negatives)
-        below = F.relu(b.gather(1, columns) - s.gather(1, columns) + self.margin)
-        return (_mean_above_zero(above, has_true) + _mean_above_zero(below, real & has_true[:, None])) / 2
+        below = b.gather(1, columns) - s.gather(1, columns) + self.margin
+        return (self._mean(above, has_true) + self._mean(below, real & has_true[:, None])) / 2
 
-
-def _mean_above_zero(values: Tensor, counted: Tensor) -> Tensor:
-    kept = counted & (values > 0)
-    return torch.where(kept, values, 0.0).sum() / kept.sum().clamp(min=1)
+    def _mean(self, values: Tensor, counted: Tensor) -> Tensor:
+        """Return the mean of the values that are counted, of those above 0 with `hinge`."""
+        kept = counted & (values > 0) if self.hinge else counted
+        return torch.where(kept, values, 0.0).sum() / kept.sum().clamp(min=1)
 
 
 class LossParts(NamedTuple):

@@ -98,6 +98,7 @@ def start_network(
     prototype: str = "network",
     centroids: bool = True,
     momentum: float = 0.95,
+    rule: str = "momentum",
     n_free: int = 0,
     n_private: int = 0,
     hidden: int = 1024,
@@ -115,12 +116,13 @@ def start_network(
     bank = F.normalize(encoder.embed_all(queries, mixed), dim=1)
     texts = encoder.embed_all(labels, mixed)
     unit = F.normalize(texts, dim=1)
+    counts = np.bincount(Y.indices, minlength=Y.shape[1])
     means = None
     if centroids:
-        means = Centroids(torch.as_tensor(mean_queries(bank.cpu().numpy(), Y, unit.cpu().numpy())), momentum)
+        first = torch.as_tensor(mean_queries(bank.half().float().cpu().numpy(), Y, unit.cpu().numpy()))
+        means = Centroids(first, momentum, rule, torch.as_tensor(counts))
     free = None
     if n_free or n_private:
-        counts = np.bincount(Y.indices, minlength=Y.shape[1])
         cluster = label_clusters(unit.cpu().numpy(), max(1, n_free), counts, n_private, seed, n_jobs)
         free = FreeVectors(cluster, encoder.width)
     network = PrimeNetwork(encoder, prototype, means, free, hidden)

@@ -12,8 +12,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from longtail.errors import DataError
+from longtail.prime.settings import CENTROID_RULES
 from longtail.tree import NodeSeed, Vectors, balanced_leaves
-from longtail.validate import check_integer, check_real, check_same_rows, resolve_jobs, resolve_seed
+from longtail.validate import check_choice, check_integer, check_real, check_same_rows, resolve_jobs, resolve_seed
 
 MAX_ITER = 20  # divisions of a cluster of labels, at most
 
@@ -139,56 +140,90 @@ def label_clusters(
 
 
 class Centroids(nn.Module):
-    """The running mean direction of the queries of every label, without gradient.
+    """The running mean of the queries of every label, without gradient.
 
-    For the mean h of a label's queries in a batch::
+    With "momentum", every query h of a label moves its centroid one step (Equation 4 of the paper)::
 
-        c <- unit(momentum * c + (1 - momentum) * h)
+        c <- momentum * c + (1 - momentum) * h
+
+    With "mean", the centroid is the mean of the latest vectors of all n queries of the label; a query that has moved
+    from h_before to h moves it by (h - h_before) / n.
 
     Parameters
     ----------
     values : Tensor of shape (n_labels, width)
-        Centroids at first; they are scaled to unit length.
+        Centroids at first.
     momentum : float, default=0.95
         How slowly they move.
+    rule : {"momentum", "mean"}, default="momentum"
+        How they follow their queries.
+    counts : Tensor of shape (n_labels,), default=None
+        Number of queries of every label, for "mean".
 
     Examples
     --------
     >>> centroids = Centroids(torch.eye(2), momentum=0.5)
-    >>> centroids.update(torch.tensor([0, 0]), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
-    >>> [[round(v, 3) for v in row] for row in centroids(torch.tensor([0, 1])).tolist()]
-    [[0.949, 0.316], [0.0, 1.0]]
+    >>> centroids.update(torch.tensor([0, 0]), torch.tensor([[0.0, 1.0], [0.0, 1.0]]))
+    >>> centroids(torch.tensor([0, 1])).tolist()
+    [[0.25, 0.75], [0.0, 1.0]]
     """
 
     values: Tensor
+    counts: Tensor
 
-    def __init__(self, values: Tensor, momentum: float = 0.95) -> None:
+    def __init__(
+        self, values: Tensor, momentum: float = 0.95, rule: str = "momentum", counts: Tensor | None = None
+    ) -> None:
         super().__init__()
         self.momentum = check_real("momentum", momentum, low=0, high=1)
-        self.register_buffer("values", F.normalize(values.detach().float(), dim=1).clone())
+        self.rule = check_choice("rule", rule, CENTROID_RULES)
+        if rule == "mean" and (counts is None or len(counts) != len(values)):
+            raise DataError(f"counts must have one entry per label ({len(values)}).")
+        self.register_buffer("values", values.detach().float().clone())
+        ones = torch.ones(len(values)) if counts is None else counts.detach().float().clamp(min=1)
+        self.register_buffer("counts", ones, persistent=False)  # follows from the data
 
     def forward(self, labels: Tensor) -> Tensor:
         """Return the centroids of some labels."""
         return self.values[labels]
 
     @torch.no_grad()
-    def update(self, labels: Tensor, queries: Tensor) -> None:
-        """Move the centroids of labels (n_pairs,) towards their queries (n_pairs, width), a pair per row."""
-        unique, position = torch.unique(labels, return_inverse=True)
-        self.update_unique(unique, position, queries)
+    def update(self, labels: Tensor, queries: Tensor, before: Tensor | None = None) -> None:
+        """Move the centroids of labels (n_pairs,) by their queries (n_pairs, width), one step a pair, in this order.
+
+        With "mean", `before` (n_pairs, width) are the vectors that these queries had.
+        """
+        order = torch.argsort(labels, stable=True)
+        unique, counts = torch.unique_consecutive(labels[order], return_counts=True)
+        self.move(unique, counts, queries[order], None if before is None else before[order])
 
     @torch.no_grad()
-    def update_unique(self, unique: Tensor, position: Tensor, queries: Tensor) -> None:
-        """Do the same for labels `unique[position]`; with these known, a GPU need not be waited for."""
-        queries = F.normalize(queries.detach().to(self.values.dtype), dim=1)
-        sums = self.values.new_zeros(unique.numel(), self.values.shape[1]).index_add_(0, position, queries)
-        counts = torch.zeros_like(sums[:, 0]).index_add_(0, position, torch.ones_like(queries[:, 0]))
-        moved = self.momentum * self.values[unique] + (1 - self.momentum) * (sums / counts[:, None])
-        self.values[unique] = F.normalize(moved, dim=1)
+    def move(self, labels: Tensor, counts: Tensor, queries: Tensor, before: Tensor | None = None) -> None:
+        """Do the same for pairs that lie label after label, `counts` of them for each of `labels` (once each).
+
+        Sums are made in a fixed order, also on a GPU, which is not waited for.
+        """
+        queries = queries.detach().to(self.values.dtype)
+        if self.rule == "mean":
+            if before is None:
+                raise DataError("before must be given where centroids are means.")
+            moved = _sum_segments(queries - before.to(queries.dtype), counts)
+            self.values[labels] += moved / self.counts[labels][:, None]
+            return
+        ends = counts.cumsum(0).repeat_interleave(counts, output_size=queries.shape[0])
+        later = ends - 1 - torch.arange(queries.shape[0], device=ends.device)  # steps of the same label that follow
+        steps = (1 - self.momentum) * self.momentum ** later.to(queries.dtype)
+        kept = self.momentum ** counts.to(queries.dtype)
+        self.values[labels] = kept[:, None] * self.values[labels] + _sum_segments(steps[:, None] * queries, counts)
+
+
+def _sum_segments(rows: Tensor, lengths: Tensor) -> Tensor:
+    """Return the sums of consecutive rows, `lengths` of them each."""
+    return torch.segment_reduce(rows, "sum", lengths=lengths, axis=0, unsafe=True)
 
 
 def mean_queries(queries: np.ndarray, Y: sp.csr_array, instead: np.ndarray) -> np.ndarray:
-    """Return the mean direction of every label's queries, float32 (n_labels, width); `instead` where it has none.
+    """Return the mean of every label's queries, float32 (n_labels, width); `instead` where it has none.
 
     >>> Y = sp.csr_array([[1.0, 0.0], [1.0, 0.0]])
     >>> mean_queries(np.array([[1.0, 0.0], [0.0, 1.0]]), Y, np.full((2, 2), 9.0)).round(3).tolist()

@@ -1,4 +1,4 @@
-"""Compiled: draw labels for the rows of a batch, and find which of them are true for which row."""
+"""Compiled: draw labels for the rows of a batch, find which are true for which row, and the rows of every label."""
 
 from __future__ import annotations
 
@@ -63,3 +63,40 @@ def draw_pool(
     for i in range(unique.size):
         position[unique[i]] = -1
     return drawn_rows, drawn, unique, positions, true_rows[:n_true], true_positions[:n_true]
+
+
+@njit(nogil=True, cache=True)
+def group_rows(
+    rows: np.ndarray,  # int64 (n_rows,)
+    indptr: np.ndarray,  # int64 (n + 1,)
+    indices: np.ndarray,  # int32 (nnz,): labels of every row
+    position: np.ndarray,  # int64 (n_labels,), all -1: scratch, left as it was
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the labels of these rows once each, the number of rows of each, and these rows, label after label.
+
+    Labels come in the order in which they first appear; the rows of a label are numbered as in `rows`, in that order.
+    """
+    n_pairs = 0
+    for i in range(rows.size):
+        n_pairs += indptr[rows[i] + 1] - indptr[rows[i]]
+    labels, counts = np.empty(n_pairs, np.int64), np.zeros(n_pairs, np.int64)
+    n_labels = 0
+    for i in range(rows.size):
+        for j in range(indptr[rows[i]], indptr[rows[i] + 1]):
+            label = indices[j]
+            if position[label] < 0:
+                position[label] = n_labels
+                labels[n_labels] = label
+                n_labels += 1
+            counts[position[label]] += 1
+    ends = np.cumsum(counts[:n_labels])
+    following = ends - counts[:n_labels]  # where the next row of a label goes
+    grouped = np.empty(n_pairs, np.int64)
+    for i in range(rows.size):
+        for j in range(indptr[rows[i]], indptr[rows[i] + 1]):
+            at = position[indices[j]]
+            grouped[following[at]] = i
+            following[at] += 1
+    for i in range(n_labels):
+        position[labels[i]] = -1
+    return labels[:n_labels], counts[:n_labels], grouped

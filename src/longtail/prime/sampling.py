@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from longtail.data import inverse_propensities
 from longtail.errors import DataError
-from longtail.prime.sample_labels import draw_pool
+from longtail.prime.sample_labels import draw_pool, group_rows
 from longtail.validate import check_integer, check_real
 
 PROPENSITY_A, PROPENSITY_B = 0.55, 1.5
@@ -47,6 +47,14 @@ class LabelPool(NamedTuple):
     position: np.ndarray  # int64 (n_pool,): unique[position] == labels
     true_rows: np.ndarray  # int64 (n_true,): pairs (batch row, position in `unique`) that are true
     true_positions: np.ndarray
+
+
+class LabelRows(NamedTuple):
+    """All labels of the rows of a batch, and for each label the rows that have it."""
+
+    labels: np.ndarray  # int64 (n,): once each
+    counts: np.ndarray  # int64 (n,): how many of the rows have the label
+    rows: np.ndarray  # int64 (counts.sum(),): these rows by their number in the batch, label after label, ascending
 
 
 class PositiveSampler:
@@ -88,6 +96,10 @@ class PositiveSampler:
         return LabelPool(
             *draw_pool(rows, self.indptr, self.indices, self.weights, lots, self.n_positives, self._position)
         )
+
+    def label_rows(self, rows: np.ndarray) -> LabelRows:
+        """Return all labels of some rows, whether drawn or not, with the rows of each."""
+        return LabelRows(*group_rows(rows.astype(np.int64, copy=False), self.indptr, self.indices, self._position))
 
 
 def cut_batches(

@@ -10,6 +10,8 @@ from longtail.validate import check_choice, check_flag, check_integer, check_rea
 
 SAMPLINGS = ("propensity", "uniform")
 PROTOTYPES = ("network", "sum", "text")
+CENTROID_RULES = ("momentum", "mean")
+REGULARISERS = ("hinge", "linear")
 INDEXES = ("exact", "hnsw", "ivf")
 PRECISIONS = ("float32", "float16", "int8")
 ROWS_PER_BATCH_AT_LEAST = 32
@@ -61,6 +63,9 @@ class PrimeSettings:
     n_positives: int
     sampling: str
     loss_weights: tuple[float, float, float]  # query to label text, label text to query, regulariser
+    centroid_rule: str
+    inverted_zone: bool
+    regulariser: str
     batch_size: int
     lr: float
 
@@ -87,6 +92,9 @@ def resolve_settings(given: dict[str, Any], n_rows: int, n_labels: int) -> Prime
         n_positives=check_integer("n_positives", chosen["n_positives"], low=1),
         sampling=check_choice("sampling", chosen["sampling"], SAMPLINGS),
         loss_weights=_weights(chosen["loss_weights"]),
+        centroid_rule=check_choice("centroid_rule", given.get("centroid_rule", "momentum"), CENTROID_RULES),
+        inverted_zone=check_flag("inverted_zone", given.get("inverted_zone", False)),
+        regulariser=check_choice("regulariser", given.get("regulariser", "hinge"), REGULARISERS),
         batch_size=check_integer("batch_size", size if given.get("batch_size") is None else given["batch_size"], low=2),
         lr=check_real("lr", chosen["lr"], low=0, open_low=True),
     )

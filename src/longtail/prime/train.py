@@ -17,8 +17,9 @@ from torch import Tensor
 from longtail.encoder import TokenRows
 from longtail.prime.losses import PrimeLoss
 from longtail.prime.network import PrimeNetwork
+from longtail.prime.prototypes import Centroids
 from longtail.prime.query_clusters import balanced_clusters
-from longtail.prime.sampling import Curriculum, LabelPool, PositiveSampler, cut_batches, label_weights
+from longtail.prime.sampling import Curriculum, LabelPool, LabelRows, PositiveSampler, cut_batches, label_weights
 from longtail.training import (
     ALONE,
     Checkpoint,
@@ -89,10 +90,15 @@ class Examples(NamedTuple):
 
 
 class PrimeBatch(NamedTuple):
-    """Queries of a batch, by row number, and the labels shown with them."""
+    """Queries of a batch, by row number, and the labels shown with them.
+
+    Where a batch is shared by processes, `rows` and `pool` are this process's, `every` and `labels` the whole batch's.
+    """
 
     rows: np.ndarray
     pool: LabelPool
+    every: np.ndarray
+    labels: LabelRows | None  # None where there are no centroids
 
 
 class QueryBank:
@@ -192,7 +198,8 @@ def train_prime(
             step, within = divmod(number, how.accumulate)
             rng = np.random.default_rng([how.seed, 1, epoch, step, within, processes.rank])
             own = processes.share(rows)
-            batch = PrimeBatch(own, sampler(own, rng))
+            labels = None if network.centroids is None else sampler.label_rows(rows)
+            batch = PrimeBatch(own, sampler(own, rng), rows, labels)
             watch.add("sampling", began)
             yield batch
 
@@ -231,7 +238,7 @@ def batch_loss(
     The networks run in the precision that is set; the loss is always computed in float32.
     """
     device, pool = examples.queries.device, batch.pool
-    unique, position, rows = (to_device(array, device) for array in (pool.unique, pool.position, batch.rows))
+    unique, position, rows = (to_device(array, device) for array in (pool.unique, pool.position, batch.every))
     queries, texts = network.encoder.embed_together((examples.queries, batch.rows), (examples.labels, pool.unique))
     prototypes = network.prototypes_of(texts, unique)
     with torch.autocast(device.type, enabled=False):
@@ -240,15 +247,21 @@ def batch_loss(
         # a label is encoded once and stands in the pool as often as it was sampled
         total = loss(queries, prototypes[position], texts[position], target[:, position]).total
         with torch.no_grad():
-            latest = processes.gather(queries.detach())
-            bank.vectors[processes.gather(rows)] = latest.to(bank.vectors.dtype)
-            if network.centroids is not None:  # after their use: a query does not see itself in this step's centroid
-                shown = queries.detach()[to_device(pool.rows, device)]
-                if processes.world == 1:
-                    network.centroids.update_unique(unique, position, shown)
-                else:
-                    network.centroids.update(processes.gather(unique[position]), processes.gather(shown))
+            latest = processes.gather(queries.detach())[: rows.numel()]  # each process has all of too small a batch
+            if network.centroids is not None and batch.labels is not None:
+                # after their use: a query does not see itself in this step's centroid
+                _move_centroids(network.centroids, batch.labels, latest, bank.vectors[rows])
+            bank.vectors[rows] = latest.to(bank.vectors.dtype)
     return total
+
+
+def _move_centroids(centroids: Centroids, labels: LabelRows, latest: Tensor, before: Tensor) -> None:
+    """Move the centroids of all labels of a batch by its queries, whose vectors were `before` and are `latest`."""
+    numbers, counts, rows = (to_device(array, latest.device) for array in labels)
+    if centroids.rule == "mean":  # of the vectors as they are kept
+        centroids.move(numbers, counts, latest.to(before.dtype)[rows], before[rows])
+    else:
+        centroids.move(numbers, counts, latest[rows])
 
 
 def true_pairs(pool: LabelPool, n_rows: int, device: torch.device) -> Tensor:

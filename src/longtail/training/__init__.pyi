@@ -1,6 +1,7 @@
 from .checkpoint import Checkpoint as Checkpoint
 from .checkpoint import Epoch as Epoch
 from .checkpoint import TrainingState as TrainingState
+from .checkpoint import Validation as Validation
 from .checkpoint import check_folder as check_folder
 from .device_matrix import DenseMatrix as DenseMatrix
 from .device_matrix import SparseMatrix as SparseMatrix
@@ -12,6 +13,7 @@ from .process_group import ProcessGroup as ProcessGroup
 from .settings import RowTraining as RowTraining
 from .settings import Training as Training
 from .settings import checked_training as checked_training
+from .shuffled_rows import epoch_record as epoch_record
 from .shuffled_rows import mean_loss_over as mean_loss_over
 from .shuffled_rows import train_on_rows as train_on_rows
 from .torch_runtime import import_torch as import_torch

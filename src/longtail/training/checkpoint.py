@@ -14,7 +14,7 @@ import shutil
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -42,9 +42,11 @@ class Epoch:
     valid_loss : float or None
         Loss on the held-out rows, if there are any.
     best : bool
-        Whether no earlier epoch had a validation loss as low.
+        Whether it was better on the held-out rows than every earlier epoch.
     seconds : float
         Time it took.
+    valid_precision : float or None
+        Precision on the held-out rows, where it decides which epoch is best; None where the loss does.
     """
 
     epoch: int
@@ -52,6 +54,18 @@ class Epoch:
     valid_loss: float | None
     best: bool
     seconds: float
+    valid_precision: float | None = None
+
+
+class Validation(NamedTuple):
+    """Loss and precision on held-out rows; the epoch with the highest precision is the best.
+
+    Patience begins when an epoch has been better than `floor`, such as the precision of no training at all.
+    """
+
+    loss: float
+    precision: float
+    floor: float = 0.0
 
 
 @dataclass
@@ -71,7 +85,7 @@ class TrainingState:
     epoch, step : int
         Finished epochs, and finished steps of the epoch after them.
     best_loss : float or None
-        Lowest loss on the held-out rows.
+        Lowest loss on the held-out rows; of precisions, which are to be high, the lowest negative.
     best : dict of str to Tensor, or None
         Weights of the epoch that had it.
     epochs_since_best : int

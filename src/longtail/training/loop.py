@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from longtail.errors import ModelError
-from longtail.training.checkpoint import Checkpoint, Epoch, TrainingState, copy_weights
+from longtail.training.checkpoint import Checkpoint, Epoch, TrainingState, Validation, copy_weights
 from longtail.training.process_group import ALONE, ProcessGroup
 from longtail.training.settings import Training
 from longtail.training.torch_runtime import mixed_precision, seeded
@@ -35,7 +35,7 @@ def train(
     begin_epoch: Callable[[int], None] | None = None,
     learning_rate: Callable[[int, int], float] | None = None,
     step_weight: Callable[[int], float] | None = None,
-    validate: Callable[[], float] | None = None,
+    validate: Callable[[], float | Validation] | None = None,
     extra: Mapping[str, Tensor] | None = None,
     processes: ProcessGroup = ALONE,
     checkpoint: Checkpoint | None = None,
@@ -67,9 +67,10 @@ def train(
         Learning rate of every step of the training; None leaves that of the optimisers.
     step_weight : callable (step) -> float, default=None
         Weight of each step of an epoch in the mean loss that is recorded; None weights all steps alike.
-    validate : callable () -> float, default=None
+    validate : callable () -> float or Validation, default=None
         A loss on held-out rows, called after every epoch. Training stops after `how.patience` epochs without a lower
-        one, and the model gets the weights of its best epoch. None trains all epochs and keeps the last weights.
+        one, and the model gets the weights of its best epoch. Where it returns a precision too, the highest precision
+        decides instead. None trains all epochs and keeps the last weights.
     extra : mapping of str to Tensor, default=None
         Further tensors that training changes in place; they are saved in checkpoints beside the weights.
     processes : ProcessGroup, default=ALONE
@@ -133,15 +134,17 @@ def train(
                     checkpoint.save_if_due(state)
 
             mean_loss = float(state.loss_sum) / sum(weights)
-            valid_loss = _validate(state, mean_loss, validate)
-            best = valid_loss is not None and (state.best_loss is None or valid_loss < state.best_loss)
+            valid_loss, precision, floor = _validate(state, mean_loss, validate)
+            to_beat = valid_loss if precision is None else -precision
+            best = to_beat is not None and (state.best_loss is None or to_beat < state.best_loss)
             if best:
-                state.best_loss, state.best, state.epochs_since_best = valid_loss, copy_weights(model), 0
-            elif valid_loss is not None:
+                state.best_loss, state.best, state.epochs_since_best = to_beat, copy_weights(model), 0
+            elif to_beat is not None and (precision is None or -(state.best_loss or 0.0) > floor):
                 state.epochs_since_best += 1
             state.epoch, state.step = state.epoch + 1, 0
             state.loss_sum = torch.zeros((), device=device)
-            state.history.append(Epoch(state.epoch, mean_loss, valid_loss, best, time.monotonic() - started))
+            seconds = time.monotonic() - started
+            state.history.append(Epoch(state.epoch, mean_loss, valid_loss, best, seconds, precision))
             if on_epoch is not None:
                 on_epoch(state.history[-1])
 
@@ -175,15 +178,18 @@ def _set_lr(optimizers: Sequence[torch.optim.Optimizer], lr: float) -> None:
             group["lr"] = lr
 
 
-def _validate(state: TrainingState, mean_loss: float, validate: Callable[[], float] | None) -> float | None:
-    """Return the loss on held-out rows, None without any; refuse to go on with a model that has diverged."""
+def _validate(
+    state: TrainingState, mean_loss: float, validate: Callable[[], float | Validation] | None
+) -> tuple[float | None, float | None, float]:
+    """Return loss, precision and its floor on held-out rows, as far as there are any; refuse one that diverged."""
     weights_finite = all(bool(p.isfinite().all()) for p in state.model.parameters())
-    valid_loss = None
+    valid_loss, precision, floor = None, None, 0.0
     if validate is not None and weights_finite:
         state.model.eval()
         with torch.no_grad():
-            valid_loss = float(validate())
+            judged = validate()
+        valid_loss, precision, floor = judged if isinstance(judged, Validation) else (float(judged), None, 0.0)
     if not (weights_finite and math.isfinite(mean_loss) and (valid_loss is None or math.isfinite(valid_loss))):
         what = "weights are" if math.isfinite(mean_loss) and not weights_finite else "loss is"
         raise ModelError(f"training diverged: the {what} not finite in epoch {state.epoch + 1}; use a smaller lr.")
-    return valid_loss
+    return valid_loss, precision, floor

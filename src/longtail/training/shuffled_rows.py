@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from longtail.kernels import blocks
-from longtail.training.checkpoint import Checkpoint, Epoch
+from longtail.training.checkpoint import Checkpoint, Epoch, Validation
 from longtail.training.loop import train
 from longtail.training.settings import RowTraining
 from longtail.training.torch_runtime import mixed_precision
@@ -28,7 +28,7 @@ def train_on_rows(
     n_rows: int,
     how: RowTraining,
     *,
-    validate: Callable[[], float] | None = None,
+    validate: Callable[[], float | Validation] | None = None,
     identity: object = None,
     on_step: Callable[[int, int], None] | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
@@ -45,8 +45,8 @@ def train_on_rows(
         Number of rows.
     how : RowTraining
         Epochs, batches, optimiser, checkpoints.
-    validate : callable () -> float, default=None
-        A loss on held-out rows; see `longtail.training.train`.
+    validate : callable () -> float or Validation, default=None
+        A loss on held-out rows, or loss and precision; see `longtail.training.train`.
     identity : JSON, default=None
         Tells this training from others in the same checkpoint folder, such as a digest of the data.
     on_step, on_epoch : callable, default=None
@@ -55,7 +55,8 @@ def train_on_rows(
     Returns
     -------
     list of dict
-        Per epoch its number (`epoch`), `loss`, `valid_loss` and whether it was the `best` so far.
+        Per epoch its number (`epoch`), `loss`, `valid_loss`, `valid_precision` where it decides, and whether it was the
+        `best` so far.
 
     Examples
     --------
@@ -90,7 +91,16 @@ def train_on_rows(
     )
     if checkpoint is not None:
         checkpoint.remove()
-    return [{name: value for name, value in asdict(record).items() if name != "seconds"} for record in state.history]
+    return [epoch_record(record) for record in state.history]
+
+
+def epoch_record(record: Epoch) -> dict[str, Any]:
+    """Return an epoch as estimators keep it: without its time, and with a precision only where there is one."""
+    facts = asdict(record)
+    del facts["seconds"]
+    if record.valid_precision is None:
+        del facts["valid_precision"]
+    return facts
 
 
 def shuffled_batches(n_rows: int, batch_size: int, seed: int, epoch: int) -> Iterator[Tensor]:

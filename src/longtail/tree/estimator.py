@@ -31,7 +31,7 @@ from longtail.text import pifa
 from longtail.tree.chunks import Chunks
 from longtail.tree.edit import add_to_leaves, drop_labels, leaves_for_labels, update_classifiers, with_silent_labels
 from longtail.tree.explain import explain_slot, slots_of
-from longtail.tree.grow.build import ENTRIES_OF_A_VECTOR, build_tree
+from longtail.tree.grow.build import ENTRIES_OF_A_VECTOR, PASSES, build_tree, default_branching
 from longtail.tree.inside import TreeInside
 from longtail.tree.label_tree import LabelTree
 from longtail.tree.overlap import check_overlap
@@ -71,11 +71,33 @@ NEGATIVES = ("tfn", "man", "tfn+man")
 LINKS = {"l1-hinge": 1, "l2-hinge": 2, "l3-hinge": 3, "l4-hinge": 4, "sigmoid": -1, "noop": 0}  # powers; see `link`
 SLOPE = 0.0  # of every link: margins beyond 1 do not count
 PATH_WEIGHT = {"tfn": 1.0, "man": 0.3, "tfn+man": 0.3}  # default, by negatives
+PATH_WEIGHT_OVERLAP = 0.5  # where labels overlap and rows that come in error are learned from
 MERGES = ("max", "mean")
-BEAM, BEAM_OVERLAP = 10, 7  # default; less with overlap, since several paths lead to a label with several slots
+BEAM = 10
 FAST: dict[str, Any] = {"beam": 8, "tol": 1.0}
+# label disentanglement on XR-Linear, as published
+PUBLISHED: dict[str, Any] = {
+    "branching": 32,
+    "max_leaf": 100,
+    "balanced": True,
+    "beam": 10,
+    "C": 1.0,
+    "tol": 0.1,
+    "negatives": "tfn",
+    "path_weight": 1.0,
+    "overlap": 2,
+    "rounds": 1,
+    "merge": "mean",
+    "split_positives": False,
+    "keep_leaf": False,
+    "slot_rows": 1,
+    "balance": None,
+}
+# how models were trained, and how they predict, that were saved before these parameters existed
+BEFORE_BALANCE: dict[str, Any] = {"keep_leaf": True, "slot_rows": 3, "balance": 2.0}
+BEAM_BEFORE, PATH_WEIGHT_BEFORE = 7, 0.3  # of labels that overlap
 # read when predicting, and checked then
-SEARCH_PARAMS = ("beam", "link", "merge", "negatives", "normalize", "overlap", "path_weight")
+SEARCH_PARAMS = ("beam", "link", "merge", "negatives", "normalize", "path_weight")
 MERGED_AT_LEAST = 20  # leaf slots taken from each tree of an ensemble before they are merged
 
 
@@ -104,14 +126,15 @@ class LabelTreeClassifier(RowClassifier):
 
     Parameters
     ----------
-    branching : int, default=128
-        Children of an inner node.
+    branching : int or None, default=None
+        Children of an inner node. None for a tree whose leaves all stand below the root, where there are at most
+        1,024 of them (about 40,000 labels), else 128.
     max_leaf : int, default=160
         Labels of a leaf, at most (about, where clusters are not balanced).
     balanced : bool, default=False
         Cut clusters into halves of equal size; otherwise k-means finds clusters of any size.
     beam : int or None, default=None
-        Nodes kept at every level; more finds more and takes longer. None for 10, or 7 where labels overlap.
+        Nodes kept at every level; more finds more and takes longer. None for 10.
     C : float or None, default=None
         Weight of the errors against the size of the weights; None for 1, less where there are many rows with few
         features: the shorter a row, the more each feature says, and the sooner it is learned by heart.
@@ -133,20 +156,29 @@ class LabelTreeClassifier(RowClassifier):
     link : {"l1-hinge", "l2-hinge", "l3-hinge", "l4-hinge", "sigmoid", "noop"}, default="l3-hinge"
         How a margin becomes a score: "lp-hinge" is -max(0, 1 - margin)^p, "sigmoid" log σ(margin), "noop" the margin.
     path_weight : float or None, default=None
-        Weight of the leaf's score beside the label's own; None for 1 with "tfn", else 0.3.
+        Weight of the leaf's score beside the label's own; None for 1 with "tfn", else 0.3, or 0.5 where labels overlap.
     cost_sensitive : bool, default=False
         The positives of a row share its weight, so that rows with many labels count less for each.
     n_trees : int, default=1
         Trees in the ensemble: score = log(Σ exp(score) / n_trees).
     overlap : int or "auto", default=1
-        Leaves a label may stand in, for labels with several meanings; "auto" for as many as pay.
-    rounds : int, default=1
-        Times the slots are found and everything is trained again; 0 to train the leaves only.
+        Leaves a label may stand in; a label takes those that most of its rows are sent to. "auto" for 2 where the beam
+        misses more than 5 % of the labels of the training rows, else 1.
+    rounds : int or None, default=None
+        Times the slots are chosen and everything is trained again; 0 to train the leaves only. None for 1 where labels
+        overlap. With `overlap=1`, a number moves each label to the leaf that most of its rows are sent to.
     merge : {"max", "mean"}, default="max"
         Score of a label with several leaf slots: the best, or log(mean of exp(score)) of those that the beam reached.
-    split_positives : bool, default=True
+    split_positives : bool, default=False
         A row's label counts in one of its slots, the one that suits the row best, so that each slot learns a meaning
-        of its own and the beam is not spent on two paths to the same label; False for all slots, as published.
+        of its own; False for all slots, as published.
+    keep_leaf : bool, default=False
+        Every label keeps its leaf of the first clustering, and only further ones are chosen.
+    slot_rows : int, default=1
+        Rows of a label that must be sent to a leaf before the label takes it as a further one.
+    balance : float or None, default=2.0
+        Leaf slots of a leaf, at most, as a multiple of their mean; None for any number, as published. Costs stay low
+        where many labels would come together.
     normalize : bool, default=True
         Scale every row to length 1 first.
     random_state : int, RandomState instance or None, default=None
@@ -187,7 +219,7 @@ class LabelTreeClassifier(RowClassifier):
     def __init__(
         self,
         *,
-        branching: int = 128,
+        branching: int | None = None,
         max_leaf: int = 160,
         balanced: bool = False,
         beam: int | None = None,
@@ -204,9 +236,12 @@ class LabelTreeClassifier(RowClassifier):
         cost_sensitive: bool = False,
         n_trees: int = 1,
         overlap: int | str = 1,
-        rounds: int = 1,
+        rounds: int | None = None,
         merge: str = "max",
-        split_positives: bool = True,
+        split_positives: bool = False,
+        keep_leaf: bool = False,
+        slot_rows: int = 1,
+        balance: float | None = 2.0,
         normalize: bool = True,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -231,6 +266,9 @@ class LabelTreeClassifier(RowClassifier):
         self.rounds = rounds
         self.merge = merge
         self.split_positives = split_positives
+        self.keep_leaf = keep_leaf
+        self.slot_rows = slot_rows
+        self.balance = balance
         self.normalize = normalize
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -243,6 +281,19 @@ class LabelTreeClassifier(RowClassifier):
         8
         """
         return cls(**{**FAST, **params})
+
+    @classmethod
+    def published(cls, overlap: int = 2, **params: Any) -> Self:
+        """Return label disentanglement as published, on a tree like XR-Linear's; `overlap` is the paper's λ.
+
+        Slots are the λ largest entries of each row of Yᵀ M and nothing else, every slot learns from all rows of its
+        label, scores are averaged, and nothing limits the size of a leaf. `rounds` counts the alternations.
+
+        >>> model = LabelTreeClassifier.published(overlap=1)
+        >>> model.merge, model.negatives, model.balance
+        ('mean', 'tfn', None)
+        """
+        return cls(**{**PUBLISHED, "overlap": overlap, **params})
 
     def fit(
         self,
@@ -263,11 +314,7 @@ class LabelTreeClassifier(RowClassifier):
         beam = self.beam_width
         n_trees = check_integer("n_trees", self.n_trees, low=1)
         cost_sensitive = check_flag("cost_sensitive", self.cost_sensitive)
-        settings = OverlapSettings(
-            overlap=check_overlap(self.overlap),
-            rounds=check_integer("rounds", self.rounds, low=0),
-            split_positives=check_flag("split_positives", self.split_positives),
-        )
+        settings = self._overlap_settings()
         check_choice("merge", self.merge, MERGES)
         if cost_sensitive and self.loss != "squared_hinge":
             raise ParameterError(
@@ -286,7 +333,7 @@ class LabelTreeClassifier(RowClassifier):
         trees = self._grow(rows, binary, label_vectors, tree, n_trees, solver.seed, n_jobs)
         task = TrainingTask(rows, binary, relevance, solver, negatives, beam, n_jobs)
         done = _counted(trees, settings, progress)
-        scoring = (self.link, self.path_weight, self.negatives)
+        scoring = (False, self.link, self.path_weight, self.negatives)  # of the levels above the leaves: no path weight
         trained = [train_tree(tree, task, _links(tree.n_levels, *scoring), settings, done) for tree in trees]
         self.trees_, self.chunks_ = [tree for tree, _ in trained], [chunks for _, chunks in trained]
         return self
@@ -367,6 +414,24 @@ class LabelTreeClassifier(RowClassifier):
         rows = TrainingRows.of(X, check_flag("normalize", self.normalize), solver.bias)
         return rows, binary, solver, resolve_jobs(self.n_jobs)
 
+    def _overlap_settings(self) -> OverlapSettings:
+        """Return the checked settings of overlap."""
+        return OverlapSettings(
+            overlap=check_overlap(self.overlap),
+            rounds=None if self.rounds is None else check_integer("rounds", self.rounds, low=0),
+            split_positives=check_flag("split_positives", self.split_positives),
+            keep_leaf=check_flag("keep_leaf", self.keep_leaf),
+            slot_rows=check_integer("slot_rows", self.slot_rows, low=1),
+            balance=None if self.balance is None else check_real("balance", self.balance, low=1),
+        )
+
+    def branching_of(self, n_labels: int) -> tuple[int, int]:
+        """Return the branching of a tree of so many labels, and the passes of k-means."""
+        chosen = default_branching(
+            n_labels, check_integer("max_leaf", self.max_leaf, low=1), check_flag("balanced", self.balanced)
+        )
+        return chosen if self.branching is None else (check_integer("branching", self.branching, low=2), PASSES)
+
     def _solver(self, C: float) -> Solver:
         """Return the checked settings of the solver; C where the parameter is None."""
         return Solver(
@@ -391,7 +456,7 @@ class LabelTreeClassifier(RowClassifier):
         n_jobs: int,
     ) -> list[LabelTree]:
         """Return the given tree, or grow trees from the label vectors."""
-        branching = check_integer("branching", self.branching, low=2)
+        branching, passes = self.branching_of(self.n_labels_)
         max_leaf = check_integer("max_leaf", self.max_leaf, low=1)
         balanced = check_flag("balanced", self.balanced)
         if tree is not None:
@@ -414,6 +479,7 @@ class LabelTreeClassifier(RowClassifier):
                 branching=branching,
                 max_leaf=max_leaf,
                 balanced=balanced,
+                max_iter=passes,
                 random_state=(seed + i) % (2**31),
                 n_jobs=n_jobs,
             )
@@ -488,7 +554,7 @@ class LabelTreeClassifier(RowClassifier):
     @property
     def beam_width(self) -> int:
         """Nodes kept at every level: `beam`, or its default where that is None."""
-        return _beam_width(self.beam, self.overlap)
+        return _beam_width(self.beam)
 
     def _beam_plan(self, tree: LabelTree, n_slots: int) -> BeamPlan:
         """Return the plan that keeps `n_slots` leaf slots."""
@@ -496,7 +562,7 @@ class LabelTreeClassifier(RowClassifier):
             len(tree.parents),
             n_slots,
             self.beam,
-            self.overlap,
+            tree.n_slots > tree.n_labels,
             self.link,
             self.path_weight,
             self.negatives,
@@ -558,7 +624,7 @@ class LabelTreeClassifier(RowClassifier):
         params = dict(part.params)
         n_rows, n_features, levels = (params.pop(name) for name in ("n_rows", "n_features", "levels"))
         weight = params.pop("C_", 1.0)  # folders written before it was kept have C=1.0 in their parameters
-        model = cls(**params)
+        model = cls(**(params if "balance" in params else _as_before_balance(params)))
         model.C_ = float(weight)
         model.label_counts_ = part.array("label_counts")
         if model.label_counts_.ndim != 1 or model.label_counts_.min(initial=0) < 0:
@@ -576,10 +642,22 @@ class LabelTreeClassifier(RowClassifier):
         return model
 
 
+def _as_before_balance(params: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a model saved before overlap had all of them, such that it does what it did."""
+    if params.get("overlap", 1) == 1:
+        return {**params, **BEFORE_BALANCE, "rounds": None}
+    before = {**params, **BEFORE_BALANCE}
+    if params.get("beam") is None:
+        before["beam"] = BEAM_BEFORE
+    if params.get("path_weight") is None and params.get("negatives") != "tfn":
+        before["path_weight"] = PATH_WEIGHT_BEFORE
+    return before
+
+
 def _counted(trees: list[LabelTree], settings: OverlapSettings, progress: Progress | None) -> Callable[[int], None]:
     """Return the function that is told of finished classifiers and calls `progress(done, total)`."""
     nodes, slots = sum(sum(map(len, tree.parents)) for tree in trees), sum(tree.n_slots for tree in trees)
-    total = nodes + slots if settings.overlap == 1 else (2 if settings.rounds else 1) * nodes + 2 * slots
+    total = nodes + slots if settings.plain else (2 if settings.n_rounds else 1) * nodes + 2 * slots
     finished = 0
 
     def done(n: int) -> None:
@@ -591,17 +669,17 @@ def _counted(trees: list[LabelTree], settings: OverlapSettings, progress: Progre
     return done
 
 
-def _beam_width(beam: int | None, overlap: int | str) -> int:
+def _beam_width(beam: int | None) -> int:
     """Return the nodes to keep at every level."""
-    if beam is None:
-        return BEAM if check_overlap(overlap) == 1 else BEAM_OVERLAP
-    return check_integer("beam", beam, low=1, high=MAX_K)
+    return BEAM if beam is None else check_integer("beam", beam, low=1, high=MAX_K)
 
 
-def _links(n_levels: int, link: str, path_weight: float | None, negatives: str) -> list[LevelLink]:
+def _links(n_levels: int, overlaps: bool, link: str, path_weight: float | None, negatives: str) -> list[LevelLink]:
     """Return how the scores of every level are made."""
     power = LINKS[check_choice("link", link, tuple(LINKS))]
     default = PATH_WEIGHT[check_choice("negatives", negatives, NEGATIVES)]
+    if overlaps and negatives != "tfn":
+        default = PATH_WEIGHT_OVERLAP
     weight = check_real("path_weight", default if path_weight is None else path_weight, low=0)
     return [LevelLink(power, SLOPE, 1.0) for _ in range(n_levels)] + [LevelLink(power, SLOPE, weight)]
 
@@ -610,7 +688,7 @@ def _plan(
     n_levels: int,
     n_slots: int,
     beam: int | None,
-    overlap: int | str,
+    overlaps: bool,
     link: str,
     path_weight: float | None,
     negatives: str,
@@ -620,8 +698,8 @@ def _plan(
     """Return the plan of a search through all levels; every parameter that prediction reads is checked here."""
     check_choice("merge", merge, MERGES)
     check_flag("normalize", normalize)
-    widths = [_beam_width(beam, overlap)] * n_levels + [n_slots]
-    return BeamPlan.of(widths, _links(n_levels, link, path_weight, negatives))
+    widths = [_beam_width(beam)] * n_levels + [n_slots]
+    return BeamPlan.of(widths, _links(n_levels, overlaps, link, path_weight, negatives))
 
 
 _remembered_plan = lru_cache(maxsize=256, typed=True)(_plan)  # single rows ask for the same plan again and again

@@ -7,7 +7,8 @@ label, the positives that can be recalled number
     Tr(Yᵀ Binary(M Cᵀ)).
 
 Counting a row once for every slot that recalls it makes this linear in C, and the best C with λ slots per label
-takes the λ largest entries of each row of Yᵀ M (`overlap=λ`). Counting it once only, and taking one slot after the
+takes the λ largest entries of each row of Yᵀ M (`overlap=λ`, as published; the cap `room` on the labels of a cluster
+and `hold`, which keeps the slots one starts from, are ours). Counting it once only, and taking one slot after the
 other while it recalls enough further rows, gives fewer slots for the same recall (`overlap="auto"`).
 
 `disentangle` chooses the slots, `recalled` counts what they recall, `assign_rows` assigns each positive to one slot
@@ -25,7 +26,16 @@ from longtail.errors import DataError, ParameterError
 from longtail.kernels import blocks, run_tasks
 from longtail.tree.label_tree import LabelTree
 from longtail.tree.overlap_kernels import best_slots, choose_slots, fill_slots
-from longtail.validate import as_labels, as_sparse, check_integer, check_real, check_same_rows, make_csr, resolve_jobs
+from longtail.validate import (
+    as_labels,
+    as_sparse,
+    check_flag,
+    check_integer,
+    check_real,
+    check_same_rows,
+    make_csr,
+    resolve_jobs,
+)
 
 MAX_SLOTS_AUTO = 6  # slots of one label, at most, with "auto"
 LEAST_AUTO = 2  # rows that a further slot must recall with "auto"...
@@ -42,6 +52,7 @@ def disentangle(
     overlap: int | str = 2,
     *,
     start: LabelTree | Any = None,
+    hold: bool = False,
     least: int = 1,
     room: float | None = None,
     n_jobs: int | None = None,
@@ -55,11 +66,12 @@ def disentangle(
     Y : {array-like, sparse matrix} of shape (n_rows, n_labels)
         The labels of the rows.
     overlap : int or "auto", default=2
-        Slots per label, at most; "auto" for as many as pay, each further one recalling at least 2 rows and 2 % of the
-        label's rows that no slot before it recalls.
+        Slots per label, at most: the largest entries of Yᵀ M, as published. "auto" counts every row once, and takes as
+        many slots as recall at least 2 rows, and 2 % of the label's rows, that no slot before recalls.
     start : LabelTree, {array-like, sparse matrix} of shape (n_labels, n_clusters) or None, default=None
-        Where the labels stand now. A label none of whose rows finds any cluster stays there. With `room` or "auto"
-        every label keeps these slots.
+        Where the labels stand now. A label none of whose rows finds any cluster stays there.
+    hold : bool, default=False
+        Every label keeps its slots of `start`, which come first.
     least : int, default=1
         Rows that a further slot must recall.
     room : float or None, default=None
@@ -84,16 +96,18 @@ def disentangle(
     check_same_rows(M, Y, "matcher", "Y")
     n_jobs = resolve_jobs(n_jobs)
     overlap, least = check_overlap(overlap), check_integer("least", least, low=1, high=MOST)
+    hold = check_flag("hold", hold)
     first = _start(start, Y.shape[1], M.shape[1])
     if room is not None:
         room = check_real("room", room, low=1)
     if overlap != "auto":
-        return _largest(M, Y, first, int(overlap), least, room)
-    ids, gains = _coverage(M, Y, first, max(least, LEAST_AUTO), SHARE_AUTO, MAX_SLOTS_AUTO, n_jobs)
+        return _largest(M, Y, first, hold, int(overlap), least, room)
+    held_slots = first if hold else None
+    ids, gains = _coverage(M, Y, held_slots, max(least, LEAST_AUTO), SHARE_AUTO, MAX_SLOTS_AUTO, n_jobs)
     kept = ids >= 0
     if room is not None:
         cap = room * kept.sum() / M.shape[1]
-        held = np.diff(first.indptr)[:, None] if first is not None else 0
+        held = np.diff(held_slots.indptr)[:, None] if held_slots is not None else 0
         must = np.arange(ids.shape[1]) < held
         kept = _within(ids, gains, kept, must, cap, M.shape[1])
     labels, at = np.nonzero(kept)
@@ -146,7 +160,13 @@ def _start(start: Any, n_labels: int, n_clusters: int) -> sp.csr_array | None:
 
 
 def _largest(
-    M: sp.csr_array, Y: sp.csr_array, first: sp.csr_array | None, overlap: int, least: int, room: float | None
+    M: sp.csr_array,
+    Y: sp.csr_array,
+    first: sp.csr_array | None,
+    hold: bool,
+    overlap: int,
+    least: int,
+    room: float | None,
 ) -> sp.csr_array:
     """Take the largest counts Yᵀ M of every label, while its clusters have room."""
     matched = make_csr(M.indptr, M.indices, np.ones(M.nnz, np.float32), M.shape[1])
@@ -155,7 +175,7 @@ def _largest(
     labels = np.repeat(np.arange(Y.shape[1]), np.diff(votes.indptr))
     counts = votes.data.astype(np.int64)
     held = np.zeros(counts.size, dtype=bool)
-    if room is not None and first is not None:
+    if hold and first is not None:
         keys = labels * np.int64(M.shape[1]) + votes.indices
         mine = np.repeat(np.arange(Y.shape[1]), np.diff(first.indptr)) * np.int64(M.shape[1]) + first.indices
         at = np.searchsorted(keys, mine)  # both ascend

@@ -56,8 +56,8 @@ def tree_shape(n_labels: int, model: LabelTreeClassifier) -> list[int]:
     >>> tree_shape(4000, LabelTreeClassifier(max_leaf=160)), tree_shape(100_000, LabelTreeClassifier(max_leaf=160))
     ([100], [50, 2500])
     """
-    branching = check_integer("branching", model.branching, low=2)
     max_leaf = check_integer("max_leaf", model.max_leaf, low=1)
+    branching, _ = model.branching_of(n_labels)
     if n_labels <= max_leaf:
         return [1]
     if model.balanced:
@@ -188,7 +188,9 @@ def _work(shape: Shape, model: LabelTreeClassifier) -> float:
     visited = [1.0, *(min(n, _reach(shape, model)) for n in nodes)]
     training = shape.nonzeros * sum(m * (w / LANES + 0.7) for m, w in zip(visited, widths, strict=True))
     clustering = 1.2 * _vector_values(shape) * sum(w / LANES + 0.5 for w in widths[:-1])
-    again = 0.0 if model.overlap == 1 else model.rounds * shape.nonzeros * (nodes[0] / LANES + 0.7)
+    plain = model.overlap == 1 and model.rounds is None
+    rounds = 1 if model.rounds is None else model.rounds
+    again = 0.0 if plain else rounds * shape.nonzeros * (nodes[0] / LANES + 0.7)
     return max(model.n_trees * (training + clustering + again), 1.0)
 
 

@@ -31,13 +31,13 @@ from longtail.tree.membership import (
     slot_nodes,
     values_of,
 )
-from longtail.tree.overlap import assign_rows, disentangle, drop_idle_slots
+from longtail.tree.overlap import assign_rows, disentangle, drop_idle_slots, recalled
 from longtail.tree.search import BeamPlan, LevelLink, Ranked, search_level
 from longtail.validate import make_csr
 
-ROWS_OF_A_SLOT = 3  # rows that a further slot of a label must recall
-LEAF_MAX_TO_MEAN = 2.0  # largest cluster, as a multiple of the mean number of labels, once labels overlap
-MATCHER_TOL = 1.0  # tolerance, at least, of classifiers that only find slots and are trained again
+ROWS_OF_A_SLOT = 3  # rows that a slot needs where each row is assigned to one slot
+RECALL_ENOUGH = 0.95  # "auto": share of the training positives in leaves that the beam reaches; with more, no overlap
+OVERLAP_AUTO = 2  # "auto": leaves of a label where the beam reaches fewer
 NEARLY_ONE = 1e-6  # rows this near to unit length are taken as they are
 Counter = Callable[[int], None]  # (labels or nodes finished since the last call)
 
@@ -99,8 +99,21 @@ class OverlapSettings:
     """How labels come to stand in several leaves; see `LabelTreeClassifier`."""
 
     overlap: int | str
-    rounds: int
+    rounds: int | None
     split_positives: bool
+    keep_leaf: bool
+    slot_rows: int
+    balance: float | None
+
+    @property
+    def plain(self) -> bool:
+        """Whether every label stays in its one leaf."""
+        return self.overlap == 1 and self.rounds is None
+
+    @property
+    def n_rounds(self) -> int:
+        """How often slots are chosen and everything is trained again."""
+        return 1 if self.rounds is None else self.rounds
 
 
 @dataclass(frozen=True)
@@ -125,30 +138,35 @@ def train_tree(
     tree: LabelTree, task: TrainingTask, links: Sequence[LevelLink], settings: OverlapSettings, done: Counter
 ) -> tuple[LabelTree, Chunks]:
     """Train one tree; with overlap, find the slots of the labels first and train again."""
-    rounds, known, assigned = settings.rounds, [], None
-    if settings.overlap != 1:
-        tol = max(task.solver.tol, MATCHER_TOL)
-        matcher = replace(task, solver=replace(task.solver, tol=tol)) if rounds else task
-        for turn in range(max(rounds, 1)):
-            turn_done = done if turn == 0 else None
-            known = train_levels(tree, matcher, links, leaves=False, assigned=assigned, done=turn_done)
-            nodes, scores = task.search(known, links)
-            tree = tree.with_slots(
-                disentangle(
-                    matches(nodes, tree.n_leaves),
-                    task.Y,
-                    settings.overlap,
-                    start=tree,
-                    least=ROWS_OF_A_SLOT,
-                    room=LEAF_MAX_TO_MEAN,
-                    n_jobs=task.n_jobs,
-                )
+    known: list[list[PackedChunk]] = []
+    assigned, keep_known = None, settings.n_rounds == 0
+    for turn in range(0 if settings.plain else max(settings.n_rounds, 1)):
+        turn_done = done if turn == 0 else None
+        known = train_levels(tree, task, links, leaves=False, assigned=assigned, done=turn_done)
+        nodes, scores = task.search(known, links)
+        matched, overlap = matches(nodes, tree.n_leaves), settings.overlap
+        if overlap == "auto":
+            if turn == 0 and recalled(matched, task.Y, tree) >= RECALL_ENOUGH * task.Y.nnz:
+                keep_known = True  # the plain tree, whose upper levels are trained already
+                break
+            overlap = OVERLAP_AUTO
+        tree = tree.with_slots(
+            disentangle(
+                matched,
+                task.Y,
+                overlap,
+                start=tree,
+                hold=settings.keep_leaf,
+                least=settings.slot_rows,
+                room=settings.balance,
+                n_jobs=task.n_jobs,
             )
-            if settings.split_positives:
-                assigned = assign_rows(tree, task.Y, nodes, scores, task.n_jobs)
-                tree = drop_idle_slots(tree, assigned, ROWS_OF_A_SLOT)
-                assigned = assign_rows(tree, task.Y, nodes, scores, task.n_jobs)
-    levels = train_levels(tree, task, links, known=known if rounds == 0 else (), assigned=assigned, done=done)
+        )
+        if settings.split_positives:
+            assigned = assign_rows(tree, task.Y, nodes, scores, task.n_jobs)
+            tree = drop_idle_slots(tree, assigned, ROWS_OF_A_SLOT)
+            assigned = assign_rows(tree, task.Y, nodes, scores, task.n_jobs)
+    levels = train_levels(tree, task, links, known=known if keep_known else (), assigned=assigned, done=done)
     return tree, Chunks.join(levels, task.rows.n_features)
 
 

@@ -11,12 +11,15 @@ from longtail.errors import DataError
 from longtail.kernels import Progress
 from longtail.tree.grow.balanced import balanced_leaves
 from longtail.tree.grow.compact_vectors import Vectors
-from longtail.tree.grow.kmeans import Cluster, kmeans_leaves
+from longtail.tree.grow.kmeans import MAX_TO_MEAN, Cluster, kmeans_leaves
 from longtail.tree.grow.seeding import NodeSeed
 from longtail.tree.label_tree import LabelTree
 from longtail.validate import check_flag, check_integer, resolve_jobs, resolve_seed
 
 SAMPLE = 2**16  # labels that are enough to find the centres of a larger node
+BRANCHING = 128
+LEAVES_BELOW_ROOT = 1024  # a tree of no more leaves has them all below the root: a level between misses labels
+PASSES, PASSES_MANY = 20, 4  # of k-means, the second where it finds more than BRANCHING clusters at once
 ENTRIES_OF_A_VECTOR = 128  # of a label, to cluster by: more gave no better trees on held-out rows of three data sets
 
 
@@ -112,6 +115,16 @@ def build_tree(
         )
         leaves, paths = _kmeans_paths(clusters, vectors, max_leaf, branching)
     return _assemble(leaves, paths)
+
+
+def default_branching(n_labels: int, max_leaf: int, balanced: bool) -> tuple[int, int]:
+    """Return the branching of a tree of so many labels, and how often k-means divides them anew.
+
+    >>> [default_branching(n, 160, balanced=False) for n in (4000, 20_000, 200_000)]
+    [(128, 20), (1024, 4), (128, 20)]
+    """
+    leaves = n_labels / max_leaf if balanced else n_labels * MAX_TO_MEAN / max_leaf
+    return (LEAVES_BELOW_ROOT, PASSES_MANY) if BRANCHING < leaves <= LEAVES_BELOW_ROOT else (BRANCHING, PASSES)
 
 
 def _kmeans_paths(
