@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from longtail.data import group_randomly
 from longtail.errors import DataError, MissingExtraError, ModelError, ParameterError
+from longtail.groups.bags import SetShares
 from longtail.groups.miml import MIMLClassifier
 from longtail.storage import load_folder
 
@@ -60,6 +61,47 @@ def test_rows_get_their_labels_from_counts_though_every_group_has_every_label(to
     X, y, _, _ = toy
     model = MIMLClassifier(loss=loss, mask=mask, tau=2.0, **FEW).fit(X, *large)
     assert (model.predict_topk(X, k=1).ids[:, 0] == y).mean() > 0.9
+
+
+def test_rows_get_their_labels_from_sets_though_one_group_in_ten_lacks_one():
+    rng = np.random.default_rng(0)
+    y = rng.integers(N_LABELS, size=4000)
+    X = (3 * rng.standard_normal((N_LABELS, 8))[y] + rng.standard_normal((4000, 8))).astype(np.float32)
+    groups, counts = group_randomly(np.eye(N_LABELS)[y], 20, random_state=0)
+    assert (np.diff(counts.indptr) < N_LABELS).mean() < 0.1
+    right = {}
+    for loss in ("presence", "sets"):
+        model = MIMLClassifier(loss=loss, mask="none", **{**QUICK, "valid": 0}).fit(X, groups, counts.sign())
+        right[loss] = (model.predict_topk(X, k=1).ids[:, 0] == y).mean()
+    assert right["sets"] > 0.95 > right["presence"] + 0.2
+
+
+def test_the_sets_of_groups_tell_how_frequent_labels_are():
+    rng = np.random.default_rng(0)
+    shares = np.array([0.02, 0.08, 0.2, 0.7])
+    sizes = rng.integers(2, 12, size=20_000)
+    counts = rng.multinomial(sizes, shares)
+    members = sp.csr_array((np.ones(sizes.sum()), np.arange(sizes.sum()), np.concatenate([[0], np.cumsum(sizes)])))
+    known = SetShares.learn(members, sp.csr_array(np.sign(counts)))
+    np.testing.assert_allclose(known.usual, shares, atol=0.01)
+    assert known.lacking == pytest.approx((counts == 0).any(axis=1).mean())
+
+
+def test_every_entry_of_a_list_of_labels_is_learned_and_the_model_is_saved(toy, tmp_path):
+    X, y, groups, counts = toy
+    model = MIMLClassifier(loss="list", mask="none", **QUICK).fit(X, groups, counts)
+    assert (model.predict_topk(X, k=1).ids[:, 0] == y).mean() > 0.9
+    assert float(model.network_.bias.detach().std()) == 0  # the published network has none
+    again = MIMLClassifier.from_part(load_folder(model.save(tmp_path / "model")).parts["model"])
+    np.testing.assert_array_equal(again.predict_topk(X).scores, model.predict_topk(X).scores)
+
+
+def test_an_epoch_may_ask_the_model(toy):
+    X, y, groups, counts = toy
+    right = []
+    model = MIMLClassifier(**QUICK)
+    model.fit(X, groups, counts, on_epoch=lambda _: right.append((model.predict_topk(X, k=1).ids[:, 0] == y).mean()))
+    assert len(right) == len(model.history_) and right[-1] > right[0]
 
 
 def test_without_the_mask_few_large_groups_mix_labels_up(toy, large):

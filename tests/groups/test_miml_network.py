@@ -7,7 +7,7 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 from longtail.errors import ParameterError
-from longtail.groups.miml_network import counts_loss, log_odds, presence_loss, shares_loss
+from longtail.groups.miml_network import counts_loss, list_loss, log_odds, presence_loss, sets_loss, shares_loss
 from longtail.nn import DeepMIML
 
 SIZES = [3, 1, 4, 2]
@@ -106,30 +106,61 @@ def test_all_that_is_trained_gets_a_gradient(X, learn_vectors):
 
 
 def losses_by_loops(made, X, counts):
-    """Return the three losses of the bags, by loops over bags, labels and instances."""
+    """Return four losses of the bags, by loops over bags, labels and instances."""
 
     def entropy(score, has):
         return np.log1p(np.exp(-score)) if has else np.log1p(np.exp(score))
 
-    presence, places, shares = [], [], []
+    presence, ranked, shares, lists = [], [], [], []
     for bag, count in zip(bags(X), counts, strict=True):
         s = slowly(made, bag)
         presence += [entropy(s[:, k].max(), count[k] > 0) for k in range(N_LABELS)]
         for k in range(N_LABELS):
             for rank, score in enumerate(sorted(s[:, k], reverse=True)):
-                places.append(entropy(score, rank < count[k]))
+                ranked.append(entropy(score, rank < count[k]))
         chances = np.exp(s) / np.exp(s).sum(axis=1, keepdims=True)
         shares.append(-(count / count.sum() * np.log(chances.mean(axis=0))).sum())
-    return np.mean(presence), np.mean(places), np.mean(shares)
+        best = np.exp(s.max(axis=0))
+        entries = np.repeat(np.arange(N_LABELS), count.astype(int))  # the bag's list of labels
+        lists.append(-np.mean([np.log(best[k] / best.sum()) for k in entries]))
+    return np.mean(presence), np.mean(ranked), np.mean(shares), np.mean(lists)
+
+
+def sets_loss_by_loops(made, X, counts, usual, lacking):
+    """Return the loss for sets of labels, by loops."""
+    outside, missing, mean, expected = [], [], np.zeros(N_LABELS), np.zeros(N_LABELS)
+    for bag, count in zip(bags(X), counts, strict=True):
+        s, labels = slowly(made, bag), np.flatnonzero(count)
+        chances = np.exp(s) / np.exp(s).sum(axis=1, keepdims=True)
+        if not labels.size:
+            outside.append(0.0)
+            missing.append(0.0)
+            continue
+        outside.append(np.mean([-np.log(row[labels].sum()) for row in chances]))
+        missing.append(np.mean([-np.log(1 - np.prod(1 - chances[:, k])) for k in labels]))
+        mean += chances.sum(axis=0) / len(X)
+        expected[labels] += len(bag) / len(X) * usual[labels] / usual[labels].sum()
+    return np.mean(outside) / lacking + np.mean(missing) - (expected * np.log(mean)).sum()
 
 
 def test_losses_are_what_their_loops_say(X):
     made = network(1.5)
     counts = np.array([[1, 0, 2, 0, 0], [0, 0, 1, 0, 0], [0, 3, 0, 1, 0], [1, 0, 0, 0, 1]], dtype=np.float32)
     values, present = made.masked_scores(torch.from_numpy(X), torch.tensor(SIZES))
-    losses = (presence_loss, counts_loss, shares_loss)
+    losses = (presence_loss, counts_loss, shares_loss, list_loss)
     found = [loss(made, values, present, torch.from_numpy(counts)).item() for loss in losses]
     np.testing.assert_allclose(found, losses_by_loops(made, X, counts), rtol=1e-4)
+
+
+def test_the_loss_for_sets_is_what_its_loops_say_also_with_a_bag_without_labels(X):
+    made = network(1.5)
+    counts = np.array([[1, 0, 2, 0, 0], [0, 0, 1, 0, 0], [0, 3, 0, 1, 0], [0, 0, 0, 0, 0]], dtype=np.float32)
+    usual = np.array([0.1, 0.3, 0.2, 0.25, 0.15], dtype=np.float32)
+    values, present = made.masked_scores(torch.from_numpy(X), torch.tensor(SIZES))
+    found = sets_loss(made, values, present, torch.from_numpy(counts), torch.from_numpy(usual), 0.75)
+    np.testing.assert_allclose(found.item(), sets_loss_by_loops(made, X, counts, usual, 0.75), rtol=1e-4)
+    found.backward()
+    assert all(bool(p.grad.isfinite().all()) for p in made.parameters() if p.grad is not None)
 
 
 def test_exclusive_scores_are_the_log_odds_of_a_softmax(X):

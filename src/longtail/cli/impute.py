@@ -35,7 +35,7 @@ class OutputFile(click.Path):
 @group_options
 @click.option("--n-iter", type=int, default=None, help="How often a label's vector is refined at most. [default: 20]")
 @click.option("--rounds", type=int, default=None, help="Times to ask a label tree where labels belong. [default: 0]")
-@click.option("--confidence", is_flag=True, help="Also write how likely each label is right.")
+@click.option("--confidence", is_flag=True, help="Also write how likely each label is right: calibrated.")
 @click.option("--to", default=None, metavar="NAME", help="Format to write; by the name of the output if not given.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @jobs_option
@@ -137,6 +137,7 @@ def imputing_lines(facts: dict[str, Any]) -> list[str]:
         facts["why"],
         f"{plural(given, 'row')} got {plural(facts['assigned'], 'label')}, with a mean confidence of "
         f"{100 * facts['mean_confidence']:.0f}%.",
+        f"Confidence: {facts['confidence_means']}.",
     ]
     reasons = (
         ("rows_not_chosen", "that no label of their groups went to"),

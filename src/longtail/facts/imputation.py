@@ -34,6 +34,7 @@ class ImputationFacts(TypedDict, total=False):
     rows_per_label_of_group: float
     share_of_group: float
     mean_confidence: float
+    confidence_means: str  # in one sentence
     rows_without_labels: int
     rows_in_no_group: int
     rows_in_groups_without_labels: int

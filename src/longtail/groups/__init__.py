@@ -9,6 +9,8 @@ EAGLE gives every label of a group to the rows that have it. In the order in whi
    `score_members` (dot products), `choose_rows` (best rows and shares), `vector_sums` (dense label vectors) and the
    arrays of `kernel_arrays`.
 5. `ask_model`: optionally, a trained model ranks the rows of a group again.
+6. `confidence`: how likely the labels found are right, judged by vectors of other groups (`held_out_shares`,
+   `held_out_kernel`).
 
 MIML trains one network on the groups themselves, and predicts labels of rows or of groups. In the order in which to
 read: `miml` (the estimator), `bags` (groups as bags of rows), `miml_network` (the network and its losses).

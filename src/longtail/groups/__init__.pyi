@@ -1,3 +1,5 @@
+from .confidence import calibrated_confidence as calibrated_confidence
+from .confidence import group_shares as group_shares
 from .eagle import Eagle as Eagle
 from .grouped_rows import propagate as propagate
 from .likeness import ALIKE as ALIKE

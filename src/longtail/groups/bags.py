@@ -15,6 +15,7 @@ from longtail.validate import MatrixLike, Rows, as_labels, as_rows, as_sparse, c
 
 SCALINGS = ("auto", "center", "standard", "common")
 FEWEST_TO_HOLD_OUT = 20  # groups
+WITHOUT_COUNTS = ("presence", "sets")  # losses that do not look at counts
 Bags: TypeAlias = tuple[sp.csr_array, sp.csr_array]  # (n_bags, n_rows) members, (n_bags, n_labels) counts
 
 
@@ -81,7 +82,7 @@ def checked_bags(
     wrong = counts.data != np.rint(counts.data)
     if wrong.any():
         raise DataError(f"Y_groups must hold counts, whole numbers of 0 or more; got {counts.data[wrong][0]:g}.")
-    if loss != "presence":
+    if loss not in WITHOUT_COUNTS:
         _check_counts(members, counts, loss)
     return X, members, counts
 
@@ -122,7 +123,7 @@ def find_vectors(
     X: Rows, members: sp.csr_array, counts: sp.csr_array, settings: dict[str, Any], loss: str
 ) -> np.ndarray:
     """Return the labels' vectors that EAGLE finds (n_labels, n_features)."""
-    if loss == "presence":  # counts are not to be known
+    if loss in WITHOUT_COUNTS:
         counts = make_csr(counts.indptr, counts.indices, np.ones_like(counts.data), counts.shape[1])
     return Eagle(**settings, threshold=0.0).fit(X, members.T, counts).label_vectors_.toarray()
 
@@ -131,6 +132,39 @@ def label_prior(members: sp.csr_array, counts: sp.csr_array, loss: str) -> float
     """Return how likely a label is, on average over bags (or instances) and labels; never 0 or 1."""
     n_entries = (counts.shape[0] if loss == "presence" else members.nnz) * counts.shape[1]
     return float(np.clip((counts.nnz if loss == "presence" else float(counts.sum())) / n_entries, 1e-4, 0.75))
+
+
+@dataclass(frozen=True, eq=False)
+class SetShares:
+    """What the sets of labels of all bags tell about rows with one label each."""
+
+    usual: np.ndarray  # (n_labels,) float32: share of the rows that has each label
+    lacking: float  # share of the bags that lack a label which others have
+
+    @classmethod
+    def learn(cls, members: sp.csr_array, counts: sp.csr_array) -> SetShares:
+        """Learn from bags how frequent labels are among their rows.
+
+        If rows are independent and a share p of them has a label, a bag of g rows has it with probability
+        1 - (1 - p)^g. p is where the expected number of bags with the label is the number seen, as if one more bag
+        lacked it.
+
+        >>> members, counts = sp.csr_array(np.ones((4, 2))), sp.csr_array([[1, 1], [1, 0], [1, 1], [0, 1]])
+        >>> known = SetShares.learn(members, counts)
+        >>> known.usual.tolist(), known.lacking
+        ([0.5, 0.5], 0.5)
+        """
+        sizes, times = np.unique(np.diff(members.indptr), return_counts=True)
+        n_bags = counts.shape[0]
+        seen = np.bincount(counts.indices, minlength=counts.shape[1]) * (n_bags / (n_bags + 1))
+        low, high = np.zeros(seen.size), np.ones(seen.size)
+        for _ in range(60):  # bisection
+            middle = (low + high) / 2
+            few = times @ (1 - (1 - middle[None, :]) ** sizes[:, None]) < seen
+            low, high = np.where(few, middle, low), np.where(few, high, middle)
+        shares = np.where(seen > 0, (low + high) / 2, 0.0)
+        lacking = (np.diff(counts.indptr) < np.count_nonzero(seen)).mean()
+        return cls((shares / shares.sum()).astype(np.float32), max(float(lacking), 1 / n_bags))
 
 
 def _check_counts(members: sp.csr_array, counts: sp.csr_array, loss: str) -> None:

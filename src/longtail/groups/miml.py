@@ -11,7 +11,16 @@ import scipy.sparse as sp
 
 from longtail.data import TopK
 from longtail.errors import ModelError, ParameterError
-from longtail.groups.bags import Scale, bags_of, bags_of_one, checked_bags, find_vectors, hold_out_bags, label_prior
+from longtail.groups.bags import (
+    Scale,
+    SetShares,
+    bags_of,
+    bags_of_one,
+    checked_bags,
+    find_vectors,
+    hold_out_bags,
+    label_prior,
+)
 from longtail.kernels import Progress
 from longtail.model import MAX_K, XMCEstimator, allowed_labels, not_fitted
 from longtail.storage import Part
@@ -38,7 +47,8 @@ MASKS: dict[str, dict[str, Any]] = {  # how EAGLE finds the labels' vectors
     "eagle": {"assign": "argmax"},
     "eagle-0": {"assign": "argmax", "n_iter": 0},
 }
-LOSSES = ("auto", "presence", "counts", "shares")
+LOSSES = ("auto", "presence", "counts", "list", "shares", "sets")
+ONE_LABEL = ("list", "shares", "sets")  # losses for rows that have one label each
 
 
 class MIMLClassifier(XMCEstimator):
@@ -59,10 +69,12 @@ class MIMLClassifier(XMCEstimator):
         Sharpness of the mask; 0 for Deep-MIML.
     learn_vectors : bool, default=False
         Whether the label vectors are trained with the rest of the network.
-    loss : {"auto", "presence", "counts", "shares"}, default="auto"
-        "presence": the best row of a group has the label, as published. "counts": of a label that a group has c
-        times, the c best rows have it and the others do not. "shares": every row has exactly one label, and their
-        shares in the group are met. "auto": "counts" if some group has a label more than once, else "presence".
+    loss : {"auto", "presence", "counts", "list", "shares", "sets"}, default="auto"
+        "presence": the best row of a group has the label. "counts": of a label that a group has c times, the c best
+        rows have it and the others do not. "list": a softmax over labels of the best rows' scores, with every entry of
+        the group's list of labels as its answer, as in EAGLE's experiments. Where every row has exactly one label,
+        "shares": their shares in the group are met; "sets": the same without counts, no row has a label that its group
+        lacks. "auto": "counts" if some group has a label more than once, else "presence".
     scaling : {"auto", "center", "standard", "common"}, default="auto"
         "center": means 0, one common scale. "standard": every feature mean 0 and deviation 1. "common": one common
         scale only. "auto": "center" for dense rows and "common" for sparse ones, which keeps them sparse.
@@ -172,7 +184,7 @@ class MIMLClassifier(XMCEstimator):
         """Train on rows X, their groups (n_rows, n_groups) and the groups' labels (n_groups, n_labels); returns self.
 
         `Y_groups` holds how often each group has each label, or 1 where that is not known. `progress(done, total)`
-        counts the steps of all epochs; `on_epoch` gets loss and validation loss after each.
+        counts the steps of all epochs; `on_epoch` gets loss and validation loss after each, and may ask the model.
         """
         tau, mask = self._masking()
         check_widths("hidden", self.hidden)
@@ -195,12 +207,16 @@ class MIMLClassifier(XMCEstimator):
         with torch.random.fork_rng([]):
             torch.manual_seed(how.seed)
             network = self._network(label_prior(*rest, self.loss_)).to(device)
+        self.network_ = network
+        self._note_shape()
+        sets = SetShares.learn(*rest) if self.loss_ == "sets" else None
         validate = None
         if held_out is not None:
-            validate = mean_loss_over(bag_loss(network, rows, *held_out, self.loss_), held_out[0].shape[0], how, device)
+            loss_of = bag_loss(network, rows, *held_out, self.loss_, sets)
+            validate = mean_loss_over(loss_of, held_out[0].shape[0], how, device)
         self.history_ = train_on_rows(
             network,
-            bag_loss(network, rows, *rest, self.loss_),
+            bag_loss(network, rows, *rest, self.loss_, sets),
             rest[0].shape[0],
             how,
             validate=validate,
@@ -209,8 +225,6 @@ class MIMLClassifier(XMCEstimator):
         )
         if progress is not None:
             progress(1, 1)  # also when stopped early
-        self.network_ = network
-        self._note_shape()
         return self
 
     @classmethod
@@ -297,7 +311,8 @@ class MIMLClassifier(XMCEstimator):
             tau=self._masking()[0],
             label_vectors=self.label_vectors_,
             learn_vectors=check_flag("learn_vectors", self.learn_vectors),
-            exclusive=self.loss_ == "shares",
+            exclusive=self.loss_ in ONE_LABEL,
+            learn_bias=self.loss_ != "list",
             encoder=copy.deepcopy(self.encoder),  # the caller's stays as it is
             prior=prior,
         )

@@ -17,6 +17,7 @@ from torch.nn import functional as F
 
 from longtail.bottleneck import output_width
 from longtail.errors import ParameterError
+from longtail.groups.bags import SetShares
 from longtail.kernels import blocks
 from longtail.training import DenseMatrix, SparseMatrix
 
@@ -58,6 +59,8 @@ class DeepMIML(nn.Module):
         Whether they are trained too.
     exclusive : bool, default=False
         Whether an instance has one label: its scores are then the log-odds of a softmax over labels.
+    learn_bias : bool, default=True
+        Whether each label has a bias of its own, or all keep that of `prior`.
     encoder : nn.Module, default=None
         A module in front that returns one row per instance; the mask reads the rows before it.
     prior : float, default=0.25
@@ -83,6 +86,7 @@ class DeepMIML(nn.Module):
         label_vectors: np.ndarray | None = None,  # (n_labels, n_features)
         learn_vectors: bool = False,
         exclusive: bool = False,
+        learn_bias: bool = True,
         encoder: nn.Module | None = None,
         prior: float = 0.25,
     ) -> None:
@@ -103,7 +107,7 @@ class DeepMIML(nn.Module):
             width = size
         self.hidden = nn.Sequential(*layers)
         self.concept = nn.Linear(width, concepts * n_labels)
-        self.bias = nn.Parameter(torch.full((n_labels,), math.log(prior / (1 - prior))))
+        self.bias = nn.Parameter(torch.full((n_labels,), math.log(prior / (1 - prior))), requires_grad=learn_bias)
         if tau and label_vectors is not None:
             start = F.normalize(torch.from_numpy(np.array(label_vectors, dtype=np.float32)), dim=1)
             self.vectors = nn.Parameter(start, requires_grad=learn_vectors)
@@ -169,10 +173,43 @@ def shares_loss(network: DeepMIML, values: Tensor, present: Tensor, counts: Tens
     return -(counts / total.clamp(min=1) * mean.clamp(min=LEAST).log()).sum(dim=1).mean()
 
 
-BAG_LOSSES: dict[str, Callable[[DeepMIML, Tensor, Tensor, Tensor], Tensor]] = {
+def list_loss(network: DeepMIML, values: Tensor, present: Tensor, counts: Tensor) -> Tensor:
+    """Cross-entropy of a softmax over the labels of a bag's best scores with the bag's list of labels."""
+    best = values.masked_fill(~present[:, :, None], -torch.inf).amax(dim=1)
+    return -(counts / counts.sum(dim=1, keepdim=True).clamp(min=1) * best.log_softmax(dim=1)).sum(dim=1).mean()
+
+
+def sets_loss(
+    network: DeepMIML, values: Tensor, present: Tensor, counts: Tensor, usual: Tensor, lacking: float
+) -> Tensor:
+    """Cross-entropies of what sets of labels say about rows that have one label each.
+
+    No row has a label that its bag lacks; every label of a bag is that of some row; and over the rows of the batch,
+    labels are as frequent as their `usual` shares say. Large bags rarely lack a label: the first is a mean over the
+    share of bags, `lacking`, that do, so that it weighs as much as the last.
+    """
+    has, sizes = counts > 0, present.sum(dim=1)
+    known = has.any(dim=1)  # a bag without labels says nothing
+    logs = values.log_softmax(dim=2)
+    inside = logs.masked_fill(~(has | ~known[:, None])[:, None, :], -torch.inf).logsumexp(dim=2)
+    outside = -(inside * present).sum(dim=1) / sizes
+    chances = logs.exp() * (present & known[:, None])[:, :, None]
+    nobody = torch.log1p(-chances.clamp(max=1 - LEAST)).sum(dim=1)  # log of the chance that no row has the label
+    somebody = torch.log(-torch.expm1(nobody.clamp(max=-LEAST)))
+    missing = -(somebody * has).sum(dim=1) / has.sum(dim=1).clamp(min=1)
+    expected = has * usual
+    expected = expected / expected.sum(dim=1, keepdim=True).clamp(min=LEAST) * sizes[:, None]
+    mean = chances.sum(dim=(0, 1)) / sizes.sum()
+    common = -(expected.sum(dim=0) / sizes.sum() * mean.clamp(min=LEAST).log()).sum()
+    return outside.mean() / lacking + missing.mean() + common
+
+
+BAG_LOSSES: dict[str, Callable[..., Tensor]] = {
     "presence": presence_loss,
     "counts": counts_loss,
     "shares": shares_loss,
+    "list": list_loss,
+    "sets": sets_loss,
 }
 
 
@@ -182,16 +219,18 @@ def bag_loss(
     members: sp.csr_array,  # (n_bags, n_rows): the rows of every bag
     counts: sp.csr_array,  # (n_bags, n_labels): how often each bag has each label
     loss: str,
+    sets: SetShares | None = None,  # for loss="sets"
 ) -> Callable[[Tensor], Tensor]:
     """Return a function from numbers of bags to their mean loss."""
     device = network.bias.device
+    more = {} if sets is None else {"usual": torch.from_numpy(sets.usual).to(device), "lacking": sets.lacking}
     rows = DenseMatrix(X, device) if isinstance(X, np.ndarray) else SparseMatrix(X, device)
     bags, labels = SparseMatrix(members, device), SparseMatrix(counts, device)
     sizes = torch.from_numpy(np.diff(members.indptr).astype(np.int64))
 
     def of(numbers: Tensor) -> Tensor:
         values, present = network.masked_scores(rows.dense(bags.take(numbers).ids), sizes[numbers])
-        return BAG_LOSSES[loss](network, values, present, labels.dense(numbers))
+        return BAG_LOSSES[loss](network, values, present, labels.dense(numbers), **more)
 
     return of
 

@@ -12,12 +12,12 @@ import scipy.sparse as sp
 from longtail.data import Dataset, GroupedDataset, GroupsOfRow, LabelsOfGroup
 from longtail.errors import DataError
 from longtail.facts import ImputationFacts
-from longtail.groups import Eagle, group_likeness, propagate
+from longtail.groups import Eagle, calibrated_confidence, group_likeness, group_shares, propagate
 from longtail.model import RowClassifier, Stages, TextFeatures, rows_of_dataset
 from longtail.pipeline.imputation_facts import imputing_facts
 from longtail.pipeline.registry import new_features
 from longtail.tree import LabelTreeClassifier
-from longtail.validate import RandomState, as_sparse, check_choice, check_integer, make_csr, resolve_seed
+from longtail.validate import RandomState, check_choice, check_integer, make_csr, resolve_seed
 
 ASSIGNS = ("auto", "argmax", "top", "soft", "propagate")
 DEFAULT_ASSIGN = "auto"
@@ -26,7 +26,7 @@ DEFAULT_ITERATIONS = 20
 
 @dataclass(frozen=True, eq=False)
 class Imputed:
-    """All rows with the labels found for them, how sure each is, and the facts of how they were found."""
+    """All rows with the labels found for them, how likely each is right, and the facts of how they were found."""
 
     data: Dataset  # Y holds ones, or shares with assign="soft"
     confidence: sp.csr_array  # (n_rows, n_labels), one value for each label in Y
@@ -94,7 +94,7 @@ def impute_dataset(
     Y_groups = _with_rows(data)
     X = rows_of_dataset(data.rows, new_features(features, n_jobs), progress)
     if assign == "propagate":
-        found, confidence = propagate(data.groups, Y_groups), _shares(data.groups, Y_groups)
+        found, confidence = propagate(data.groups, Y_groups), group_shares(data.groups, Y_groups)
         alike = group_likeness(X, data.groups)
     else:
         model = model if model is not None else LabelTreeClassifier(random_state=seed, n_jobs=n_jobs)
@@ -102,6 +102,8 @@ def impute_dataset(
         tell = None if progress is None else lambda done, total: progress("Assigning labels", done, total)
         eagle.fit(X, data.groups, Y_groups, progress=tell)
         found, confidence, alike = eagle.row_labels_, eagle.confidence_, eagle.likeness_
+        if assign != "soft":  # whose weights are the result
+            confidence = calibrated_confidence(eagle, X, data.groups, Y_groups, seed)
     facts = imputing_facts(data, X, found, confidence, Y_groups, alike, assign, n_iter, rounds)
     return Imputed(replace(data.rows, Y=found), confidence, facts)
 
@@ -115,23 +117,3 @@ def _with_rows(data: GroupedDataset) -> sp.csr_array:
         raise DataError("no group has both rows and labels, so no row can get a label.")
     Y = data.Y_groups
     return make_csr(np.concatenate([[0], np.cumsum(counts)]), Y.indices[keep], Y.data[keep], Y.shape[1])
-
-
-def _shares(groups: sp.csr_array, Y_groups: sp.csr_array) -> sp.csr_array:
-    """Return, for every label a row gets by propagation, which share of its group's rows has it; the greatest if it
-    comes from several groups."""
-    size = np.maximum(np.bincount(groups.indices, minlength=groups.shape[1]), 1)
-    each = np.minimum(Y_groups.data / np.repeat(size, np.diff(Y_groups.indptr)), 1).astype(np.float32)
-    share = make_csr(Y_groups.indptr, Y_groups.indices, each, Y_groups.shape[1])
-    times = np.diff(groups.indptr)
-    out = sp.csr_array((groups.shape[0], share.shape[1]), dtype=np.float32)
-    for place in range(int(times.max(initial=0))):  # the first group of every row, the second, ...
-        has = times > place
-        of = make_csr(
-            np.concatenate([[0], np.cumsum(has)]),
-            groups.indices[groups.indptr[:-1][has] + place],
-            np.ones(int(has.sum()), dtype=np.float32),
-            groups.shape[1],
-        )
-        out = out.maximum(of @ share)
-    return as_sparse(out)

@@ -11,6 +11,12 @@ from longtail.groups import ALIKE
 from longtail.validate import MatrixLike, as_sparse
 
 MUCH_ALIKE = 0.5
+CONFIDENCE_MEANS = {  # by assign; the first for all others
+    "auto": "how often a label of such a confidence is right, estimated by how well it suits the row by what other "
+    "groups tell",
+    "propagate": "the share of the group's rows that has the label, as counted or as to be expected",
+    "soft": "the share of the label that went to the row",
+}
 
 
 def imputing_facts(
@@ -56,6 +62,7 @@ def imputing_facts(
         "rows_per_label_of_group": found.nnz / Y_groups.nnz,
         "share_of_group": min(found.nnz / int(of_pair.sum()), 1.0),
         "mean_confidence": float(confidence.data.mean()),
+        "confidence_means": CONFIDENCE_MEANS.get(assign, CONFIDENCE_MEANS["auto"]),
         "rows_without_labels": int((~has_label).sum()),
         "rows_in_no_group": int((~in_group).sum()),
         "rows_in_groups_without_labels": int((in_group & ~could).sum()),
