@@ -36,7 +36,7 @@ from longtail.tree.search import BeamPlan, LevelLink, Ranked, search_level
 from longtail.validate import make_csr
 
 ROWS_OF_A_SLOT = 3  # rows that a slot needs where each row is assigned to one slot
-RECALL_ENOUGH = 0.95  # "auto": share of the training positives in leaves that the beam reaches; with more, no overlap
+RECALL_ENOUGH = 0.98  # "auto": share of the training positives in leaves that the beam reaches; with more, no overlap
 OVERLAP_AUTO = 2  # "auto": leaves of a label where the beam reaches fewer
 NEARLY_ONE = 1e-6  # rows this near to unit length are taken as they are
 Counter = Callable[[int], None]  # (labels or nodes finished since the last call)
