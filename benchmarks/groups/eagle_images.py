@@ -69,8 +69,8 @@ def plot(images: dict[str, np.ndarray]) -> str:
             place = f'x="{number * step:.1f}" y="{top:.1f}" width="{step - 4:.1f}" height="{step - 4:.1f}"'
             body.append(f'<image {place} href="{png(vector)}"/>')
         top += step + 24
-    body += [text((n + 0.45) * step, top - 22, name, "middle", "soft small") for n, name in enumerate(NAMES)]
-    return standalone(drawing(top - 10, "Label vectors learned from groups of four images", ", ".join(NAMES), body))
+    body += [text((n + 0.45) * step, top - 14, name, "middle", "soft small") for n, name in enumerate(NAMES)]
+    return standalone(drawing(top - 8, "Label vectors learned from groups of four images", ", ".join(NAMES), body))
 
 
 def main() -> None:

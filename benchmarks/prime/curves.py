@@ -108,6 +108,8 @@ def panel(heading: str, curves: dict[str, list[float]], top: float) -> list[str]
         else:
             body += [line(*a, *b, css) for a, b in pairwise(points)]
         at = max(points[-1][1] + 4, below + LETTERS)  # names do not overlap
-        body.append(text(points[-1][0] + 8, at, model.replace("PRIME-lite, without", "without"), css="small"))
+        sample = [(points[-1][0] + 6, at - 4), (points[-1][0] + 22, at - 4)]
+        body.append(path(sample, css) if css.startswith("stroke") else line(*sample[0], *sample[1], css))
+        body.append(text(points[-1][0] + 27, at, model.replace("PRIME-lite, without", "without"), css="small"))
         below = at
     return body
