@@ -253,7 +253,8 @@ def test_a_model_is_saved_with_the_parameters_it_was_trained_with(tmp_path):
 @pytest.mark.parametrize(("n_labels", "levels"), [(100, 1), (40_000, 1), (50_000, 2)])
 def test_leaves_stand_below_the_root_unless_they_are_too_many(n_labels, levels):
     model = LabelTreeClassifier()
-    assert len(tree_shape(n_labels, model)) == levels
+    assert len(tree_shape(n_labels, model, rows_per_label=5)) == levels
+    assert len(tree_shape(n_labels, model, rows_per_label=50)) == 1 + (n_labels > 5_000)
     assert len(tree_shape(n_labels, LabelTreeClassifier(branching=16))) >= levels
 
 

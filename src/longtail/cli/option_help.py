@@ -103,7 +103,7 @@ MEANING_OF_NONE = {
     "tree.beam": "10",
     "arithmetic": "32 bits",
     "tree.C": "1, less where there are many short rows",
-    "tree.branching": "all leaves below the root if there are at most 1,024, else 128",
+    "tree.branching": "128, or all leaves below the root with few rows per label",
     "tree.rounds": "1 with --overlap",
     "tree.path_weight": "1 with --negatives tfn, else 0.3, or 0.5 with --overlap",
     "device": "a GPU if there is one",

@@ -127,8 +127,8 @@ class LabelTreeClassifier(RowClassifier):
     Parameters
     ----------
     branching : int or None, default=None
-        Children of an inner node. None for a tree whose leaves all stand below the root, where there are at most
-        1,024 of them (about 40,000 labels), else 128.
+        Children of an inner node. None for 128, but for all leaves below the root where there are at most 1,024 of
+        them (about 40,000 labels) and labels have fewer than 30 rows on average.
     max_leaf : int, default=160
         Labels of a leaf, at most (about, where clusters are not balanced).
     balanced : bool, default=False
@@ -425,11 +425,10 @@ class LabelTreeClassifier(RowClassifier):
             balance=None if self.balance is None else check_real("balance", self.balance, low=1),
         )
 
-    def branching_of(self, n_labels: int) -> tuple[int, int]:
+    def branching_of(self, n_labels: int, rows_per_label: float) -> tuple[int, int]:
         """Return the branching of a tree of so many labels, and the passes of k-means."""
-        chosen = default_branching(
-            n_labels, check_integer("max_leaf", self.max_leaf, low=1), check_flag("balanced", self.balanced)
-        )
+        max_leaf, balanced = check_integer("max_leaf", self.max_leaf, low=1), check_flag("balanced", self.balanced)
+        chosen = default_branching(n_labels, rows_per_label, max_leaf, balanced)
         return chosen if self.branching is None else (check_integer("branching", self.branching, low=2), PASSES)
 
     def _solver(self, C: float) -> Solver:
@@ -456,7 +455,7 @@ class LabelTreeClassifier(RowClassifier):
         n_jobs: int,
     ) -> list[LabelTree]:
         """Return the given tree, or grow trees from the label vectors."""
-        branching, passes = self.branching_of(self.n_labels_)
+        branching, passes = self.branching_of(self.n_labels_, Y.nnz / max(np.count_nonzero(self.label_counts_), 1))
         max_leaf = check_integer("max_leaf", self.max_leaf, low=1)
         balanced = check_flag("balanced", self.balanced)
         if tree is not None:

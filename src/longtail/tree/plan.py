@@ -49,7 +49,7 @@ class TreeProbe:
     loading_seconds: float = 0.0
 
 
-def tree_shape(n_labels: int, model: LabelTreeClassifier) -> list[int]:
+def tree_shape(n_labels: int, model: LabelTreeClassifier, rows_per_label: float = 0.0) -> list[int]:
     """Return about how many nodes the label tree will have at each level.
 
     >>> from longtail.tree import LabelTreeClassifier
@@ -57,7 +57,7 @@ def tree_shape(n_labels: int, model: LabelTreeClassifier) -> list[int]:
     ([100], [50, 2500])
     """
     max_leaf = check_integer("max_leaf", model.max_leaf, low=1)
-    branching, _ = model.branching_of(n_labels)
+    branching, _ = model.branching_of(n_labels, rows_per_label)
     if n_labels <= max_leaf:
         return [1]
     if model.balanced:
@@ -70,7 +70,10 @@ def tree_shape(n_labels: int, model: LabelTreeClassifier) -> list[int]:
 
 def estimate_tree(data: Dataset, shape: Shape, model: LabelTreeClassifier, probe: bool) -> Estimate:
     """Return what fitting takes; without a probe, memory alone."""
-    nodes, n_trees = tree_shape(shape.n_used, model), check_integer("n_trees", model.n_trees, low=1)
+    nodes, n_trees = (
+        tree_shape(shape.n_used, model, _rows_per_label(shape)),
+        check_integer("n_trees", model.n_trees, low=1),
+    )
     measured = probe_tree(data, shape, model) if probe else None
     if measured is None:
         weights = float((WEIGHTS * shape.label_counts[shape.label_counts > 0] ** GROWTH).sum()) / (1 - INNER)
@@ -183,7 +186,7 @@ def _memory(shape: Shape, model: LabelTreeClassifier, nodes: list[int], trained:
 
 def _work(shape: Shape, model: LabelTreeClassifier) -> float:
     """Return how long training takes, in steps of sixteen children."""
-    nodes = tree_shape(shape.n_used, model)
+    nodes = tree_shape(shape.n_used, model, _rows_per_label(shape))
     widths = _widths(shape, nodes, model)
     visited = [1.0, *(min(n, _reach(shape, model)) for n in nodes)]
     training = shape.nonzeros * sum(m * (w / LANES + 0.7) for m, w in zip(visited, widths, strict=True))
@@ -195,7 +198,7 @@ def _work(shape: Shape, model: LabelTreeClassifier) -> float:
 
 
 def _predict_work(shape: Shape, model: LabelTreeClassifier) -> float:
-    nodes = tree_shape(shape.n_used, model)
+    nodes = tree_shape(shape.n_used, model, _rows_per_label(shape))
     visited = [1.0, *(min(n, float(model.beam_width)) for n in nodes)]
     # the larger the chunks, the more of a row's features each has
     met = shape.nonzeros_per_row * float(np.log2(2 + shape.nonzeros / 1000.0))
@@ -222,6 +225,11 @@ def _reach(shape: Shape, model: LabelTreeClassifier) -> float:
     """Return how many nodes of a level a row is trained in: those of its labels, those it is sent to, or both."""
     own = 1 + 0.5 * max(shape.labels_per_row - 1, 0)
     return own if model.negatives == "tfn" else model.beam_width + (0.5 * own if model.negatives == "tfn+man" else 0)
+
+
+def _rows_per_label(shape: Shape) -> float:
+    """Return how many rows a label has on average."""
+    return shape.labels_per_row * shape.n_rows / max(shape.n_used, 1)
 
 
 def _vector_values(shape: Shape) -> float:

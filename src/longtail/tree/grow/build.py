@@ -18,7 +18,8 @@ from longtail.validate import check_flag, check_integer, resolve_jobs, resolve_s
 
 SAMPLE = 2**16  # labels that are enough to find the centres of a larger node
 BRANCHING = 128
-LEAVES_BELOW_ROOT = 1024  # a tree of no more leaves has them all below the root: a level between misses labels
+LEAVES_BELOW_ROOT = 1024  # a tree of no more leaves has them all below the root...
+FEW_ROWS = 30  # ... if labels have fewer rows than this on average: a level between then misses labels
 PASSES, PASSES_MANY = 20, 4  # of k-means, the second where it finds more than BRANCHING clusters at once
 ENTRIES_OF_A_VECTOR = 128  # of a label, to cluster by: more gave no better trees on held-out rows of three data sets
 
@@ -117,14 +118,15 @@ def build_tree(
     return _assemble(leaves, paths)
 
 
-def default_branching(n_labels: int, max_leaf: int, balanced: bool) -> tuple[int, int]:
+def default_branching(n_labels: int, rows_per_label: float, max_leaf: int, balanced: bool) -> tuple[int, int]:
     """Return the branching of a tree of so many labels, and how often k-means divides them anew.
 
-    >>> [default_branching(n, 160, balanced=False) for n in (4000, 20_000, 200_000)]
+    >>> [default_branching(n, 10, 160, balanced=False) for n in (4000, 20_000, 200_000)]
     [(128, 20), (1024, 4), (128, 20)]
     """
     leaves = n_labels / max_leaf if balanced else n_labels * MAX_TO_MEAN / max_leaf
-    return (LEAVES_BELOW_ROOT, PASSES_MANY) if BRANCHING < leaves <= LEAVES_BELOW_ROOT else (BRANCHING, PASSES)
+    flat = BRANCHING < leaves <= LEAVES_BELOW_ROOT and rows_per_label < FEW_ROWS
+    return (LEAVES_BELOW_ROOT, PASSES_MANY) if flat else (BRANCHING, PASSES)
 
 
 def _kmeans_paths(
