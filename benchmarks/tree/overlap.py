@@ -85,7 +85,7 @@ def main() -> None:
     known = {key(run) for run in facts["runs"]}
     deadline = Deadline(args.minutes)
     for cell in cells(args):
-        if key(cell) in known:
+        if key(cell) in known or (args.models and cell["model"] not in args.models):
             continue
         if deadline.passed():
             break
@@ -103,6 +103,7 @@ def options() -> argparse.Namespace:
     parts = ("yardstick", "published", "fused")
     parser.add_argument("--parts", nargs="+", choices=parts, default=list(parts))
     parser.add_argument("--only", nargs="+", choices=YARDSTICK_DATA, default=list(YARDSTICK_DATA))
+    parser.add_argument("--models", nargs="+", help="only these")
     parser.add_argument("--minutes", type=float, help="begin nothing new after so long")
     return parser.parse_args()
 

@@ -119,6 +119,8 @@ def test_bad_input():
         disentangle(M, Y, "many")
     with pytest.raises(ParameterError, match="overlap"):
         disentangle(M, Y, 0)
+    with pytest.raises(ParameterError, match="hold must be False where no start is given"):
+        disentangle(M, Y, 2, hold=True)
     with pytest.raises(DataError, match="start must have the shape"):
         disentangle(M, Y, 2, start=LabelTree.flat(12))
     with pytest.raises(DataError, match="slots must have the shape"):

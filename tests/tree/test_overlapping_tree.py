@@ -160,6 +160,8 @@ def test_bad_parameters(fused):
         ({"overlap": 0}, "overlap"),
         ({"merge": "sum"}, "merge"),
         ({"rounds": -1}, "rounds"),
+        ({"slot_rows": 2**21}, "slot_rows must be"),
+        ({"balance": 0.5}, "balance must be"),
     ):
         with pytest.raises(ParameterError, match=words):
             fitted(fused, **params)

@@ -34,7 +34,7 @@ from longtail.tree.explain import explain_slot, slots_of
 from longtail.tree.grow.build import ENTRIES_OF_A_VECTOR, PASSES, build_tree, default_branching
 from longtail.tree.inside import TreeInside
 from longtail.tree.label_tree import LabelTree
-from longtail.tree.overlap import check_overlap
+from longtail.tree.overlap import MOST, check_overlap
 from longtail.tree.plan import estimate_tree
 from longtail.tree.search import (
     NO_LABELS,
@@ -177,8 +177,8 @@ class LabelTreeClassifier(RowClassifier):
     slot_rows : int, default=1
         Rows of a label that must be sent to a leaf before the label takes it as a further one.
     balance : float or None, default=2.0
-        Leaf slots of a leaf, at most, as a multiple of their mean; None for any number, as published. Costs stay low
-        where many labels would come together.
+        Leaf slots that a leaf takes, at most, as a multiple of `overlap` · labels / leaves; None for any number, as
+        published. Costs stay low where many labels would come together.
     normalize : bool, default=True
         Scale every row to length 1 first.
     random_state : int, RandomState instance or None, default=None
@@ -421,7 +421,7 @@ class LabelTreeClassifier(RowClassifier):
             rounds=None if self.rounds is None else check_integer("rounds", self.rounds, low=0),
             split_positives=check_flag("split_positives", self.split_positives),
             keep_leaf=check_flag("keep_leaf", self.keep_leaf),
-            slot_rows=check_integer("slot_rows", self.slot_rows, low=1),
+            slot_rows=check_integer("slot_rows", self.slot_rows, low=1, high=MOST),
             balance=None if self.balance is None else check_real("balance", self.balance, low=1),
         )
 

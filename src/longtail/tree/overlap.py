@@ -96,7 +96,8 @@ def disentangle(
     check_same_rows(M, Y, "matcher", "Y")
     n_jobs = resolve_jobs(n_jobs)
     overlap, least = check_overlap(overlap), check_integer("least", least, low=1, high=MOST)
-    hold = check_flag("hold", hold)
+    if check_flag("hold", hold) and start is None:
+        raise ParameterError(name="hold", allowed="False where no start is given", got=True)
     first = _start(start, Y.shape[1], M.shape[1])
     if room is not None:
         room = check_real("room", room, low=1)
