@@ -10,7 +10,20 @@ from typing import Any, NoReturn
 import click
 
 from longtail._version import __version__
-from longtail.cli import add_labels, audit, convert, demo, evaluate, explain, impute, inspect, plan, predict, train
+from longtail.cli import (
+    add_labels,
+    audit,
+    convert,
+    demo,
+    evaluate,
+    explain,
+    impute,
+    inspect,
+    plan,
+    predict,
+    sign,
+    train,
+)
 from longtail.cli.streams import flush_or_discard_stdout, flush_stdout, forget_stdout, open_null_for_closed, tell
 from longtail.cli.wording import reword, usage_sentence
 from longtail.errors import LongtailError
@@ -81,6 +94,7 @@ for command in (
     convert.convert,
     inspect.inspect,
     inspect.verify,
+    sign.sign,
 ):
     app.add_command(command)
 
