@@ -49,7 +49,7 @@ def change_bytes(rng: Random, raw: bytes) -> bytes:
 def change_lines(rng: Random, raw: bytes) -> bytes:
     """Return text with lines doubled, removed, reordered, joined, emptied, or with other line ends."""
     lines = raw.split(b"\n")
-    for _ in range(rng.choice((1, 1, 2, 4))):
+    for _ in range(rng.choice((1, 1, 1, 2, 4))):
         at = rng.randrange(len(lines)) if lines else 0
         kind = rng.randrange(9)
         if kind == 0 and lines:
@@ -79,7 +79,7 @@ def change_lines(rng: Random, raw: bytes) -> bytes:
 def change_tokens(rng: Random, raw: bytes) -> bytes:
     """Return text with some of its numbers, words and separators replaced by odd ones, doubled or removed."""
     tokens = TOKENS.findall(raw)
-    for _ in range(rng.choice((1, 1, 2, 3, 8))):
+    for _ in range(rng.choice((1, 1, 1, 1, 2, 3, 8))):
         if not tokens:
             break
         at = rng.randrange(len(tokens))
@@ -113,7 +113,7 @@ TEXT_CHANGES: dict[str, Callable[[Random, bytes], bytes]] = {
 def change_text(rng: Random, raw: bytes) -> tuple[str, bytes]:
     """Return the kind of the last change and the text after one to three changes."""
     kind = "none"
-    for _ in range(rng.choice((1, 1, 2, 3))):
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
         kind = rng.choice(("bytes", "lines", "tokens", "tokens"))
         raw = TEXT_CHANGES[kind](rng, raw)
     return kind, raw

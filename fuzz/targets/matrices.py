@@ -38,11 +38,15 @@ def make_xmc(rng: Random) -> Case:
     """Return XMC text with a changed header, changed rows or both."""
     lines = _lines(rng, 0)
     sizes = [len(lines), FEATURES, LABELS]
-    change = "none" if rng.random() < 0.03 else rng.choice(("header", "text", "text", "text"))
+    change = "none" if rng.random() < 0.03 else rng.choice(("header", "rows", "rows", "rows", "text"))
     if change == "header":
         at = rng.randrange(3)
         sizes[at] = integer(rng, sizes[at])
-    raw = "\n".join([" ".join(map(str, sizes)), *lines, ""]).encode()
+    body = "\n".join([*lines, ""]).encode()
+    if change == "rows":  # below a header that counts them
+        change, body = change_text(rng, body)
+        sizes[0] = body.count(b"\n") + (not body.endswith(b"\n"))
+    raw = " ".join(map(str, sizes)).encode() + b"\n" + body
     if change == "text":
         change, raw = change_text(rng, raw)
     name, raw, change = packed(rng, rng.choice(("rows.xmc", "rows.xmc", "rows.txt")), raw, change)

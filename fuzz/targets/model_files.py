@@ -62,12 +62,14 @@ class ModelFiles:
     def files(self) -> dict[str, bytes]:
         """Return the files of the folder, with the digests that fit them."""
         manifest = json.loads(json.dumps(self.manifest))
+        manifest = manifest if isinstance(manifest, dict) else {"odd": manifest}
         out: dict[str, bytes] = {}
         listed: dict[str, Any] = {}
         for part, arrays in self.arrays.items():
             raw = safetensors_bytes(arrays, self.headers.get(part))
             name = _add(out, listed, part, "safetensors", raw)
-            entry = manifest.get("parts", {}).get(part) if isinstance(manifest.get("parts"), dict) else None
+            parts = manifest.get("parts")
+            entry = parts.get(part) if isinstance(parts, dict) else None
             if isinstance(entry, dict) and "file" in entry:
                 entry["file"] = name
         if self.labels is not None:

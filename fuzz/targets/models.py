@@ -156,7 +156,8 @@ def _change(rng: Random, name: str, model: ModelFiles) -> str:
     )
     parts = [part for part in model.arrays if model.arrays[part]]
     if kind == "parameter" or not parts:
-        model.manifest = change_json(rng, model.manifest, ways(name))
+        known = ways(name) if model.manifest is sound(name).manifest else None
+        model.manifest = change_json(rng, model.manifest, known)
         return "parameter"
     part = rng.choice(parts)
     arrays = model.arrays[part]

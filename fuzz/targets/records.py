@@ -31,20 +31,21 @@ QUOTING: tuple[Any, ...] = (csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMER
 LABELS = b"".join(b'{"id": "%s", "text": "about"}\n' % name.encode() for name in NAMES)
 
 
-def draw_record(rng: Random) -> dict[str, Any]:
+def draw_record(rng: Random, has_id: bool = True, has_group: bool = True) -> dict[str, Any]:
     """Return a sound row as a JSON object."""
     record: dict[str, Any] = {"text": " ".join(rng.choices(WORDS, k=rng.randint(0, 6)))}
     record["labels"] = rng.sample(NAMES, rng.randint(0, 3)) if rng.random() < 0.9 else rng.choice(NAMES)
-    if rng.random() < 0.5:
+    if has_id:
         record["id"] = str(rng.randint(0, 99))
-    if rng.random() < 0.2:
+    if has_group:
         record["group"] = rng.choice(("g1", "g2", ["g1", "g2"], 3))
     return record
 
 
 def jsonl(rng: Random) -> tuple[str, bytes]:
     """Return JSONL: records with changed fields, changed text, or both."""
-    records: list[Any] = [draw_record(rng) for _ in range(rng.randint(1, 5))]
+    has_id, has_group = rng.random() < 0.5, rng.random() < 0.2
+    records: list[Any] = [draw_record(rng, has_id, has_group) for _ in range(rng.randint(1, 5))]
     change = "none" if rng.random() < 0.03 else rng.choice(("fields", "fields", "text", "both"))
     if change in ("fields", "both"):
         for _ in range(rng.choice((1, 1, 2, 3))):
