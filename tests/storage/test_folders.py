@@ -184,3 +184,24 @@ def test_sparse_matrices_and_strings_round_trip_and_inconsistent_ones_are_refuse
     saved.arrays["M.indices"] = np.array([0, 1, 7], np.int32)
     with pytest.raises(ModelError, match="is inconsistent"):
         unpack_csr("M", saved)
+
+
+def test_a_name_that_is_no_utf8_survives(tmp_path):
+    odd = "caf\udce9.jsonl"  # as the system's names of files come to Python
+    save_folder(tmp_path / "m", "thing.v1", {"x": part()}, facts={"data": {"name": odd}})
+    assert load_folder(tmp_path / "m").manifest["data"]["name"] == odd
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "x"])
+def test_a_link_in_the_folder_does_not_lead_a_save_elsewhere(tmp_path, name):
+    outside = tmp_path / "thesis.txt"
+    outside.write_text("mine")
+    save_folder(tmp_path / "other", "thing.v1", {"x": part()})
+    (tmp_path / "m").mkdir()
+    file = next((tmp_path / "other").glob(f"{name}*"))
+    (tmp_path / "m" / f"{file.name}.tmp").symlink_to(outside)
+    (tmp_path / "m" / file.name).symlink_to(outside)
+    save_folder(tmp_path / "m", "thing.v1", {"x": part()})
+    assert outside.read_text() == "mine"
+    assert load_folder(tmp_path / "m").parts["x"].params == {"alpha": 1.0}
+    assert not any(p.is_symlink() for p in (tmp_path / "m").iterdir())

@@ -7,6 +7,7 @@ from .folder import read_manifest as read_manifest
 from .folder import save_folder as save_folder
 from .folder import verify_folder as verify_folder
 from .part import Part as Part
+from .part import is_indptr as is_indptr
 from .part import pack_csr as pack_csr
 from .part import pack_strings as pack_strings
 from .part import unpack_csr as unpack_csr

@@ -123,7 +123,8 @@ def save_folder(
             manifest["labels"] = _write_file(path, "labels", "jsonl", raw, files)
         manifest["files"] = files
         text = json.dumps(manifest, indent=1, ensure_ascii=False, sort_keys=True, allow_nan=False) + "\n"
-        _write_atomically(path / MANIFEST, text.encode("utf-8"))
+        # a name that is no UTF-8, such as that of a data file, is kept as the JSON escapes of its odd characters
+        _write_atomically(path / MANIFEST, text.encode("utf-8", "backslashreplace"))
         _remove_leftovers(path, keep={MANIFEST, *files})
     return path
 
@@ -261,7 +262,7 @@ def _write_file(path: Path, name: str, suffix: str, raw: bytes, files: dict[str,
     digest = hashlib.sha256(raw).hexdigest()
     file = f"{name}.{digest[:16]}.{suffix}"
     entry = {"bytes": len(raw), "sha256": digest}
-    if _problem(path / file, entry):
+    if (path / file).is_symlink() or _problem(path / file, entry):
         _write_atomically(path / file, raw)
     files[file] = entry
     return file
@@ -270,7 +271,8 @@ def _write_file(path: Path, name: str, suffix: str, raw: bytes, files: dict[str,
 def _write_atomically(file: Path, raw: bytes) -> None:
     temporary = file.with_name(file.name + ".tmp")
     try:
-        with temporary.open("wb") as f:
+        temporary.unlink(missing_ok=True)
+        with temporary.open("xb") as f:  # never through a link that stands there
             f.write(raw)
             f.flush()
             os.fsync(f.fileno())

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from longtail.errors import DataError
+from longtail.storage import is_indptr
 from longtail.text.hash_table import make_slots, refill
 from longtail.text.ngrams import gram_counts, gram_nodes
 from longtail.text.string_arrays import gram_bytes, gram_offsets
@@ -277,7 +278,7 @@ def check_terms(packed: PackedTerms) -> None:
     raw, offsets = packed
     if raw.dtype != np.uint8 or raw.ndim != 1 or offsets.ndim != 1 or offsets.size < 2:
         raise ValueError("the vocabulary is not an array of bytes with offsets")
-    if offsets[0] != 0 or offsets[-1] != raw.size or np.diff(offsets).min() < 1:
+    if offsets.dtype != np.int64 or not is_indptr(offsets, raw.size) or (offsets[1:] == offsets[:-1]).any():
         raise ValueError("the vocabulary's offsets do not fit its bytes")
     raw.tobytes().decode("utf-8", "surrogatepass")
     if ((raw[offsets[:-1]] & 0xC0) == 0x80).any():

@@ -188,7 +188,7 @@ class TfidfFeatures(Transformer):
         """Make the features from what was saved of them."""
         if part.kind != KIND:
             raise ModelError(f"the model's part must be of the kind '{KIND}'; got '{part.kind}'.")
-        packed = PackedTerms(part.array("vocabulary.bytes"), np.array(part.array("vocabulary.offsets"), dtype=np.int64))
+        packed = PackedTerms(part.array("vocabulary.bytes"), np.array(part.array("vocabulary.offsets")))
         idf = np.array(part.array("idf"), dtype=np.float32)
         try:
             features = cls(**{**part.params, "ngrams": tuple(part.params["ngrams"])})

@@ -15,7 +15,7 @@ import numpy as np
 
 from longtail.errors import ModelError
 from longtail.kernels import LANES
-from longtail.storage import Part
+from longtail.storage import Part, is_indptr
 from longtail.tree.chunk_kernels import index_lines, pack_chunk, spread_chunks
 from longtail.tree.label_tree import LabelTree
 
@@ -201,13 +201,12 @@ class Chunks:
             np.array_equal(levels, expected)
             and child_indptr.size == n_chunks + 1
             and line_indptr.size == n_chunks + 1
-            and int(child_indptr[0]) == 0
+            and is_indptr(child_indptr, bias.size)
             and np.array_equal(np.diff(child_indptr), widths)
-            and int(line_indptr[0]) == 0
-            and bool((np.diff(line_indptr) >= 0).all())
-            and int(line_indptr[-1]) == features.size == counts.size
+            and is_indptr(line_indptr, features.size)
+            and features.size == counts.size
             and int(entry_indptr[-1]) == children.size == weights.size
-            and int(child_indptr[-1]) == scales.size == bias.size
+            and scales.size == bias.size
             and (features.size == 0 or (int(features.min()) >= 0 and int(features.max()) < n_features))
         )
         finite = bool(np.isfinite(scales).all()) and not bool((np.isnan(bias) | np.isposinf(bias)).any())
