@@ -12,6 +12,7 @@ from .parameters import check_real as check_real
 from .parameters import check_widths as check_widths
 from .parameters import resolve_jobs as resolve_jobs
 from .parameters import resolve_seed as resolve_seed
+from .sparse_arrays import check_sparse_arrays as check_sparse_arrays
 from .types import Json as Json
 from .types import LabelNumbers as LabelNumbers
 from .types import MatrixLike as MatrixLike
