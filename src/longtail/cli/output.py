@@ -13,6 +13,10 @@ import click
 
 from longtail.cli.streams import tell
 
+COMPILING = "compiling the kernels for this machine; "
+ONCE = "this happens once and takes up to half a minute."
+ALWAYS = "they cannot be kept, since no folder for them can be written; NUMBA_CACHE_DIR can name one."
+
 
 def print_json(facts: Any) -> None:
     """Print facts for machines."""
@@ -94,8 +98,7 @@ def stages(units: str = "labels") -> Iterator[Callable[[str, int, int], None]]:
 
 
 def announce_compilation() -> None:
-    """Say once that the kernels are compiled for this machine, which happens at the first use only."""
-    from longtail.pipeline import is_compiled
+    """Let the first kernel that is compiled be announced, once; those that were kept from before need no word."""
+    from longtail.kernels import on_compilation
 
-    if not is_compiled():
-        note("compiling the kernels for this machine; this happens once and takes about half a minute.")
+    on_compilation(lambda kept: note_above_bar(COMPILING + (ONCE if kept else ALWAYS)))
