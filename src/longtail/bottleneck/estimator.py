@@ -143,6 +143,7 @@ class BottleneckClassifier(RowClassifier):
     kind: ClassVar[str] = "bottleneck.v1"
     needs: ClassVar[str | None] = "torch"
     has_epochs: ClassVar[bool] = True
+    trained_twice: ClassVar[bool] = False  # a second training gives another network, with scores of another scale
     tagger_method: ClassVar[str | None] = "dft"
     prediction_params: ClassVar[tuple[str, ...]] = ("arithmetic", "device", "n_jobs", "normalize")
     shape_params: ClassVar[tuple[str, ...]] = ("encoder", "head", "hidden", "k", "spacing", "width")
@@ -267,9 +268,9 @@ class BottleneckClassifier(RowClassifier):
         from sklearn.exceptions import ConvergenceWarning
 
         warnings.warn(
-            f"the network ranks labels no better than their frequency does: mean precision at 1, 3 and 5 on validation "
-            f"rows is {max(precisions):.1%}, and {self.prior_precision_:.1%} if every row gets the most frequent "
-            "labels; train for more epochs, with a larger lr, or on more rows.",
+            f"the network is no better than naming the most frequent labels for every row: on validation rows it "
+            f"reaches {max(precisions):.1%} (mean of P@1, P@3, P@5), and they {self.prior_precision_:.1%}; train for "
+            "more epochs, with a larger lr, or on more rows.",
             ConvergenceWarning,
             stacklevel=3,
         )

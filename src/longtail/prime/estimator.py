@@ -179,6 +179,7 @@ class Prime(XMCEstimator):
     tagger_method: ClassVar[str | None] = "prime"
     reads_texts: ClassVar[bool] = True
     has_epochs: ClassVar[bool] = True
+    trained_twice: ClassVar[bool] = False
     prediction_params: ClassVar[tuple[str, ...]] = ("device", "index", "mixed_precision", "n_jobs", "precision")
     tree_: TreeStage | None  # trained by `fit_tree`
     stored_: dict[str, np.ndarray]  # the label vectors, as `precision` keeps them
