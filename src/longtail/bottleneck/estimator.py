@@ -406,6 +406,7 @@ class BottleneckClassifier(RowClassifier):
         With the linear encoder that is so everywhere.
         """
         ids, values = self._one_row(X, self.normalize)
+        wanted = self._explainable(labels)
         torch = import_torch()
         row = np.zeros((1, self.n_features_in_), dtype=np.float32)
         row[0, ids] = values
@@ -415,7 +416,7 @@ class BottleneckClassifier(RowClassifier):
         with threads_for(self.n_jobs, network, 1):
             x = torch.from_numpy(row).to(next(network.parameters()).device).requires_grad_()
             scores = network(x)[0]
-            for label in (int(label) for label in labels):
+            for label in wanted:
                 slopes = torch.autograd.grad(scores[label], x, retain_graph=True)[0][0].cpu().numpy()
                 added = [(int(f), float(slopes[f]) * float(v)) for f, v in zip(ids, values, strict=True)]
                 added.sort(key=lambda pair: -abs(pair[1]))

@@ -33,6 +33,7 @@ from longtail.validate import (
     as_rows,
     as_sparse,
     check_integer,
+    check_label_numbers,
     check_same_rows,
     check_width,
 )
@@ -312,6 +313,14 @@ class XMCEstimator(Estimator):
             raise DataError(f"explain takes one row; got {row.shape[0]}.")
         return row.indices, row.data * row_scale(row, normalize)[0]
 
+    def _explainable(self, labels: LabelNumbers) -> list[int]:
+        """Return the numbers of labels to explain, checked; nothing speaks for a label that is never given."""
+        numbers, may = check_label_numbers("labels", labels, self.n_labels_).tolist(), self.predictable_labels()
+        for number in numbers:
+            if not may[number]:
+                raise ParameterError(f"label {number} has no training row, so there is nothing to explain.")
+        return numbers
+
     @property
     def calibrated_(self) -> bool:
         """Whether it knows what a score means as a probability."""
@@ -458,13 +467,8 @@ def allowed_labels(n_labels: int, allow: LabelNumbers | None, deny: LabelNumbers
     for name, labels in (("allow", allow), ("deny", deny)):
         if labels is None:
             continue
-        numbers = np.unique(np.asarray(labels))
-        if numbers.size and (numbers.dtype.kind not in "iu" or numbers[0] < 0 or numbers[-1] >= n_labels):
-            raise ParameterError(
-                name=name, problem=f"must hold label numbers from 0 to {n_labels - 1}; got {labels!r}."
-            )
         chosen = np.zeros(n_labels, dtype=bool)
-        chosen[numbers.astype(np.int64)] = True
+        chosen[check_label_numbers(name, labels, n_labels)] = True
         out &= chosen if name == "allow" else ~chosen
     if not out.any():
         raise ParameterError("allow and deny leave no label to predict.")
