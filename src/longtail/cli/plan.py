@@ -57,17 +57,23 @@ def summary(facts: Mapping[str, Any]) -> str:
         times = f", {tree['trees']} times" if tree["trees"] > 1 else ""
         lines.append(f"Label tree: {leaves}, {levels} below the root{times}.")
     threads = "1 thread" if facts["threads"] == 1 else f"{facts['threads']} threads"
-    twice = f", of which nearly half to calibrate on {facts['calibration_rows']:,} rows"
-    lines.append(
-        f"Training: about {duration(facts['train_seconds'])} with {threads}"
-        f"{twice if facts['calibration_rows'] else ''}."
-    )
+    lines.append(f"Training: about {duration(facts['train_seconds'])} with {threads}{_calibrating(facts)}.")
     lines.append(_memory_line(memory))
     if not memory["fits"]:
         lines.append("That is too little: train on fewer rows or features (--min-df, --max-features).")
     lines.append(f"Model: about {file_size(facts['model_bytes'])}.")
     lines.append(f"Prediction: about {facts['predict_us_per_row']:,.0f} µs for each of many rows.")
     return "\n".join(lines)
+
+
+def _calibrating(facts: Mapping[str, Any]) -> str:
+    """Return what is done to calibrate, as the end of a sentence."""
+    held = facts["calibration_rows"]
+    if not held:
+        return ""
+    if facts["trainings"] == 1:
+        return f"; once, without {plural(held, 'row')} held out to calibrate"
+    return f", of which nearly half to calibrate on {plural(held, 'row')}"
 
 
 def _memory_line(memory: Mapping[str, Any]) -> str:
@@ -79,13 +85,13 @@ def _memory_line(memory: Mapping[str, Any]) -> str:
 
 def _textual_summary(facts: Mapping[str, Any]) -> str:
     """Return the plan of a model that reads texts."""
-    network, memory, held = facts["network"], facts["memory"], facts["calibration_rows"]
+    network, memory = facts["network"], facts["memory"]
     gpu = network["device"] == "cuda"
     lines = [
         f"{plural(facts['rows'], 'row')}, {plural(facts['labels'], 'label')}, {facts['labels_used']:,} of them with "
         f"rows; vectors of {plural(facts['features'], 'dimension')}.",
         f"Training: about {duration(facts['train_seconds'])} on the {'GPU' if gpu else 'CPU'}, less if it stops early"
-        + (f"; once, without {plural(held, 'row')} held out to calibrate." if held else "."),
+        f"{_calibrating(facts)}.",
     ]
     if facts["tree"] is not None:
         lines.append("A label tree on words comes after the encoder.")

@@ -120,7 +120,7 @@ def summary(facts: dict[str, Any]) -> str:
         metrics = facts["held_out"]["metrics"]
         shown = ", ".join(f"P@{k} {100 * metrics[f'p@{k}']['value']:.1f}%" for k in (1, 3, 5) if f"p@{k}" in metrics)
         against = ", against the labels found for them" if imputed else ""
-        apart = "before they were added" if "fusion" not in facts else "which it was not trained on"
+        apart = "which it was not trained on" if facts["trained_rows"] < trained["rows"] else "before they were added"
         lines.append(f"On {plural(facts['held_out']['rows'], f'held-out {what}')}, {apart}{against}: {shown}.")
     else:
         lines.append("Not calibrated: scores only, no probabilities.")
@@ -135,7 +135,7 @@ def _training_line(facts: dict[str, Any], what: str) -> str:
         of = f"{plural(trained['labels_used'], 'label')} and {plural(facts['features'], 'feature')}"
         if "epochs" in facts:
             of += f" for {plural(len(facts['epochs']), 'epoch')}, of which number {facts['best_epoch']} was kept,"
-        return f"Trained {facts['method']} on {plural(trained['rows'], what)} with {of} {seconds}"
+        return f"Trained {facts['method']} on {plural(facts['trained_rows'], what)} with {of} {seconds}"
     encoder = facts["params"]["encoder"]
     of = f"{plural(trained['labels'], 'label')} for {plural(len(facts['epochs']), 'epoch')}"
     from_what = f"from {encoder}" if isinstance(encoder, str) else "with a new encoder"

@@ -49,6 +49,7 @@ from longtail.validate import (
     check_choice,
     check_flag,
     check_integer,
+    check_label_numbers,
     check_real,
     check_width,
     resolve_seed,
@@ -179,6 +180,7 @@ class Prime(XMCEstimator):
     tagger_method: ClassVar[str | None] = "prime"
     reads_texts: ClassVar[bool] = True
     has_epochs: ClassVar[bool] = True
+    trained_twice: ClassVar[bool] = False
     prediction_params: ClassVar[tuple[str, ...]] = ("device", "index", "mixed_precision", "n_jobs", "precision")
     tree_: TreeStage | None  # trained by `fit_tree`
     stored_: dict[str, np.ndarray]  # the label vectors, as `precision` keeps them
@@ -471,10 +473,12 @@ class Prime(XMCEstimator):
 
     def label_scores(self, texts: Sequence[str], labels: Sequence[int]) -> np.ndarray:
         """Return the scores of some labels, (n_texts, n_labels asked for)."""
+        self._check_fitted()
+        labels = check_label_numbers("labels", labels, self.n_labels_).tolist()
         if self.tree_ is None or not len(labels):
-            return self.encode(texts) @ self.output_weights()[0][list(labels)].T
-        top = self.predict_topk(texts, k=len(labels), allow=list(labels))
-        return top.to_csr(self.n_labels_)[:, list(labels)].toarray()
+            return self.encode(texts) @ self.output_weights()[0][labels].T
+        top = self.predict_topk(texts, k=len(labels), allow=labels)
+        return top.to_csr(self.n_labels_)[:, labels].toarray()
 
     @property
     def search_(self) -> LabelSearch:
@@ -544,7 +548,7 @@ class Prime(XMCEstimator):
         from longtail.prime.explain import word_weights
 
         self._check_fitted()
-        numbers = [check_integer("labels", label, low=0, high=self.n_labels_ - 1) for label in labels]
+        numbers = check_label_numbers("labels", labels, self.n_labels_).tolist()
         return word_weights(lambda texts: self.label_scores(texts, numbers), as_texts([text])[0], self.max_length)
 
     def output_weights(self) -> tuple[np.ndarray, None]:

@@ -588,7 +588,7 @@ class LabelTreeClassifier(RowClassifier):
         """
         ids, values = self._one_row(X, self.normalize)
         out = []
-        for label in labels:
+        for label in self._explainable(labels):
             explanations = [
                 explain_slot(tree, chunks, self._beam_plan(tree, 1), int(slot), ids, values)
                 for tree, chunks in zip(self.trees_, self.chunks_, strict=True)
