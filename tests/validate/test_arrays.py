@@ -103,7 +103,10 @@ def _with(M, **arrays):
 WRAPPED = [0, 2**63 - 1, -2, 3]  # its differences, wrapped around, are all above 0
 
 UNSOUND = {
-    "csr ids": (_with(sp.csr_array(np.eye(3)), indices=[0, 10**9, 2]), "column ids from 0 to 2; got 1000000000 in row 1"),
+    "csr ids": (
+        _with(sp.csr_array(np.eye(3)), indices=[0, 10**9, 2]),
+        "column ids from 0 to 2; got 1000000000 in row 1",
+    ),
     "csr pointers": (_with(sp.csr_array(np.eye(3)), indptr=WRAPPED), "not a sound CSR matrix: its row pointers"),
     "csr unsigned": (
         _with(sp.csr_array(np.eye(3)), indptr=np.array([0, 2, 1, 3], np.uint64)),
@@ -111,9 +114,15 @@ UNSOUND = {
     ),
     "csr floats": (_with(sp.csr_array(np.eye(3)), indices=[0.0, 1.0, 2.0]), "not a sound CSR matrix"),
     "csr rank": (_with(sp.csr_array(np.eye(3)), indptr=[[0, 1, 2, 3]]), "not a sound CSR matrix"),
-    "csc ids": (_with(sp.csc_array(np.eye(3)), indices=[0, 10**9, 2]), "row ids from 0 to 2; got 1000000000 in column 1"),
+    "csc ids": (
+        _with(sp.csc_array(np.eye(3)), indices=[0, 10**9, 2]),
+        "row ids from 0 to 2; got 1000000000 in column 1",
+    ),
     "csc pointers": (_with(sp.csc_array(np.eye(3)), indptr=WRAPPED), "not a sound CSC matrix: its column pointers"),
-    "bsr ids": (_with(sp.bsr_array(np.eye(4), blocksize=(2, 2)), indices=[0, 10**9]), "column ids from 0 to 1; got 1000"),
+    "bsr ids": (
+        _with(sp.bsr_array(np.eye(4), blocksize=(2, 2)), indices=[0, 10**9]),
+        "column ids from 0 to 1; got 1000",
+    ),
     "bsr pointers": (_with(sp.bsr_array(np.eye(3)), indptr=WRAPPED), "not a sound BSR matrix: its row pointers"),
     "coo ids": (
         _with(sp.coo_array(np.eye(3)), coords=(np.array([0, 10**9, 2]), np.array([0, 1, 2]))),

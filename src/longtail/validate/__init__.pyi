@@ -5,6 +5,8 @@ from .arrays import as_sparse as as_sparse
 from .arrays import check_same_rows as check_same_rows
 from .arrays import check_width as check_width
 from .arrays import make_csr as make_csr
+from .memory import available_memory as available_memory
+from .memory import used_memory as used_memory
 from .parameters import check_choice as check_choice
 from .parameters import check_flag as check_flag
 from .parameters import check_integer as check_integer

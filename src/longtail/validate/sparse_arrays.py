@@ -13,7 +13,11 @@ import numpy as np
 
 from longtail.errors import DataError
 
-POINTED = {"csr": ("row", "column"), "csc": ("column", "row"), "bsr": ("row", "column")}  # what pointers count, ids name
+POINTED = {
+    "csr": ("row", "column"),
+    "csc": ("column", "row"),
+    "bsr": ("row", "column"),
+}  # what pointers count, ids name
 
 
 def check_sparse_arrays(M: Any, name: str) -> None:
