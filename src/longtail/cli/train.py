@@ -11,7 +11,7 @@ import click
 from longtail.cli.impute import imputing_lines
 from longtail.cli.model_options import ModelCommand, make_tagger, tagger_options
 from longtail.cli.options import data_options, group_options, jobs_option, json_option, read_data, read_grouped_data
-from longtail.cli.output import announce_compilation, note, note_above_bar, noting_warnings, print_json, stages
+from longtail.cli.output import announce_compilation, note, noting_warnings, print_json, stages
 from longtail.cli.wording import naming_data
 from longtail.errors import LongtailError, ParameterError
 from longtail.report import file_size, plural
@@ -53,7 +53,7 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
         with naming_data(data, options["labels_file"]):
             _check_memory(plan_training(rows, tagger, probe=False))
     in_epochs = tagger.new_model().has_epochs
-    callbacks = {"on_epoch": lambda record: note_above_bar(epoch_line(record))} if in_epochs else {}
+    callbacks = {"on_epoch": lambda record: note(epoch_line(record))} if in_epochs else {}
     with (
         noting_warnings(),
         naming_data(data, options["labels_file"]),

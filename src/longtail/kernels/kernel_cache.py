@@ -60,7 +60,7 @@ class KernelCache(NullCache):
             raise
         except Exception:  # a file that is damaged or vanishes is one that is not there
             with contextlib.suppress(OSError):
-                file.flush()
+                file.flush()  # type: ignore[union-attr]
         while out is None and _listeners:
             _listeners.pop()(file is not None)
         return out
