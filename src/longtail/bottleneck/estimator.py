@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.bottleneck.dft import ARITHMETICS, SPACINGS
+from longtail.bottleneck.dft import SPACINGS, check_arithmetic
 from longtail.bottleneck.plan import estimate_network
 from longtail.data import Dataset, TopK, split_random
 from longtail.errors import Keyword, ModelError, ParameterError
@@ -314,12 +314,8 @@ class BottleneckClassifier(RowClassifier):
             "normalized": self.normalize,
             "sparse_rows": not self.dense_,
             "spacing": check_choice("spacing", self.spacing, SPACINGS),
-            "arithmetic": self._checked_arithmetic(),
+            "arithmetic": check_arithmetic(self.arithmetic),
         }
-
-    def _checked_arithmetic(self) -> str | None:
-        """Return the arithmetic of the output layer, checked; None for that of its weights."""
-        return None if self.arithmetic is None else check_choice("arithmetic", self.arithmetic, ARITHMETICS)
 
     def _circle_positions(self, Y: sp.csr_array) -> Any:
         """Return the position of each label on the circle, or None to keep their order."""
@@ -413,7 +409,7 @@ class BottleneckClassifier(RowClassifier):
     def _apply_arithmetic(self) -> None:
         """Let the output layer compute as the parameter says now."""
         if hasattr(self.network_.head, "arithmetic"):
-            self.network_.head.arithmetic = self._checked_arithmetic()
+            self.network_.head.arithmetic = check_arithmetic(self.arithmetic)
 
     def explain(self, X: Any, labels: Any) -> list[Explanation]:
         """Return for the one row X, per label, what each of its features adds to the score.
