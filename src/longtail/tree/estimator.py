@@ -165,7 +165,8 @@ class LabelTreeClassifier(RowClassifier):
         Trees in the ensemble: score = log(Σ exp(score) / n_trees).
     overlap : int or "auto", default=1
         Leaves a label may stand in; a label takes those that most of its rows are sent to. "auto" for 2 where the beam
-        misses more than 2 % of the labels of the training rows, else 1.
+        misses more than 2 % of the labels of the training rows, else 1; with positives split where the beam then
+        reaches 5 % more of them.
     rounds : int or None, default=None
         Times the slots are chosen and everything is trained again; 0 to train the leaves only. None for 1 where labels
         overlap. With `overlap=1`, a number moves each label to the leaf that most of its rows are sent to.
