@@ -143,6 +143,41 @@ def test_presets_and_balance_that_cannot_be_meant_are_refused(args, sentence, ru
     assert not (tmp_path / "model").exists()
 
 
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        ("--split-positives", "--split-positives has no effect without --overlap."),
+        ("--balance none --keep-leaf", "--keep-leaf has no effect without --overlap."),
+        ("--method dft --head bottleneck --spacing learned", "--spacing has no effect with --head bottleneck."),
+        ("--method dft --head bottleneck --order none", "--order has no effect with --head bottleneck."),
+        ("--method dft --head bottleneck --k 3", "--k has no effect with --head bottleneck."),
+        ("--method dft --network linear --dropout 0.1", "--dropout has no effect with --network linear."),
+        ("--method dft --valid 0 --patience 3", "--patience has no effect with --valid 0."),
+        ("--method prime --fusion 0.5", "--fusion has no effect without --classifier."),
+        ("--method prime --preset ngame --momentum 0.5", "--momentum has no effect without --centroids."),
+        ("--method prime --patience 3", "--patience has no effect without --validation."),
+        ("--method prime --n-free 0 --n-private 9", "--n-private has no effect with --n-free 0."),
+    ],
+)
+def test_an_option_without_effect_is_refused(args, sentence, run, tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"text": "red apple", "labels": ["c"]}\n')
+    assert run("plan", tmp_path / "rows.jsonl", *args.split(), code=2) == f"error: {sentence}\n"
+
+
+def test_moving_labels_without_overlap_has_its_options(run):
+    model = make_tagger(options_of("--overlap-rounds", 1, "--balance", "none", "--slot-rows", 2)).model
+    assert (model.overlap, model.rounds, model.balance, model.slot_rows) == (1, 1, None, 2)
+    assert make_tagger(options_of("--overlap", "auto", "--merge", "mean")).model.merge == "mean"
+
+
+@pytest.mark.parametrize("command", ["train", "plan"])
+def test_options_about_words_are_refused_for_data_without_texts(command, run, tmp_path):
+    (tmp_path / "rows.txt").write_text("2 3 2\n0 0:1 2:1\n1 1:1\n")
+    to = ["-o", tmp_path / "model"] if command == "train" else []
+    err = run(command, tmp_path / "rows.txt", *to, "--min-df", 2, "--ngrams", 2, code=2)
+    assert err == f"error: --ngrams has no effect: {tmp_path}/rows.txt has features and no texts.\n"
+
+
 def test_what_is_given_reaches_the_features_and_the_tagger():
     args = "--ngrams 2 --min-df 0.1 --max-df 30 --stop-words the,a --no-lowercase --calibrate 0 --seed 7 --jobs 2"
     tagger = make_tagger(options_of(*args.split()))

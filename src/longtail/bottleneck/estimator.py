@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.bottleneck.dft import ARITHMETICS, SPACINGS
+from longtail.bottleneck.dft import SPACINGS, check_arithmetic
 from longtail.bottleneck.plan import estimate_network
 from longtail.data import Dataset, TopK, split_random
-from longtail.errors import ModelError, ParameterError
+from longtail.errors import Keyword, ModelError, ParameterError
 from longtail.facts import ModelFacts
 from longtail.kernels import Progress
 from longtail.model import (
@@ -21,6 +21,7 @@ from longtail.model import (
     EpochReport,
     Estimate,
     Explanation,
+    Idle,
     LabelCircle,
     LinearLayer,
     RowClassifier,
@@ -202,6 +203,19 @@ class BottleneckClassifier(RowClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    def idle_params(self) -> dict[str, Idle]:
+        out: dict[str, Idle] = {}
+        if self.head == "bottleneck":
+            names = ("k", "order", "spacing", "arithmetic")
+            out |= self._idle_among(*names, word="with", other=Keyword("head", "bottleneck"))
+        if isinstance(self.encoder, str) and self.encoder == "linear":
+            out |= self._idle_among("dropout", word="with", other=Keyword("encoder", "linear"))
+        if not self.valid:
+            out |= self._idle_among("patience", "stop_on", word="with", other=Keyword("valid", self.valid))
+        if self.checkpoint is None:
+            out |= self._idle_among("checkpoint_minutes", word="without", other=Keyword("checkpoint"))
+        return out
+
     def fit(
         self,
         X: Any,
@@ -224,6 +238,8 @@ class BottleneckClassifier(RowClassifier):
         from longtail.bottleneck.network import make_network
         from longtail.bottleneck.train import fit_labels, prior_precision
 
+        counting = () if X_valid is None else ("patience", "stop_on")
+        self._warn_of_idle_params("k", "order", *counting)  # who compares both heads sets the former for both
         how, device = self._training(), pick_device(self.device)
         X, Y = self._begin_fit(X, Y)
         self.dense_ = bool(np.count_nonzero(_values(X)) >= DENSE_ABOVE * X.shape[0] * X.shape[1])
@@ -298,12 +314,8 @@ class BottleneckClassifier(RowClassifier):
             "normalized": self.normalize,
             "sparse_rows": not self.dense_,
             "spacing": check_choice("spacing", self.spacing, SPACINGS),
-            "arithmetic": self._checked_arithmetic(),
+            "arithmetic": check_arithmetic(self.arithmetic),
         }
-
-    def _checked_arithmetic(self) -> str | None:
-        """Return the arithmetic of the output layer, checked; None for that of its weights."""
-        return None if self.arithmetic is None else check_choice("arithmetic", self.arithmetic, ARITHMETICS)
 
     def _circle_positions(self, Y: sp.csr_array) -> Any:
         """Return the position of each label on the circle, or None to keep their order."""
@@ -397,7 +409,7 @@ class BottleneckClassifier(RowClassifier):
     def _apply_arithmetic(self) -> None:
         """Let the output layer compute as the parameter says now."""
         if hasattr(self.network_.head, "arithmetic"):
-            self.network_.head.arithmetic = self._checked_arithmetic()
+            self.network_.head.arithmetic = check_arithmetic(self.arithmetic)
 
     def explain(self, X: Any, labels: Any) -> list[Explanation]:
         """Return for the one row X, per label, what each of its features adds to the score.

@@ -12,9 +12,10 @@ import click
 
 from longtail.cli.option_help import HELP, MEANING_OF_NONE
 from longtail.cli.signatures import ConstructorParameter, constructor_parameters
-from longtail.errors import ParameterError
+from longtail.errors import NOTHING, ParameterError
 
 if TYPE_CHECKING:
+    from longtail.data import Dataset
     from longtail.model import XMCEstimator
     from longtail.pipeline import Tagger
 
@@ -261,7 +262,9 @@ def _type(section: str, parameter: ConstructorParameter) -> Any:
 def tagger_options(function: Command) -> Command:
     """Add the options of a tagger that are not constructor parameters; the others come with `ModelCommand`."""
     for option in (
-        click.option("--published", is_flag=True, help="Label disentanglement as in its paper: overlap 2, other settings."),
+        click.option(
+            "--published", is_flag=True, help="Label disentanglement as in its paper: overlap 2, other settings."
+        ),
         click.option("--fast", is_flag=True, help="Settings that train faster, for a little accuracy."),
         click.option("--method", default="tree", show_default=True, help="tree, ova, dft or prime."),
     ):
@@ -289,7 +292,7 @@ def make_tagger(options: dict[str, Any]) -> Tagger:
     )
 
 
-def _given(section: str, options: dict[str, Any]) -> dict[str, Any]:
+def _given(section: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of one constructor that the command line has values for."""
     items = [item for item in offered() if item.section == section]
     values = {item.parameter.name: options[item.option.name or ""] for item in items}
@@ -310,12 +313,30 @@ def _make_estimator(kind: type[XMCEstimator], method: str, options: dict[str, An
         given["encoder"] = _encoder(given["encoder"])
     presets = [name for name in PRESETS if options[name]]
     if not presets:
-        return kind(**given)
+        return _refuse_idle(kind(**given), method, given)
     if len(presets) > 1:
         raise ParameterError("--fast and --published are settings of different trees; give one of them.")
     if not hasattr(kind, presets[0]):
         raise ParameterError(f"--{presets[0]} is not an option of the method {method!r}.")
-    return getattr(kind, presets[0])(**given)
+    return _refuse_idle(getattr(kind, presets[0])(**given), method, given)
+
+
+def _refuse_idle(model: XMCEstimator, method: str, given: Mapping[str, Any]) -> XMCEstimator:
+    """Return the estimator; refuse an option that was given and has no effect beside the others."""
+    names = {item.parameter.name: _longest(item.option) for item in offered() if item.section == method}
+    for name, (word, other) in model.idle_params().items():
+        if name in given:
+            value = "" if other.value in (NOTHING, True) else f" {other.value or 0}"
+            raise ParameterError(f"{names[name]} has no effect {word} {names[other.name]}{value}.")
+    return model
+
+
+def check_words_are_read(options: Mapping[str, Any], data: str, rows: Dataset) -> None:
+    """Refuse an option about words for data that has no texts."""
+    words = _given("texts", options)
+    if rows.texts is None and words:
+        option = next(item.option for item in offered() if item.section == "texts" and item.parameter.name in words)
+        raise ParameterError(f"{_longest(option)} has no effect: {data} has features and no texts.")
 
 
 def _encoder(name: str) -> str | None:

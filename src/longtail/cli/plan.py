@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from longtail.cli.model_options import ModelCommand, make_tagger, tagger_options
+from longtail.cli.model_options import ModelCommand, check_words_are_read, make_tagger, tagger_options
 from longtail.cli.options import data_options, jobs_option, json_option, read_data
 from longtail.cli.output import announce_compilation, print_json
 from longtail.cli.wording import naming_data
@@ -33,6 +33,7 @@ def plan(data: str, as_json: bool, **options: Any) -> None:
     started = time.perf_counter()
     rows = read_data(data, "train", options)
     seconds = time.perf_counter() - started
+    check_words_are_read(options, data, rows)
     announce_compilation()
     with naming_data(data, options["labels_file"]):
         facts = plan_training(rows, tagger, read_seconds=seconds)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from longtail.cli.impute import imputing_lines
-from longtail.cli.model_options import ModelCommand, make_tagger, tagger_options
+from longtail.cli.model_options import ModelCommand, check_words_are_read, make_tagger, tagger_options
 from longtail.cli.options import data_options, group_options, jobs_option, json_option, read_data, read_grouped_data
 from longtail.cli.output import announce_compilation, note, noting_warnings, print_json, stages
-from longtail.cli.wording import naming_data
+from longtail.cli.wording import naming_data, renaming
 from longtail.errors import LongtailError, ParameterError
 from longtail.report import file_size, plural
 
@@ -48,6 +48,7 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     started = time.perf_counter()
     imputed = _impute_labels(data, tagger, options)
     rows = read_data(data, "train", options) if imputed is None else imputed.labelled()
+    check_words_are_read(options, data, rows)
     announce_compilation()
     if not options["force"]:
         with naming_data(data, options["labels_file"]):
@@ -105,7 +106,7 @@ def _impute_labels(data: str, tagger: Tagger, options: dict[str, Any]) -> Impute
     announce_compilation()
     if given["rounds"] is not None:
         check_integer("--impute-rounds", given["rounds"], low=0)
-    with naming_data(data, options["labels_file"]), stages() as progress:
+    with renaming(rounds="impute_rounds"), naming_data(data, options["labels_file"]), stages() as progress:
         return tagger.impute(grouped, progress=progress, **{k: v for k, v in given.items() if v is not None})
 
 
