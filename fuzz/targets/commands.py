@@ -128,7 +128,7 @@ def _word(rng: Random) -> str:
 
 def run(case: Case, folder: Path) -> str:
     """Run a command in the folder, check its exit code and what it says on stderr, and say how it ended."""
-    from longtail.cli.app import main
+    from longtail.cli import main
 
     work = folder.parent / "work"
     os.chdir(folder)
