@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sys
+import threading
 from functools import cache
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Self
 
 import click
 import numpy as np
@@ -130,27 +132,15 @@ def run(case: Case, folder: Path) -> str:
     """Run a command in the folder, check its exit code and what it says on stderr, and say how it ended."""
     from longtail.cli import main
 
-    work = folder.parent / "work"
     os.chdir(folder)
-    out, err = (os.open(work / name, os.O_RDWR | os.O_CREAT | os.O_TRUNC) for name in ("out", "err"))
-    kept = [os.dup(number) for number in (1, 2)]
-    os.dup2(out, 1)
-    os.dup2(err, 2)
     code: Any = None
-    try:
-        main([str(arg) for arg in case.options["args"]])
-    except SystemExit as end:
-        code = end.code
-    finally:
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
-        for number, was in zip((1, 2), kept, strict=True):
-            os.dup2(was, number)
-            os.close(was)
-        said = os.pread(err, 1 << 16, 0).decode("utf-8", "replace")
-        os.close(out)
-        os.close(err)
-        os.chdir(work)
+    with _Screen() as screen:
+        try:
+            main([str(arg) for arg in case.options["args"]])
+        except SystemExit as end:
+            code = end.code
+    os.chdir(folder.parent / "work")
+    said = screen.text()
     if code not in CODES:
         raise Wrong(f"exit code {code!r}: {said[-300:]}")
     if "Traceback" in said or (code not in (0, 6, 7) and not any(s.startswith("error: ") for s in said.splitlines())):
@@ -165,8 +155,44 @@ def run(case: Case, folder: Path) -> str:
     return "read" if code == 0 else "refused"
 
 
+class _Screen:
+    """Takes what is written to stderr as a terminal does, and sends stdout nowhere."""
+
+    def __enter__(self) -> Self:
+        self.kept = [os.dup(number) for number in (1, 2)]
+        self.ours, theirs = os.openpty()
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.dup2(theirs, 2)
+        os.close(nowhere)
+        os.close(theirs)
+        self.heard: list[bytes] = []
+        self.reader = threading.Thread(target=self._read)
+        self.reader.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        for number, was in zip((1, 2), self.kept, strict=True):
+            os.dup2(was, number)
+            os.close(was)
+        self.reader.join()
+        os.close(self.ours)
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError):  # the other end is closed
+            while piece := os.read(self.ours, 1 << 16):
+                self.heard.append(piece)
+
+    def text(self) -> str:
+        """Return all that was written."""
+        return b"".join(self.heard).decode("utf-8", "replace").replace("\r\n", "\n")
+
+
 def warm_up(folder: Path) -> None:
     """Run every command once, so that packages are loaded and kernels compiled."""
+    os.environ["TERM"] = "dumb"  # a screen without colours and bars, whose escapes would be our own
     case = Case("none", {**FILES, **{f"m/{name}": raw for name, raw in sound("ova").files().items()}}, ".")
     case.write(folder)
     more = [("train", "rows.svm", "-o", "a"), ("train", "rows.jsonl", "-o", "b", "--method", "ova"),

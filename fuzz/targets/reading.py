@@ -101,7 +101,7 @@ def check_copy(data: Dataset, folder: Path, name: str) -> None:
         again = read(copy, labels_required=False, zero_based=True, n_features=data.n_features or None)
     finally:
         copy.unlink()
-    if (again.n_rows, again.texts) != (data.n_rows, data.texts if name != "copy.fasttext" else again.texts):
+    if (again.n_rows, again.texts) != (data.n_rows, data.texts if name != "copy.ft" else again.texts):
         raise Wrong(f"{name} differs: {again!r}")
     if data.texts is not None:
         same = all(sorted(again.labels_of(r)) == sorted(data.labels_of(r)) for r in range(data.n_rows))

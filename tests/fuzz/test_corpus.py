@@ -34,6 +34,7 @@ def test_new_cases_find_nothing(group, cases):
 def test_every_format_and_every_kind_of_model_has_a_target():
     from fuzz.targets import all_targets
     from fuzz.targets.models import KEPT, TRAINED, sound
+
     from longtail.data import REGISTRY
     from longtail.pipeline import FEATURES, MODELS
 

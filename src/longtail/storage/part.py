@@ -82,7 +82,12 @@ def unpack_csr(name: str, part: Part) -> sp.csr_array:
     """Return the sparse matrix saved under `name`, on the memory-mapped arrays; inconsistent ones are refused."""
     indptr, indices, data, shape = (part.array(f"{name}.{p}") for p in ("indptr", "indices", "data", "shape"))
     types = [array.dtype.name for array in (indptr, indices, shape)] == ["int64", "int32", "int64"]
-    if not types or data.dtype.name not in NUMBERS or shape.shape != (2,) or not indptr.ndim == indices.ndim == data.ndim == 1:
+    if (
+        not types
+        or data.dtype.name not in NUMBERS
+        or shape.shape != (2,)
+        or not indptr.ndim == indices.ndim == data.ndim == 1
+    ):
         raise ModelError(f"the sparse matrix '{name}' of the model's part '{part.kind}' has arrays of the wrong kind.")
     rows, columns = (int(v) for v in shape)
     fits = (
