@@ -182,7 +182,7 @@ def test_a_damaged_model_is_refused(small, tmp_path):
     for name, array in (("encoder.0.bias", np.zeros(3, np.float32)), ("head.slack", np.full((25, 8), np.nan))):
         broken = Part(part.kind, part.params, {**part.arrays, name: array})
         save_folder(tmp_path / "m", "estimator.v1", {"model": broken})
-        with pytest.raises(ModelError, match="are damaged"):
+        with pytest.raises(ModelError, match="is damaged"):
             load(tmp_path / "m")
 
 

@@ -12,6 +12,7 @@ from longtail.data import group_randomly
 from longtail.errors import DataError, MissingExtraError, ModelError, ParameterError
 from longtail.groups.bags import SetShares
 from longtail.groups.miml import MIMLClassifier
+from longtail.pipeline import folder_schemas
 from longtail.storage import load_folder
 
 torch = pytest.importorskip("torch")
@@ -92,7 +93,7 @@ def test_every_entry_of_a_list_of_labels_is_learned_and_the_model_is_saved(toy, 
     model = MIMLClassifier(loss="list", mask="none", **QUICK).fit(X, groups, counts)
     assert (model.predict_topk(X, k=1).ids[:, 0] == y).mean() > 0.9
     assert float(model.network_.bias.detach().std()) == 0  # the published network has none
-    again = MIMLClassifier.from_part(load_folder(model.save(tmp_path / "model")).parts["model"])
+    again = MIMLClassifier.from_part(load_folder(model.save(tmp_path / "model"), folder_schemas()).parts["model"])
     np.testing.assert_array_equal(again.predict_topk(X).scores, model.predict_topk(X).scores)
 
 
@@ -147,7 +148,7 @@ def test_probabilities_are_those_of_the_scores_until_calibrated(toy, fitted):
 
 def test_a_saved_model_predicts_the_same(toy, fitted, tmp_path):
     X, _, groups, _ = toy
-    part = load_folder(fitted.save(tmp_path / "model")).parts["model"]
+    part = load_folder(fitted.save(tmp_path / "model"), folder_schemas()).parts["model"]
     again = MIMLClassifier.from_part(part)
     for a, b in (
         (again.predict_topk(X), fitted.predict_topk(X)),

@@ -17,6 +17,7 @@ from sklearn.exceptions import NotFittedError
 
 from longtail.audit.read_weights import read_layer
 from longtail.errors import DataError, MissingExtraError, ModelError, ParameterError
+from longtail.pipeline import folder_schemas
 from longtail.prime.estimator import Prime
 from longtail.prime.features import PrimeFeatures
 from longtail.prime.settings import resolve_settings
@@ -48,7 +49,7 @@ def small(**params):
 
 
 def load(path):
-    return Prime.from_part(load_folder(path).parts["model"])
+    return Prime.from_part(load_folder(path, folder_schemas()).parts["model"])
 
 
 @pytest.fixture(scope="module")

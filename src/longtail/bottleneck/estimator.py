@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from longtail.bottleneck.dft import SPACINGS, check_arithmetic
 from longtail.bottleneck.plan import estimate_network
+from longtail.bottleneck.schema import ENCODERS, HEADS, SCHEMA, STOP_ON
 from longtail.data import Dataset, TopK, split_random
 from longtail.errors import Keyword, ModelError, ParameterError
 from longtail.facts import ModelFacts
@@ -29,7 +30,7 @@ from longtail.model import (
     allowed_labels,
     clone,
 )
-from longtail.storage import Part
+from longtail.storage import Part, PartSchema, checked
 from longtail.text import unit_rows
 from longtail.training import checked_training, import_torch, on_device, pick_device, threads_for
 from longtail.validate import (
@@ -52,9 +53,6 @@ if TYPE_CHECKING:
     from longtail.bottleneck.network import LabelNetwork
     from longtail.training import Epoch, RowTraining
 
-HEADS = ("dft", "bottleneck")
-STOP_ON = ("precision", "loss")
-ENCODERS = ("mlp", "linear")
 DENSE_ABOVE = 0.2  # share of entries that are not zero, from which rows are multiplied as dense ones
 FEWEST_TO_VALIDATE = 20  # rows
 
@@ -141,7 +139,8 @@ class BottleneckClassifier(RowClassifier):
     2
     """
 
-    kind: ClassVar[str] = "bottleneck.v1"
+    kind: ClassVar[str] = SCHEMA.kind
+    schema: ClassVar[PartSchema | None] = SCHEMA
     needs: ClassVar[str | None] = "torch"
     has_epochs: ClassVar[bool] = True
     trained_twice: ClassVar[bool] = False  # a second training gives another network, with scores of another scale
@@ -274,7 +273,7 @@ class BottleneckClassifier(RowClassifier):
     def best_epoch_(self) -> int:
         """Number of the epoch whose weights were kept: the best one, or the last without validation rows."""
         self._check_fitted()
-        return next((epoch["epoch"] for epoch in reversed(self.history_) if epoch["best"]), len(self.history_))
+        return next((epoch["epoch"] for epoch in reversed(self.history_) if epoch.get("best")), len(self.history_))
 
     def _warn_below_prior(self) -> None:
         """Warn where the trained network ranks labels no better than their frequency in training does."""
@@ -464,16 +463,15 @@ class BottleneckClassifier(RowClassifier):
         import_torch()
         from longtail.bottleneck.network import load_weights, make_network
 
+        part = checked(part, SCHEMA)
         params = dict(part.params)
         facts = {name: params.pop(name) for name in ("n_rows", "n_features", "dense", "history")}
         prior_precision = params.pop("prior_precision", None)  # models of before have none
         model = cls(**params)
         model.prior_precision_ = prior_precision
         model.label_counts_ = part.array("label_counts")
-        if model.label_counts_.ndim != 1 or model.label_counts_.min(initial=0) < 0:
-            raise ModelError(f"the model's part '{part.kind}' is inconsistent: its counts of labels are none.")
-        model.n_rows_, model.n_features_in_ = int(facts["n_rows"]), int(facts["n_features"])
-        model.n_labels_, model.dense_, model.history_ = model.label_counts_.size, bool(facts["dense"]), facts["history"]
+        model.n_rows_, model.n_features_in_ = facts["n_rows"], facts["n_features"]
+        model.n_labels_, model.dense_, model.history_ = model.label_counts_.size, facts["dense"], facts["history"]
         network = make_network(**model._layers(), order=part.arrays.get("head.order"))
         load_weights(network, {name: a for name, a in part.arrays.items() if name != "label_counts"})
         model.network_ = network.to(pick_device(model.device))

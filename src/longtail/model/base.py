@@ -23,7 +23,7 @@ from longtail.model.cost import Estimate, Shape, TrainingPlan, plan_row_training
 from longtail.model.fitting import EpochReport, HeldOut, Split, Stages, of_stage, rows_of_dataset
 from longtail.model.params import Estimator, available_if, clone, not_fitted
 from longtail.model.text_features import TextFeatures, TextReader, WordFeatures
-from longtail.storage import Part, save_folder
+from longtail.storage import Part, PartSchema, save_folder
 from longtail.validate import (
     Json,
     LabelNumbers,
@@ -50,7 +50,7 @@ class XMCEstimator(Estimator):
     """Base of the models: `predict_topk`, `predict`, `predict_proba`, `calibrate`, `explain`, `save`, and the protocol.
 
     A model of rows derives from `RowClassifier` and writes `fit(X, Y)` and `predict_topk`; to be saved it also sets
-    `kind` and writes `to_part` and `from_part`. A model that is trained otherwise derives from this class.
+    `kind` and `schema` and writes `to_part` and `from_part`. A model that is trained otherwise derives from this class.
 
     Attributes
     ----------
@@ -66,6 +66,7 @@ class XMCEstimator(Estimator):
     """
 
     kind: ClassVar[str] = ""  # of its part in a model folder
+    schema: ClassVar[PartSchema | None] = None  # what that part may hold
     needs: ClassVar[str | None] = None  # an optional package it cannot work without
     tagger_method: ClassVar[str | None] = None  # the name by which a Tagger makes it
     reads_texts: ClassVar[bool] = False  # it makes its own rows from texts, without features

@@ -34,8 +34,9 @@ from longtail.model import (
 from longtail.prime.check_data import check_label_texts, check_more, check_training, label_texts_of, texts_of
 from longtail.prime.hybrid import SHARE, WEIGHT, StageFeatures, TreeStage, fit_tree_stage, learn_words, line_of
 from longtail.prime.plan import plan_prime
+from longtail.prime.schema import PRIME_SCHEMA
 from longtail.prime.settings import INDEXES, PRECISIONS, PRESETS, resolve_settings
-from longtail.storage import Part, pack_strings, unpack_strings
+from longtail.storage import Part, PartSchema, checked, pack_strings, unpack_strings
 from longtail.text import as_texts, check_unicode
 from longtail.training import on_device, pick_device, require_transformers
 from longtail.tree import TreeInside
@@ -176,7 +177,8 @@ class Prime(XMCEstimator):
     array([[1]], dtype=int32)
     """
 
-    kind: ClassVar[str] = "prime.v1"
+    kind: ClassVar[str] = PRIME_SCHEMA.kind
+    schema: ClassVar[PartSchema | None] = PRIME_SCHEMA
     needs: ClassVar[str | None] = "torch"
     tagger_method: ClassVar[str | None] = "prime"
     reads_texts: ClassVar[bool] = True
@@ -712,22 +714,20 @@ class Prime(XMCEstimator):
 
     @classmethod
     def from_part(cls, part: Part) -> Self:
+        part = checked(part, PRIME_SCHEMA)
         params = dict(part.params)
         facts = params.pop("fitted")
         model = cls(**params)
         model.stored_ = part.under("labels.")
         model.label_counts_ = part.array("label_counts")
         model.label_texts_ = tuple(unpack_strings("label_texts", part))
-        model.n_rows_, model.n_labels_ = int(facts["n_rows"]), len(model.label_texts_)
+        model.n_rows_, model.n_labels_ = facts["n_rows"], len(model.label_texts_)
         model.history_, model.fusion_ = facts["history"], facts["fusion"]
         model.text_scale_ = float(facts.get("text_scale", 1.0))
-        vectors = part.array("labels.vectors")
-        if vectors.ndim != 2 or not vectors.shape[0] == model.label_counts_.size == model.n_labels_:
-            raise ModelError(f"the model's part '{part.kind}' is inconsistent: its arrays differ in length.")
-        model.n_features_in_ = int(vectors.shape[1])
+        model.n_features_in_ = int(part.array("labels.vectors").shape[1])
         model.tree_ = None
         if facts.get("tree") is not None:
-            model.tree_ = TreeStage.from_saved(facts["tree"], part, model.n_features_in_)
+            model.tree_ = TreeStage.from_saved(facts["tree"], part)
         model._saved = part
         return model
 

@@ -31,6 +31,8 @@ class Part:
         JSON-able parameters.
     arrays : dict of str to ndarray
         Plain arrays by name.
+    checked : bool, default=False
+        Whether it has been found to follow the schema of its kind.
 
     Examples
     --------
@@ -41,6 +43,7 @@ class Part:
     kind: str
     params: Json = field(default_factory=dict)
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
+    checked: bool = field(default=False, compare=False)
 
     def array(self, name: str) -> np.ndarray:
         """Return one array; a missing one is a damaged model."""
@@ -56,6 +59,10 @@ class Part:
         {'x': array([0, 1])}
         """
         return {name.removeprefix(prefix): array for name, array in self.arrays.items() if name.startswith(prefix)}
+
+    def inner(self, prefix: str, kind: str, params: Json | None = None) -> Part:
+        """Return a part inside this one: the arrays under a prefix, and its parameters."""
+        return Part(kind, {} if params is None else params, self.under(prefix), self.checked)
 
 
 def pack_csr(name: str, M: sp.csr_array) -> dict[str, np.ndarray]:
@@ -81,6 +88,8 @@ def is_indptr(pointers: np.ndarray, end: int) -> bool:
 def unpack_csr(name: str, part: Part) -> sp.csr_array:
     """Return the sparse matrix saved under `name`, on the memory-mapped arrays; inconsistent ones are refused."""
     indptr, indices, data, shape = (part.array(f"{name}.{p}") for p in ("indptr", "indices", "data", "shape"))
+    if part.checked:
+        return _csr(data, indices, indptr, shape)
     types = [array.dtype.name for array in (indptr, indices, shape)] == ["int64", "int32", "int64"]
     if (
         not types
@@ -99,7 +108,12 @@ def unpack_csr(name: str, part: Part) -> sp.csr_array:
     )
     if not fits:
         raise ModelError(f"the sparse matrix '{name}' of the model's part '{part.kind}' is inconsistent.")
-    M = sp.csr_array((rows, columns), dtype=data.dtype)
+    return _csr(data, indices, indptr, shape)
+
+
+def _csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: np.ndarray) -> sp.csr_array:
+    """Return the sparse matrix on these arrays; scipy's own constructor would copy and convert."""
+    M = sp.csr_array((int(shape[0]), int(shape[1])), dtype=data.dtype)
     M.data, M.indices, M.indptr = data, indices, indptr
     return M
 

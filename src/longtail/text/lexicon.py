@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from longtail.errors import DataError
-from longtail.storage import is_indptr
 from longtail.text.hash_table import make_slots, refill
 from longtail.text.ngrams import gram_counts, gram_nodes
 from longtail.text.string_arrays import gram_bytes, gram_offsets
@@ -271,18 +270,6 @@ class Vocabulary:
                     start, end = max(word.start() + i - 1, word.start()), min(word.start() + i - 1 + n, word.end())
                     if start < end:
                         yield start, end, padded[i : i + n]
-
-
-def check_terms(packed: PackedTerms) -> None:
-    """Refuse terms that are empty, overlap or are not UTF-8, before a kernel reads them; raises ValueError."""
-    raw, offsets = packed
-    if raw.dtype != np.uint8 or raw.ndim != 1 or offsets.ndim != 1 or offsets.size < 2:
-        raise ValueError("the vocabulary is not an array of bytes with offsets")
-    if offsets.dtype != np.int64 or not is_indptr(offsets, raw.size) or (offsets[1:] == offsets[:-1]).any():
-        raise ValueError("the vocabulary's offsets do not fit its bytes")
-    raw.tobytes().decode("utf-8", "surrogatepass")
-    if ((raw[offsets[:-1]] & 0xC0) == 0x80).any():
-        raise ValueError("a term of the vocabulary starts inside a character")
 
 
 def cut_texts(texts: Sequence[str]) -> Iterator[slice]:

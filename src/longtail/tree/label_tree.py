@@ -77,6 +77,17 @@ class LabelTree:
             object.__setattr__(self, name, value)
 
     @classmethod
+    def trusted(
+        cls, parents: tuple[np.ndarray, ...], leaf_indptr: np.ndarray, leaf_labels: np.ndarray, n_labels: int
+    ) -> Self:
+        """Return the tree of arrays that have been checked before, without looking at them again."""
+        tree = cls.__new__(cls)
+        values = {"parents": parents, "leaf_indptr": leaf_indptr, "leaf_labels": leaf_labels, "n_labels": n_labels}
+        for name, value in values.items():
+            object.__setattr__(tree, name, value)
+        return tree
+
+    @classmethod
     def flat(cls, n_labels: int) -> Self:
         """Return the tree of one leaf that holds all labels.
 
