@@ -35,11 +35,14 @@ def run_in_child() -> int | None:
     if limit < LEAST:
         return _tell(f"it needs {_size(LEAST)} at least, and this process is limited to {_size(limit)} (ulimit -v)")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    child = 0
+    handlers = {signal.SIGINT: signal.SIG_IGN, signal.SIGTERM: lambda number, frame: child and os.kill(child, number)}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}  # Ctrl-C reaches both
     child = os.fork()
     if child == 0:
+        for number, handler in before.items():
+            signal.signal(number, handler)
         return None
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the child as well
-    signal.signal(signal.SIGTERM, lambda number, frame: os.kill(child, number))
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if -code in NATIVE:
         name = signal.Signals(-code).name
