@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import TopK
-from longtail.errors import ModelError, ParameterError
+from longtail.errors import Keyword, ModelError, ParameterError
 from longtail.groups.bags import (
     Scale,
     SetShares,
@@ -22,7 +22,7 @@ from longtail.groups.bags import (
     label_prior,
 )
 from longtail.kernels import Progress
-from longtail.model import MAX_K, XMCEstimator, allowed_labels, not_fitted
+from longtail.model import MAX_K, Idle, XMCEstimator, allowed_labels, not_fitted
 from longtail.storage import Part
 from longtail.training import checked_training, import_torch, on_device, pick_device
 from longtail.validate import (
@@ -172,6 +172,15 @@ class MIMLClassifier(XMCEstimator):
         self.random_state = random_state
         self.device = device
 
+    def idle_params(self) -> dict[str, Idle]:
+        out: dict[str, Idle] = {}
+        if self.mask == "none" or not self.tau:
+            why = Keyword("mask", "none") if self.mask == "none" else Keyword("tau", self.tau)
+            out |= self._idle_among("learn_vectors", word="with", other=why)
+        if not self.valid:
+            out |= self._idle_among("patience", word="with", other=Keyword("valid", self.valid))
+        return out
+
     def fit(
         self,
         X: MatrixLike,
@@ -187,6 +196,7 @@ class MIMLClassifier(XMCEstimator):
         counts the steps of all epochs; `on_epoch` gets loss and validation loss after each, and may ask the model.
         """
         tau, mask = self._masking()
+        self._warn_of_idle_params()
         check_widths("hidden", self.hidden)
         valid = check_real("valid", self.valid, low=0, high=0.5)
         loss = check_choice("loss", self.loss, LOSSES)

@@ -23,6 +23,7 @@ from .fitting import Stages as Stages
 from .fitting import of_stage as of_stage
 from .fitting import rows_of_dataset as rows_of_dataset
 from .params import Estimator as Estimator
+from .params import Idle as Idle
 from .params import Transformer as Transformer
 from .params import available_if as available_if
 from .params import clone as clone

@@ -216,7 +216,7 @@ class OneVsAllClassifier(RowClassifier):
         """Return for the one row X, per label, the features that speak for or against it, strongest first."""
         ids, values = self._one_row(X, self.normalize)
         out = []
-        for label in labels:
+        for label in self._explainable(labels):
             terms = []
             for f, x in zip(ids, values, strict=True):
                 low, high = self.weights_.indptr[f], self.weights_.indptr[f + 1]
@@ -226,7 +226,7 @@ class OneVsAllClassifier(RowClassifier):
             bias = float(self.bias_[label])
             score = bias + sum(weight for _, weight in terms)
             terms.sort(key=lambda pair: -abs(pair[1]))
-            out.append(Explanation(int(label), score, score, bias, terms, []))
+            out.append(Explanation(label, score, score, bias, terms, []))
         return out
 
     def to_part(self) -> Part:

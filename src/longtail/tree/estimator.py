@@ -18,6 +18,7 @@ from longtail.model import (
     MAX_K,
     Estimate,
     Explanation,
+    Idle,
     LinearLayer,
     RowClassifier,
     Shape,
@@ -96,6 +97,7 @@ PUBLISHED: dict[str, Any] = {
 # how models were trained, and how they predict, that were saved before these parameters existed
 BEFORE_BALANCE: dict[str, Any] = {"keep_leaf": True, "slot_rows": 3, "balance": 2.0}
 BEAM_BEFORE, PATH_WEIGHT_BEFORE = 7, 0.3  # of labels that overlap
+SLOT_PARAMS = ("merge", "split_positives", "keep_leaf", "slot_rows", "balance")  # without effect where none are chosen
 # read when predicting, and checked then
 SEARCH_PARAMS = ("beam", "link", "merge", "negatives", "normalize", "path_weight")
 MERGED_AT_LEAST = 20  # leaf slots taken from each tree of an ensemble before they are merged
@@ -296,6 +298,11 @@ class LabelTreeClassifier(RowClassifier):
         """
         return cls(**{**PUBLISHED, "overlap": overlap, **params})
 
+    def idle_params(self) -> dict[str, Idle]:
+        if self.overlap != 1 or self.rounds is not None:
+            return {}
+        return self._idle_among(*SLOT_PARAMS, word="without", other=Keyword("overlap"))
+
     def fit(
         self,
         X: MatrixLike,
@@ -324,6 +331,9 @@ class LabelTreeClassifier(RowClassifier):
                 needed=Keyword("loss", "squared_hinge"),
                 got=self.loss,
             )
+        if tree is not None and label_vectors is not None:
+            raise ParameterError("label_vectors have no effect where a tree is given; leave one of them out.")
+        self._warn_of_idle_params("merge", "balance")  # which the published method sets, for its plain tree too
         X, Y = self._begin_fit(X, Y)
         X = as_sparse(X)
         self.C_ = default_C(X.shape[0], X.nnz / X.shape[0])
@@ -588,7 +598,7 @@ class LabelTreeClassifier(RowClassifier):
         """
         ids, values = self._one_row(X, self.normalize)
         out = []
-        for label in labels:
+        for label in self._explainable(labels):
             explanations = [
                 explain_slot(tree, chunks, self._beam_plan(tree, 1), int(slot), ids, values)
                 for tree, chunks in zip(self.trees_, self.chunks_, strict=True)
@@ -645,7 +655,7 @@ class LabelTreeClassifier(RowClassifier):
 def _as_before_balance(params: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters of a model saved before overlap had all of them, such that it does what it did."""
     if params.get("overlap", 1) == 1:
-        return {**params, **BEFORE_BALANCE, "rounds": None}
+        return {name: value for name, value in params.items() if name not in ("rounds", *SLOT_PARAMS)}
     before = {**params, **BEFORE_BALANCE}
     if params.get("beam") is None:
         before["beam"] = BEAM_BEFORE
