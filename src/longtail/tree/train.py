@@ -178,17 +178,19 @@ def choose_slots(
             room=settings.balance,
             n_jobs=task.n_jobs,
         )
-        shared = UpperLevels(upper.tree.with_slots(slots), upper.levels)
+        upper = UpperLevels(upper.tree.with_slots(slots), upper.levels)
         told = done if turn == settings.n_rounds - 1 else None
-        compared = auto and turn == 0 and not split and settings.n_rounds > 0
-        if split or compared:
-            apart = _one_slot_each(shared, task, nodes, scores)
-            apart = apart if settings.n_rounds == 0 else _trained(apart, task, links, told if split else None)
-        if not split:
-            shared = shared if settings.n_rounds == 0 else _trained(shared, task, links, told)
-        if compared:
-            split = apart.reached(task, links) > shared.reached(task, links) + RECALL_BY_SPLITTING * task.Y.nnz
-        upper = apart if split else shared
+        if not split and settings.n_rounds > 0:
+            upper = _trained(upper, task, links, told)
+            if auto and turn == 0:
+                enough = upper.reached(task, links) + RECALL_BY_SPLITTING * task.Y.nnz
+                if enough < task.Y.nnz:  # else splitting cannot reach so many more
+                    apart = _trained(_one_slot_each(upper, task, nodes, scores), task, links, None)
+                    split = apart.reached(task, links) > enough
+                    upper = apart if split else upper
+        elif split:
+            upper = _one_slot_each(upper, task, nodes, scores)
+            upper = _trained(upper, task, links, told) if settings.n_rounds > 0 else upper
     return upper
 
 
