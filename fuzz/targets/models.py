@@ -12,13 +12,16 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from fuzz.case import Case, Target, Wrong
 from fuzz.mutations import change_array, change_bytes, change_json, paths
 from fuzz.targets.model_files import ModelFiles
+from fuzz.targets.schema_changes import Declared, declared, other_array, other_value
 from fuzz.values import INTEGERS, json_value, string
 
 SAVED = Path(__file__).resolve().parents[2] / "tests" / "storage" / "saved"
+KINDS = ("schema",) * 6 + ("array",) * 4 + ("parameter",) * 2 + ("arrays", "header", "labels", "files")
 TEXTS = ["a red apple and a car", "fast old car", "\x1b[31m é 😀 blue"]
 EXPLAINED = "red apple and a fast car"
 
@@ -131,6 +134,12 @@ def ways(name: str) -> list[tuple[Any, ...]]:
     return found + 4 * [way for way in found if way[0] == "parts" and len(way) > 3]
 
 
+@cache
+def schemas(name: str) -> Declared:
+    """Return what the schemas of a sound folder declare."""
+    return declared(sound(name))
+
+
 # --- changes ----------------------------------------------------------------------------------------------------------
 
 
@@ -151,9 +160,9 @@ def make(rng: Random, name: str) -> Case:
 
 def _change(rng: Random, name: str, model: ModelFiles) -> str:
     """Change a model in one way and return the kind of change."""
-    kind = rng.choice(
-        ("array", "array", "array", "array", "parameter", "parameter", "arrays", "header", "labels", "files")
-    )
+    kind = rng.choice(KINDS)
+    if kind == "schema":
+        return _change_by_schema(rng, name, model)
     parts = [part for part in model.arrays if model.arrays[part]]
     if kind == "parameter" or not parts:
         known = ways(name) if model.manifest is sound(name).manifest else None
@@ -182,6 +191,26 @@ def _change(rng: Random, name: str, model: ModelFiles) -> str:
         labels[at : at + 1] = rng.choice(([], [labels[at]] * 2, [change_json(rng, labels[at])], [json_value(rng)]))
         model.labels = labels
     return kind
+
+
+def _change_by_schema(rng: Random, name: str, model: ModelFiles) -> str:
+    """Replace an array or a parameter by one that its schema allows, or just does not."""
+    part = rng.choice(list(schemas(name)))
+    arrays, params = schemas(name)[part]
+    known = [array for array in arrays if array in model.arrays.get(part, {})]
+    if known and rng.random() < 0.6:
+        array = rng.choice(known)
+        model.arrays[part][array] = other_array(rng, arrays[array], model.arrays[part][array])
+        return "schema array"
+    if not params or model.manifest is not sound(name).manifest:
+        return "none"
+    way = rng.choice(list(params))
+    model.manifest = copy.deepcopy(model.manifest)
+    holder = model.manifest["parts"][part]["params"]
+    for key in way[:-1]:
+        holder = holder[key]
+    holder[way[-1]] = other_value(rng, params[way], holder[way[-1]])
+    return "schema parameter"
 
 
 def _change_header(rng: Random, model: ModelFiles, part: str, array: str) -> None:
@@ -234,11 +263,13 @@ def run(case: Case, folder: Path) -> None:
     """Load, verify, predict, explain and inspect a model; every answer must be sound."""
     from longtail.cli.inspect import inspection
     from longtail.cli.output import as_json_bytes
-    from longtail.pipeline import Tagger, load
+    from longtail.pipeline import Tagger, folder_schemas, load
     from longtail.storage import verify_folder
 
-    verify_folder(folder)
+    whole = all(record["ok"] for record in verify_folder(folder, folder_schemas()))
     loaded = load(folder)
+    if not whole:
+        raise Wrong("it loads, though verify says that it is damaged")
     loaded.build()
     model = loaded.model_ if isinstance(loaded, Tagger) else loaded
     model.n_jobs = 1
@@ -246,8 +277,11 @@ def run(case: Case, folder: Path) -> None:
         top = loaded.predict_topk(TEXTS, k=min(2, loaded.n_labels_))
         loaded.name_tags(top)
     else:
-        rows = np.linspace(0, 1, 3 * model.n_features_in_, dtype=np.float32).reshape(3, -1)
-        top = model.predict_topk(rows, k=min(2, model.n_labels_))
+        width = model.n_features_in_  # may be huge: a list of numbers at the beginning of the row is enough
+        few = np.linspace(0, 1, 3 * min(width, 20), dtype=np.float32).reshape(3, -1)
+        rows = sp.csr_array(few)
+        rows.resize((3, width))
+        top = model.predict_topk(rows if width > 20 else few, k=min(2, model.n_labels_))
     check_top(top, model.n_labels_)
     as_json_bytes(inspection(folder))
     if isinstance(loaded, Tagger) and loaded.reads_texts_:
