@@ -29,6 +29,7 @@ from longtail.model import (
     Shape,
     allowed_labels,
     clone,
+    with_finite_scores,
 )
 from longtail.storage import Part, PartSchema, checked
 from longtail.text import unit_rows
@@ -403,7 +404,8 @@ class BottleneckClassifier(RowClassifier):
                 ids[at, :used], scores[at, :used] = best.indices.cpu().numpy(), best.values.cpu().numpy()
         ids[np.isneginf(scores)] = -1
         order = np.lexsort((ids, -scores), axis=1)  # equal scores: the lower label first
-        return TopK(np.take_along_axis(ids, order, axis=1), np.take_along_axis(scores, order, axis=1))
+        top = TopK(np.take_along_axis(ids, order, axis=1), np.take_along_axis(scores, order, axis=1))
+        return with_finite_scores(top)
 
     def _apply_arithmetic(self) -> None:
         """Let the output layer compute as the parameter says now."""

@@ -23,7 +23,7 @@ from longtail.groups.bags import (
 )
 from longtail.groups.schema import LOSSES, SCHEMA
 from longtail.kernels import Progress
-from longtail.model import MAX_K, Idle, XMCEstimator, allowed_labels, not_fitted
+from longtail.model import MAX_K, Idle, XMCEstimator, allowed_labels, not_fitted, with_finite_scores
 from longtail.storage import Part, PartSchema, checked
 from longtail.training import checked_training, import_torch, on_device, pick_device
 from longtail.validate import (
@@ -295,7 +295,7 @@ class MIMLClassifier(XMCEstimator):
         parts = []
         for scores in score_bags(on_device(self.network_, self.device), rows, members):
             top = TopK.from_scores(np.where(may, scores, -np.inf), k)
-            parts.append(TopK(np.where(np.isneginf(top.scores), -1, top.ids), top.scores))
+            parts.append(with_finite_scores(TopK(np.where(np.isneginf(top.scores), -1, top.ids), top.scores)))
         return TopK.stack(parts) if parts else TopK(np.empty((0, k)), np.empty((0, k)))
 
     def _masking(self) -> tuple[float, str]:

@@ -30,6 +30,7 @@ from longtail.model import (
     XMCEstimator,
     allowed_labels,
     of_stage,
+    with_finite_scores,
 )
 from longtail.prime.check_data import check_label_texts, check_more, check_training, label_texts_of, texts_of
 from longtail.prime.hybrid import SHARE, WEIGHT, StageFeatures, TreeStage, fit_tree_stage, learn_words, line_of
@@ -488,8 +489,8 @@ class Prime(XMCEstimator):
         allowed = None if allow is None and deny is None else allowed_labels(self.n_labels_, allow, deny)
         rows = self._check_rows(X)
         if self.tree_ is not None:
-            return self.tree_.topk(self, as_sparse(rows), k, allowed)
-        return TopK(*self.search_.topk(as_dense(rows), k, allowed))
+            return with_finite_scores(self.tree_.topk(self, as_sparse(rows), k, allowed))
+        return with_finite_scores(TopK(*self.search_.topk(as_dense(rows), k, allowed)))
 
     def label_scores(self, texts: Sequence[str], labels: Sequence[int]) -> np.ndarray:
         """Return the scores of some labels, (n_texts, n_labels asked for)."""
