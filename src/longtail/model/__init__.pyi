@@ -2,6 +2,7 @@ from .answers import Explanation as Explanation
 from .answers import LabelCircle as LabelCircle
 from .answers import LinearLayer as LinearLayer
 from .answers import TextExplanation as TextExplanation
+from .base import MAX_BIAS as MAX_BIAS
 from .base import MAX_K as MAX_K
 from .base import RowClassifier as RowClassifier
 from .base import XMCEstimator as XMCEstimator
