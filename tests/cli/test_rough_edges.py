@@ -1,5 +1,6 @@
 """Where the command line meets the unusual: features instead of texts, wrong options, closed streams, signals."""
 
+import io
 import json
 import os
 import signal
@@ -15,7 +16,7 @@ from longtail.cli import main
 from longtail.data import Dataset, write
 from longtail.data.synthetic.generate import make_linear, make_topics
 from longtail.errors import ModelError
-from longtail.storage import Part, load_folder, save_folder
+from longtail.storage import ArraySpec, FolderSchema, Part, PartSchema, load_folder, save_folder
 
 
 @pytest.fixture(scope="module")
@@ -237,10 +238,11 @@ def test_what_needs_a_closed_stream_says_so(files, run, monkeypatch):
 
 
 def test_a_note_that_nobody_reads_does_not_stop_the_work(files, run, tmp_path, monkeypatch):
-    def broken(*args, **kwargs):
-        raise BrokenPipeError
+    class Broken(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError
 
-    monkeypatch.setattr("longtail.cli.streams.click.echo", broken)
+    monkeypatch.setattr(sys, "stderr", Broken())
     run("predict", files / "rows-model", files / "rows.xmc", "-o", tmp_path / "tags.csv")
     assert (tmp_path / "tags.csv").stat().st_size
 
@@ -271,8 +273,10 @@ def test_a_cut_file_is_refused_at_loading_before_it_is_mapped(tmp_path, verify):
     save_folder(tmp_path / "m", "x.v1", {"x": Part("x.v1", {}, {"a": np.arange(10_000)})})
     file = next((tmp_path / "m").glob("x.*.safetensors"))
     os.truncate(file, 4096)
+    one = PartSchema("x.v1", arrays=(ArraySpec("a", "int64", ("n",)),))
+    folders = {"x.v1": FolderSchema("x.v1", {"x": (one,)})}
     with pytest.raises(ModelError, match="is damaged: 4096 bytes instead of"):
-        load_folder(tmp_path / "m", verify=verify)
+        load_folder(tmp_path / "m", folders, verify=verify)
 
 
 @pytest.mark.parametrize(

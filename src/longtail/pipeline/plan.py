@@ -44,6 +44,7 @@ def plan_training(
         "features_estimated": cost.features_estimated,
         "nonzeros": cost.nonzeros,
         "calibration_rows": held,
+        "trainings": 2 if held and model.trained_twice else 1,
         "tree": cost.tree,
         "memory": _fits(used + KERNELS + cost.memory_bytes, used),
         "train_seconds": None,

@@ -10,6 +10,7 @@ from .memory import used_memory as used_memory
 from .parameters import check_choice as check_choice
 from .parameters import check_flag as check_flag
 from .parameters import check_integer as check_integer
+from .parameters import check_label_numbers as check_label_numbers
 from .parameters import check_real as check_real
 from .parameters import check_widths as check_widths
 from .parameters import resolve_jobs as resolve_jobs

@@ -316,8 +316,8 @@ def _choose(path: Path, format: str | None, limits: Limits = DEFAULT_LIMITS) -> 
 
 def _with_guess(error: DataError, guessed: str) -> DataError:
     """Add what was guessed to a complaint; not needed where the file's name says it already."""
-    told = " (read as '{guessed}', guessed from its first line; {advice} to change that)"
-    return error.extended(told, guessed=guessed, advice=Keyword("format", verb="pass"))
+    told = " (read as '{guessed}', guessed from its first line; {remedy} to change that)"
+    return error.extended(told, guessed=guessed, remedy=Keyword("format", verb="pass"))
 
 
 def _columns(text: str | Sequence[str], labels: str, id: str, group: str, separator: str) -> Columns:

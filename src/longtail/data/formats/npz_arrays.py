@@ -90,6 +90,8 @@ def scipy_matrix(path: Path, arrays: dict[str, np.ndarray], limits: Limits = DEF
     try:
         kind = arrays["format"].item()
         kind = kind.decode("ascii") if isinstance(kind, bytes) else kind
+        if arrays["shape"].ndim != 1:  # an array of 2**62 empty rows is no bytes in a file, and many as a list
+            raise ValueError("shape")
         shape = tuple(int(n) for n in arrays["shape"].tolist())
         if len(shape) != 2 or min(shape) < 0:
             raise DataError(f"{path} must hold a matrix of 2 dimensions; got the shape {shape}.")

@@ -39,7 +39,7 @@ def parquet_batches(path: Path, columns: Columns, limits: Limits = DEFAULT_LIMIT
                 lines = range(done + 1, done + 1 + part.num_rows)
                 done += part.num_rows
                 yield make_batch(lambda row: f"{path} row {row}", lines, values, columns, columns.separator)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last: a name of a column
         raise DataError(f"{path} is not a readable Parquet file.") from error
 
 

@@ -17,7 +17,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from longtail.kernels import njit
 
 OK, BAD_LABEL, BAD_FEATURE, BAD_VALUE, FEATURE_RANGE, LABEL_RANGE, NOT_FINITE = range(7)
 
