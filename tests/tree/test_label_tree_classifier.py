@@ -283,3 +283,12 @@ def test_one_row_is_checked_like_a_batch():
     row.indptr = np.array([0, 2])
     with pytest.raises(DataError, match="its row pointers do not fit its entries"):
         model.predict_topk(row)
+
+
+def test_columns_that_no_row_uses_change_nothing_and_take_little(data):
+    train, test = data
+    width = 3_000_000
+    wide = [sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], width)) for X in (train.X, test.X)]
+    narrow = LabelTreeClassifier(random_state=0).fit(train.X, train.Y).predict_topk(test.X)
+    same = LabelTreeClassifier(random_state=0).fit(wide[0], train.Y).predict_topk(wide[1])
+    assert np.array_equal(narrow.ids, same.ids) and np.array_equal(narrow.scores, same.scores)

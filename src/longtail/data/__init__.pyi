@@ -4,6 +4,7 @@ from .bundled import load_bundled as load_bundled
 from .dataset import Dataset as Dataset
 from .dataset import inverse_propensities as inverse_propensities
 from .dataset import labels_to_matrix as labels_to_matrix
+from .dataset import rows_per_label as rows_per_label
 from .formats.files import check_writable as check_writable
 from .formats.files import plain_name as plain_name
 from .formats.files import replacing as replacing

@@ -25,7 +25,7 @@ class Limits:
     ----------
     rows : int, default=100_000_000
         Rows that are held in memory; files that are read row by row may have more.
-    features : int, default=500_000_000
+    features : int, default=200_000_000
         Columns of X.
     labels : int, default=2_147_483_647
         Columns of Y; memory follows the labels that rows have.
@@ -54,7 +54,7 @@ class Limits:
     """
 
     rows: int = 100_000_000
-    features: int = 500_000_000
+    features: int = 200_000_000
     labels: int = 2**31 - 1
     row_labels: int = 10_000_000
     label_characters: int = 100_000

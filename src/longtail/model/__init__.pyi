@@ -3,6 +3,7 @@ from .answers import LabelCircle as LabelCircle
 from .answers import LinearLayer as LinearLayer
 from .answers import TextExplanation as TextExplanation
 from .answers import with_finite_scores as with_finite_scores
+from .base import MAX_BIAS as MAX_BIAS
 from .base import MAX_K as MAX_K
 from .base import RowClassifier as RowClassifier
 from .base import XMCEstimator as XMCEstimator

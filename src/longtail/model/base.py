@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 MAX_K = 1 << 20  # labels of one row that can be asked for
+MAX_BIAS = 1e6  # of the constant feature; its square must not leave the range of 32-bit floats
 HELD_OUT_K = 5  # labels predicted for every held-out row
 UNSAVED = ("n_jobs",)  # changes how fast a model is made, never which
 

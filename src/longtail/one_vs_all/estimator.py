@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from longtail.data import Dataset, TopK
 from longtail.kernels import EVERY_ROW, LANES, Progress, blocks, hinge_lanes, logistic_lanes, run_tasks
 from longtail.model import (
+    MAX_BIAS,
     MAX_K,
     Estimate,
     Explanation,
@@ -163,7 +164,7 @@ class OneVsAllClassifier(RowClassifier):
             C=check_real("C", self.C, low=0, open_low=True),
             loss=check_choice("loss", self.loss, LOSSES),
             positive_weight=check_real("positive_weight", self.positive_weight, low=0, open_low=True),
-            bias=check_real("bias", self.bias, low=0),
+            bias=check_real("bias", self.bias, low=0, high=MAX_BIAS),
             threshold=check_real("threshold", self.threshold, low=0),
             tol=check_real("tol", self.tol, low=0, open_low=True),
             max_iter=check_integer("max_iter", self.max_iter, low=1),

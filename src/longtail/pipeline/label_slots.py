@@ -236,6 +236,7 @@ def _unlike(weights: SlotWeights) -> float:
 
 def _add_rows(tagger: Tagger, model: LabelTreeClassifier, facts: LabelFacts, data: Dataset, n: int) -> LabelDataFacts:
     """Give the rows of the data that have the label to its leaf slots; return the size of the data."""
+    data = data.compact_labels()
     names = data.names()
     of = np.flatnonzero(data.Y.indices == names.index(facts["label"])) if facts["label"] in names else np.empty(0, int)
     rows = np.searchsorted(data.Y.indptr, of, side="right") - 1

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from longtail.data import Dataset
+from longtail.data import Dataset, rows_per_label
 from longtail.errors import LongtailError, Parameter
 from longtail.facts import MemoryFacts, PlanFacts
 from longtail.pipeline.held_out import held_out_rows
@@ -31,7 +29,7 @@ def plan_training(
     >>> facts["rows"], facts["labels"], facts["features"], facts["memory"]["fits"]
     (300, 10, 130, True)
     """
-    tagger = Tagger() if tagger is None else tagger
+    data, tagger = data.compact_labels(), Tagger() if tagger is None else tagger
     held, model, used = held_out_rows(data.n_rows, tagger.calibrate), tagger.new_model(), used_memory()
     cost = model.plan(data, lambda: shape_of(data, tagger.features), held, probe)
     facts: PlanFacts = {
@@ -40,7 +38,7 @@ def plan_training(
         "threads": resolve_jobs(model.n_jobs),
         "rows": data.n_rows,
         "labels": data.n_labels,
-        "labels_used": int((np.bincount(data.Y.indices, minlength=data.n_labels) > 0).sum()),
+        "labels_used": rows_per_label(data.Y).size,
         "labels_per_row": data.Y.nnz / max(data.n_rows, 1),
         "features": cost.n_features,
         "features_estimated": cost.features_estimated,

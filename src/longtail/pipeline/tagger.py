@@ -171,6 +171,7 @@ class Tagger(Estimator):
 
         `on_epoch`, of models trained in epochs ("dft", "prime"), gets a record with the loss after every epoch.
         """
+        data = data.compact_labels()
         seed, model = resolve_seed(self.random_state), self.new_model()
         features = None if model.reads_texts or data.texts is None else new_features(self.features, self.n_jobs)
         split = hold_out(data.Y, self.calibrate, seed)

@@ -15,6 +15,7 @@ from longtail.data import Dataset, TopK
 from longtail.errors import DataError, Keyword, ParameterError
 from longtail.kernels import Progress
 from longtail.model import (
+    MAX_BIAS,
     MAX_K,
     Estimate,
     Explanation,
@@ -447,7 +448,7 @@ class LabelTreeClassifier(RowClassifier):
             loss=check_choice("loss", self.loss, LOSSES),
             C=C if self.C is None else check_real("C", self.C, low=0, open_low=True),
             positive_weight=check_real("positive_weight", self.positive_weight, low=0, open_low=True),
-            bias=check_real("bias", self.bias, low=0),
+            bias=check_real("bias", self.bias, low=0, high=MAX_BIAS),
             tol=check_real("tol", self.tol, low=0, open_low=True),
             max_iter=check_integer("max_iter", self.max_iter, low=1),
             threshold=check_real("threshold", self.threshold, low=0),

@@ -12,9 +12,11 @@ import numpy as np
 
 from longtail.errors import ParameterError, near
 
+INT64_MAX = 2**63 - 1
+
 
 def check_integer(name: str, value: Any, *, low: int | None = None, high: int | None = None) -> int:
-    """Return `value` as an int within [low, high].
+    """Return `value` as an int within [low, high]; without `high`, one that compiled code can hold.
 
     >>> check_integer("k", 0, low=1)
     Traceback (most recent call last):
@@ -22,6 +24,8 @@ def check_integer(name: str, value: Any, *, low: int | None = None, high: int | 
     longtail.errors.ParameterError: k must be an integer >= 1; got 0.
     """
     ok = isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
+    if ok and high is None and value > INT64_MAX:
+        high = INT64_MAX
     if not ok or (low is not None and value < low) or (high is not None and value > high):
         raise ParameterError(name=name, allowed=f"an integer{_range(low, high)}", got=value)
     return int(value)
