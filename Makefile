@@ -2,12 +2,14 @@
 #   make test EXTRAS=torch   also installs torch and tests what needs it
 #   make test-checked        the tests of compiled kernels again, with bounds checks
 #   make demo PYTHON=python3.12
+#   make fuzz MINUTES=10     fuzzes everything that reads files; see fuzz/README.md
 PYTHON ?= python3
 EXTRAS ?=
+MINUTES ?= 5
 BIN := .venv/bin
 TORCH := torch==2.13.0
 
-.PHONY: demo test test-checked lint clean
+.PHONY: demo test test-checked lint fuzz clean
 
 demo: .venv/installed
 	$(BIN)/longtail demo
@@ -28,6 +30,9 @@ lint: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+fuzz: .venv/installed-dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m fuzz all --minutes $(MINUTES)
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -17,6 +17,7 @@ from benchmarks.prime.carried_data import LENGTH, Texts, load
 from benchmarks.prime.runs import open_results
 from longtail.data import TopK
 from longtail.metrics import precision_at_k, recall_at_k
+from longtail.pipeline import folder_schemas
 from longtail.prime import Prime
 from longtail.storage import load_folder
 from longtail.validate import as_sparse
@@ -78,7 +79,7 @@ def scored(
     saved: Path, way: dict[str, Any] | None, names: list[str], queries: Any, truth: sp.csr_array, n_kept: int
 ) -> dict[str, float]:
     """Return scores over all labels, over the new and over the trained ones, and how often new ones are suggested."""
-    model = Prime.from_part(load_folder(saved).parts["model"])
+    model = Prime.from_part(load_folder(saved, folder_schemas()).parts["model"])
     if way is not None:
         model.text_scale_ = way.get("text_scale", model.text_scale_)
         model.add_labels(names, way.get("centroid", "none"))

@@ -16,7 +16,7 @@ from longtail.cli import main
 from longtail.data import Dataset, write
 from longtail.data.synthetic.generate import make_linear, make_topics
 from longtail.errors import ModelError
-from longtail.storage import Part, load_folder, save_folder
+from longtail.storage import ArraySpec, FolderSchema, Part, PartSchema, load_folder, save_folder
 
 
 @pytest.fixture(scope="module")
@@ -273,8 +273,10 @@ def test_a_cut_file_is_refused_at_loading_before_it_is_mapped(tmp_path, verify):
     save_folder(tmp_path / "m", "x.v1", {"x": Part("x.v1", {}, {"a": np.arange(10_000)})})
     file = next((tmp_path / "m").glob("x.*.safetensors"))
     os.truncate(file, 4096)
+    one = PartSchema("x.v1", arrays=(ArraySpec("a", "int64", ("n",)),))
+    folders = {"x.v1": FolderSchema("x.v1", {"x": (one,)})}
     with pytest.raises(ModelError, match="is damaged: 4096 bytes instead of"):
-        load_folder(tmp_path / "m", verify=verify)
+        load_folder(tmp_path / "m", folders, verify=verify)
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_only_the_name_is_saved():
     for params in ({}, {**part.params, "encoder": ["os"]}, {**part.params, "n_features": "4"}):
         with pytest.raises(ModelError, match="damaged"):
             EncoderFeatures.from_part(Part("encoder.v1", params))
-    with pytest.raises(ModelError, match="must be of the kind"):
+    with pytest.raises(ModelError, match="its kind must be"):
         EncoderFeatures.from_part(Part("tfidf.v1", part.params))
 
 

@@ -12,6 +12,7 @@ from longtail.data import group_randomly
 from longtail.errors import DataError, MissingExtraError, ModelError, ParameterError
 from longtail.groups.bags import SetShares
 from longtail.groups.miml import MIMLClassifier
+from longtail.pipeline import folder_schemas
 from longtail.storage import load_folder
 
 torch = pytest.importorskip("torch")
@@ -92,7 +93,7 @@ def test_every_entry_of_a_list_of_labels_is_learned_and_the_model_is_saved(toy, 
     model = MIMLClassifier(loss="list", mask="none", **QUICK).fit(X, groups, counts)
     assert (model.predict_topk(X, k=1).ids[:, 0] == y).mean() > 0.9
     assert float(model.network_.bias.detach().std()) == 0  # the published network has none
-    again = MIMLClassifier.from_part(load_folder(model.save(tmp_path / "model")).parts["model"])
+    again = MIMLClassifier.from_part(load_folder(model.save(tmp_path / "model"), folder_schemas()).parts["model"])
     np.testing.assert_array_equal(again.predict_topk(X).scores, model.predict_topk(X).scores)
 
 
@@ -147,7 +148,7 @@ def test_probabilities_are_those_of_the_scores_until_calibrated(toy, fitted):
 
 def test_a_saved_model_predicts_the_same(toy, fitted, tmp_path):
     X, _, groups, _ = toy
-    part = load_folder(fitted.save(tmp_path / "model")).parts["model"]
+    part = load_folder(fitted.save(tmp_path / "model"), folder_schemas()).parts["model"]
     again = MIMLClassifier.from_part(part)
     for a, b in (
         (again.predict_topk(X), fitted.predict_topk(X)),
@@ -308,3 +309,18 @@ def test_without_torch_it_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", no_torch)
     with pytest.raises(MissingExtraError, match=r"MIMLClassifier needs the package 'torch'; .*longtail\[torch\]"):
         MIMLClassifier().fit(ROWS, TWO, [[1], [1]])
+
+
+@pytest.mark.parametrize(
+    ("Y_groups", "said"),
+    [
+        ([[1, 1, 1], [1, 0, 0]], "group 0 has 2 rows and 3 labels"),
+        ([[1, 1, 0], [0, 0, 0]], "group 1 has 1 row and no label"),
+        ([[1, 2, 0], [1, 0, 0]], "group 0 has 2 rows and 3 labels"),
+        ([[1, 1, 0], [5, 0, 0]], "group 1 has 1 row and 5 labels"),
+    ],
+)
+def test_sets_of_labels_that_rows_with_one_label_each_cannot_have_are_refused(Y_groups, said):
+    groups = [[1, 0], [1, 0], [0, 1]]
+    with pytest.raises(DataError, match=f"loss='sets' needs groups whose rows have exactly one label each; {said}"):
+        MIMLClassifier(loss="sets", device="cpu").fit(np.eye(3), groups, Y_groups)

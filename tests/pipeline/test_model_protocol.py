@@ -21,7 +21,7 @@ from longtail.pipeline import (
     plan_training,
     tree_facts,
 )
-from longtail.storage import Part
+from longtail.storage import ArraySpec, ParamSpec, Part, PartSchema, Whole
 from longtail.validate import as_sparse
 
 TEXTS = ["red apple", "green apple", "fast car", "old car"] * 20
@@ -47,6 +47,14 @@ class Means(Bare):
     """A model with everything: the mean row of each label is its weights."""
 
     kind = "means.v1"
+    schema = PartSchema(
+        kind,
+        params=(ParamSpec("random_state", Whole(none=True)), ParamSpec("n_rows", Whole())),
+        arrays=(
+            ArraySpec("weights", "float32 float64", ("n_labels", "n_features")),
+            ArraySpec("label_counts", "int64", ("n_labels",), low=0),
+        ),
+    )
 
     def fit(self, X, Y, progress=None):
         rows, labels = self._begin_fit(X, Y)

@@ -16,7 +16,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 
 from longtail.errors import DataError, ModelError, ParameterError
-from longtail.storage import Part, load_folder, save_folder, unpack_strings
+from longtail.storage import FolderSchema, Part, load_folder, save_folder, unpack_strings
 from longtail.text import TfidfFeatures, lexicon
 from longtail.text import count_ngrams as counting
 
@@ -176,8 +176,8 @@ def test_pruning_everything_gets_one_sentence():
 @pytest.mark.parametrize(
     ("params", "sentence"),
     [
-        ({"ngrams": (0, 1)}, r"ngrams\[0\] must be an integer >= 1; got 0."),
-        ({"ngrams": (2, 1)}, r"ngrams\[1\] must be an integer >= 2; got 1."),
+        ({"ngrams": (0, 1)}, r"ngrams\[0\] must be an integer between 1 and 64; got 0."),
+        ({"ngrams": (2, 1)}, r"ngrams\[1\] must be an integer between 2 and 64; got 1."),
         ({"ngrams": 2}, r"ngrams must be a pair \(shortest, longest\); got 2."),
         ({"analyzer": "words"}, "Did you mean 'word'?"),
         ({"min_df": 0}, "min_df must be an integer >= 1; got 0."),
@@ -219,7 +219,8 @@ def test_saved_and_loaded(tmp_path):
     assert "n_jobs" not in part.params
     assert unpack_strings("vocabulary", part) == features.vocabulary_
     save_folder(tmp_path / "model", "test.v1", {"features": part})
-    loaded = TfidfFeatures.from_part(load_folder(tmp_path / "model").parts["features"])
+    folders = {"test.v1": FolderSchema("test.v1", {"features": (TfidfFeatures.schema,)})}
+    loaded = TfidfFeatures.from_part(load_folder(tmp_path / "model", folders).parts["features"])
     assert same_matrix(loaded.transform(texts), features.transform(texts))
     assert loaded.vocabulary_ == features.vocabulary_
     assert loaded.n_features_ == features.n_features_

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.bottleneck.dft import ARITHMETICS, SPACINGS
+from longtail.bottleneck.dft import SPACINGS, check_arithmetic
 from longtail.bottleneck.plan import estimate_network
+from longtail.bottleneck.schema import ENCODERS, HEADS, SCHEMA, STOP_ON
 from longtail.data import Dataset, TopK, split_random
-from longtail.errors import ModelError, ParameterError
+from longtail.errors import Keyword, ModelError, ParameterError
 from longtail.facts import ModelFacts
 from longtail.kernels import Progress
 from longtail.model import (
@@ -21,6 +22,7 @@ from longtail.model import (
     EpochReport,
     Estimate,
     Explanation,
+    Idle,
     LabelCircle,
     LinearLayer,
     RowClassifier,
@@ -28,7 +30,7 @@ from longtail.model import (
     allowed_labels,
     clone,
 )
-from longtail.storage import Part
+from longtail.storage import Part, PartSchema, checked
 from longtail.text import unit_rows
 from longtail.training import checked_training, import_torch, on_device, pick_device, threads_for
 from longtail.validate import (
@@ -51,9 +53,6 @@ if TYPE_CHECKING:
     from longtail.bottleneck.network import LabelNetwork
     from longtail.training import Epoch, RowTraining
 
-HEADS = ("dft", "bottleneck")
-STOP_ON = ("precision", "loss")
-ENCODERS = ("mlp", "linear")
 DENSE_ABOVE = 0.2  # share of entries that are not zero, from which rows are multiplied as dense ones
 FEWEST_TO_VALIDATE = 20  # rows
 
@@ -140,9 +139,11 @@ class BottleneckClassifier(RowClassifier):
     2
     """
 
-    kind: ClassVar[str] = "bottleneck.v1"
+    kind: ClassVar[str] = SCHEMA.kind
+    schema: ClassVar[PartSchema | None] = SCHEMA
     needs: ClassVar[str | None] = "torch"
     has_epochs: ClassVar[bool] = True
+    trained_twice: ClassVar[bool] = False  # a second training gives another network, with scores of another scale
     tagger_method: ClassVar[str | None] = "dft"
     prediction_params: ClassVar[tuple[str, ...]] = ("arithmetic", "device", "n_jobs", "normalize")
     shape_params: ClassVar[tuple[str, ...]] = ("encoder", "head", "hidden", "k", "spacing", "width")
@@ -201,6 +202,19 @@ class BottleneckClassifier(RowClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    def idle_params(self) -> dict[str, Idle]:
+        out: dict[str, Idle] = {}
+        if self.head == "bottleneck":
+            names = ("k", "order", "spacing", "arithmetic")
+            out |= self._idle_among(*names, word="with", other=Keyword("head", "bottleneck"))
+        if isinstance(self.encoder, str) and self.encoder == "linear":
+            out |= self._idle_among("dropout", word="with", other=Keyword("encoder", "linear"))
+        if not self.valid:
+            out |= self._idle_among("patience", "stop_on", word="with", other=Keyword("valid", self.valid))
+        if self.checkpoint is None:
+            out |= self._idle_among("checkpoint_minutes", word="without", other=Keyword("checkpoint"))
+        return out
+
     def fit(
         self,
         X: Any,
@@ -223,6 +237,8 @@ class BottleneckClassifier(RowClassifier):
         from longtail.bottleneck.network import make_network
         from longtail.bottleneck.train import fit_labels, prior_precision
 
+        counting = () if X_valid is None else ("patience", "stop_on")
+        self._warn_of_idle_params("k", "order", *counting)  # who compares both heads sets the former for both
         how, device = self._training(), pick_device(self.device)
         X, Y = self._begin_fit(X, Y)
         self.dense_ = bool(np.count_nonzero(_values(X)) >= DENSE_ABOVE * X.shape[0] * X.shape[1])
@@ -257,7 +273,7 @@ class BottleneckClassifier(RowClassifier):
     def best_epoch_(self) -> int:
         """Number of the epoch whose weights were kept: the best one, or the last without validation rows."""
         self._check_fitted()
-        return next((epoch["epoch"] for epoch in reversed(self.history_) if epoch["best"]), len(self.history_))
+        return next((epoch["epoch"] for epoch in reversed(self.history_) if epoch.get("best")), len(self.history_))
 
     def _warn_below_prior(self) -> None:
         """Warn where the trained network ranks labels no better than their frequency in training does."""
@@ -267,9 +283,9 @@ class BottleneckClassifier(RowClassifier):
         from sklearn.exceptions import ConvergenceWarning
 
         warnings.warn(
-            f"the network ranks labels no better than their frequency does: mean precision at 1, 3 and 5 on validation "
-            f"rows is {max(precisions):.1%}, and {self.prior_precision_:.1%} if every row gets the most frequent "
-            "labels; train for more epochs, with a larger lr, or on more rows.",
+            f"the network is no better than naming the most frequent labels for every row: on validation rows it "
+            f"reaches {max(precisions):.1%} (mean of P@1, P@3, P@5), and they {self.prior_precision_:.1%}; train for "
+            "more epochs, with a larger lr, or on more rows.",
             ConvergenceWarning,
             stacklevel=3,
         )
@@ -297,12 +313,8 @@ class BottleneckClassifier(RowClassifier):
             "normalized": self.normalize,
             "sparse_rows": not self.dense_,
             "spacing": check_choice("spacing", self.spacing, SPACINGS),
-            "arithmetic": self._checked_arithmetic(),
+            "arithmetic": check_arithmetic(self.arithmetic),
         }
-
-    def _checked_arithmetic(self) -> str | None:
-        """Return the arithmetic of the output layer, checked; None for that of its weights."""
-        return None if self.arithmetic is None else check_choice("arithmetic", self.arithmetic, ARITHMETICS)
 
     def _circle_positions(self, Y: sp.csr_array) -> Any:
         """Return the position of each label on the circle, or None to keep their order."""
@@ -396,7 +408,7 @@ class BottleneckClassifier(RowClassifier):
     def _apply_arithmetic(self) -> None:
         """Let the output layer compute as the parameter says now."""
         if hasattr(self.network_.head, "arithmetic"):
-            self.network_.head.arithmetic = self._checked_arithmetic()
+            self.network_.head.arithmetic = check_arithmetic(self.arithmetic)
 
     def explain(self, X: Any, labels: Any) -> list[Explanation]:
         """Return for the one row X, per label, what each of its features adds to the score.
@@ -405,6 +417,7 @@ class BottleneckClassifier(RowClassifier):
         With the linear encoder that is so everywhere.
         """
         ids, values = self._one_row(X, self.normalize)
+        wanted = self._explainable(labels)
         torch = import_torch()
         row = np.zeros((1, self.n_features_in_), dtype=np.float32)
         row[0, ids] = values
@@ -414,7 +427,7 @@ class BottleneckClassifier(RowClassifier):
         with threads_for(self.n_jobs, network, 1):
             x = torch.from_numpy(row).to(next(network.parameters()).device).requires_grad_()
             scores = network(x)[0]
-            for label in (int(label) for label in labels):
+            for label in wanted:
                 slopes = torch.autograd.grad(scores[label], x, retain_graph=True)[0][0].cpu().numpy()
                 added = [(int(f), float(slopes[f]) * float(v)) for f, v in zip(ids, values, strict=True)]
                 added.sort(key=lambda pair: -abs(pair[1]))
@@ -450,16 +463,15 @@ class BottleneckClassifier(RowClassifier):
         import_torch()
         from longtail.bottleneck.network import load_weights, make_network
 
+        part = checked(part, SCHEMA)
         params = dict(part.params)
         facts = {name: params.pop(name) for name in ("n_rows", "n_features", "dense", "history")}
         prior_precision = params.pop("prior_precision", None)  # models of before have none
         model = cls(**params)
         model.prior_precision_ = prior_precision
         model.label_counts_ = part.array("label_counts")
-        if model.label_counts_.ndim != 1 or model.label_counts_.min(initial=0) < 0:
-            raise ModelError(f"the model's part '{part.kind}' is inconsistent: its counts of labels are none.")
-        model.n_rows_, model.n_features_in_ = int(facts["n_rows"]), int(facts["n_features"])
-        model.n_labels_, model.dense_, model.history_ = model.label_counts_.size, bool(facts["dense"]), facts["history"]
+        model.n_rows_, model.n_features_in_ = facts["n_rows"], facts["n_features"]
+        model.n_labels_, model.dense_, model.history_ = model.label_counts_.size, facts["dense"], facts["history"]
         network = make_network(**model._layers(), order=part.arrays.get("head.order"))
         load_weights(network, {name: a for name, a in part.arrays.items() if name != "label_counts"})
         model.network_ = network.to(pick_device(model.device))

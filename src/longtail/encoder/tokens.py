@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from longtail.encoder.packed import PackedTexts
-from longtail.errors import DataError
+from longtail.errors import DataError, ModelError
 from longtail.kernels import blocks
 from longtail.text import check_unicode
 from longtail.training import to_device
@@ -113,8 +113,17 @@ def tokenize(tokenizer: Any, texts: Sequence[str], max_length: int) -> list[np.n
             raise DataError(
                 input="texts", problem=f"must be Unicode text; one of rows {at.start} to {at.stop - 1} is not."
             ) from error
+        except BaseException as error:
+            if not is_tokenizer_error(error):
+                raise
+            raise ModelError(f"the tokenizer of the model cannot read the texts: {str(error)[:100]}.") from error
         out += [np.array(row.ids, dtype=np.int32) for row in encoded]
     return out
+
+
+def is_tokenizer_error(error: BaseException) -> bool:
+    """Say whether an error is one of the tokenizers library: it has no classes of its own, and Rust panics."""
+    return type(error) in (Exception, ValueError, OverflowError) or type(error).__name__ == "PanicException"
 
 
 def new_tokenizer(texts: Sequence[str], size: int) -> Any:

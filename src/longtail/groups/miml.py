@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import TopK
-from longtail.errors import ModelError, ParameterError
+from longtail.errors import Keyword, ModelError, ParameterError
 from longtail.groups.bags import (
     Scale,
     SetShares,
@@ -21,9 +21,10 @@ from longtail.groups.bags import (
     hold_out_bags,
     label_prior,
 )
+from longtail.groups.schema import LOSSES, SCHEMA
 from longtail.kernels import Progress
-from longtail.model import MAX_K, XMCEstimator, allowed_labels, not_fitted
-from longtail.storage import Part
+from longtail.model import MAX_K, Idle, XMCEstimator, allowed_labels, not_fitted
+from longtail.storage import Part, PartSchema, checked
 from longtail.training import checked_training, import_torch, on_device, pick_device
 from longtail.validate import (
     LabelNumbers,
@@ -47,7 +48,6 @@ MASKS: dict[str, dict[str, Any]] = {  # how EAGLE finds the labels' vectors
     "eagle": {"assign": "argmax"},
     "eagle-0": {"assign": "argmax", "n_iter": 0},
 }
-LOSSES = ("auto", "presence", "counts", "list", "shares", "sets")
 ONE_LABEL = ("list", "shares", "sets")  # losses for rows that have one label each
 
 
@@ -122,7 +122,8 @@ class MIMLClassifier(XMCEstimator):
     (2, 2)
     """
 
-    kind: ClassVar[str] = "miml.v1"
+    kind: ClassVar[str] = SCHEMA.kind
+    schema: ClassVar[PartSchema | None] = SCHEMA
     needs: ClassVar[str | None] = "torch"
     prediction_params: ClassVar[tuple[str, ...]] = ("device",)
     shape_params: ClassVar[tuple[str, ...]] = ("concepts", "encoder", "hidden", "learn_vectors", "mask", "tau")
@@ -172,6 +173,15 @@ class MIMLClassifier(XMCEstimator):
         self.random_state = random_state
         self.device = device
 
+    def idle_params(self) -> dict[str, Idle]:
+        out: dict[str, Idle] = {}
+        if self.mask == "none" or not self.tau:
+            why = Keyword("mask", "none") if self.mask == "none" else Keyword("tau", self.tau)
+            out |= self._idle_among("learn_vectors", word="with", other=why)
+        if not self.valid:
+            out |= self._idle_among("patience", word="with", other=Keyword("valid", self.valid))
+        return out
+
     def fit(
         self,
         X: MatrixLike,
@@ -187,6 +197,7 @@ class MIMLClassifier(XMCEstimator):
         counts the steps of all epochs; `on_epoch` gets loss and validation loss after each, and may ask the model.
         """
         tau, mask = self._masking()
+        self._warn_of_idle_params()
         check_widths("hidden", self.hidden)
         valid = check_real("valid", self.valid, low=0, high=0.5)
         loss = check_choice("loss", self.loss, LOSSES)
@@ -337,6 +348,7 @@ class MIMLClassifier(XMCEstimator):
         import_torch("MIMLClassifier")
         from longtail.bottleneck import load_weights
 
+        part = checked(part, SCHEMA)
         params = dict(part.params)
         n_rows, loss, history = (params.pop(name) for name in ("n_rows", "loss_", "history"))
         model = cls(**params)
@@ -346,9 +358,7 @@ class MIMLClassifier(XMCEstimator):
             del arrays[name]
         model.scale_ = Scale(shift, factor)
         model.n_rows_, model.n_features_in_, model.n_labels_ = int(n_rows), shift.size, model.label_counts_.size
-        if not shift.shape == factor.shape == (shift.size,) or model.label_counts_.min(initial=0) < 0:
-            raise ModelError(f"the model's part '{part.kind}' is inconsistent: its arrays do not fit each other.")
-        model.loss_, model.history_ = check_choice("loss", loss, LOSSES[1:]), history
+        model.loss_, model.history_ = loss, history
         model.label_vectors_ = np.array(part.array("vectors")) if model._masking()[0] else None
         network = model._network()
         load_weights(network, arrays)

@@ -23,10 +23,14 @@ from .fitting import Stages as Stages
 from .fitting import of_stage as of_stage
 from .fitting import rows_of_dataset as rows_of_dataset
 from .params import Estimator as Estimator
+from .params import Idle as Idle
 from .params import Transformer as Transformer
 from .params import available_if as available_if
 from .params import clone as clone
 from .params import not_fitted as not_fitted
+from .schema import CALIBRATION as CALIBRATION
+from .schema import LABEL_COUNTS as LABEL_COUNTS
+from .schema import SEED as SEED
 from .text_features import BuiltLater as BuiltLater
 from .text_features import SavedFeatures as SavedFeatures
 from .text_features import TextFeatures as TextFeatures

@@ -8,8 +8,9 @@ from typing import Self
 import numpy as np
 
 from longtail.data import TopK
-from longtail.errors import DataError, ModelError
-from longtail.storage import Part
+from longtail.errors import DataError
+from longtail.model.schema import CALIBRATION
+from longtail.storage import Part, checked
 
 
 @dataclass(frozen=True)
@@ -65,20 +66,19 @@ class Calibration:
 
     def to_part(self) -> Part:
         params = {"threshold": self.threshold, "n_rows": self.n_rows}
-        return Part("calibration.v1", params, {"scores": self.scores, "values": self.values})
+        return Part(CALIBRATION.kind, params, {"scores": self.scores, "values": self.values})
 
     @classmethod
     def from_part(cls, part: Part) -> Self:
-        scores, values = (np.asarray(part.array(name), dtype=np.float32) for name in ("scores", "values"))
-        rising = all(bool((a[1:] >= a[:-1]).all()) and bool(np.isfinite(a).all()) for a in (scores, values))
-        inside = values.size > 0 and values.min() >= 0 and values.max() <= 1
-        if scores.ndim != 1 or scores.shape != values.shape or not rising or not inside:
-            raise ModelError(f"the model's part '{part.kind}' is inconsistent: it is no rising curve within [0, 1].")
-        return cls(scores, values, float(part.params["threshold"]), int(part.params["n_rows"]))
+        part = checked(part, CALIBRATION)
+        threshold, n_rows = part.params["threshold"], part.params["n_rows"]
+        return cls(part.array("scores"), part.array("values"), float(threshold), n_rows)
 
 
 def _best_threshold(probabilities: np.ndarray, right: np.ndarray, n_true: int) -> float:
     """Return where to cut the ranked pairs for the best micro F1."""
+    if not right.any():
+        return 0.5  # nothing to choose by; no probability is above 0
     order = np.argsort(-probabilities, kind="stable")
     ranked = probabilities[order]
     true_positives = np.cumsum(right[order])

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from longtail.storage import Part
+from longtail.storage import Part, PartSchema
 from longtail.validate import Rows
 
 
@@ -41,6 +41,7 @@ class SavedFeatures(TextReader, Protocol):
     """Features that a model folder can hold."""
 
     kind: ClassVar[str]
+    schema: ClassVar[PartSchema]
     n_features_: int
 
     def to_part(self) -> Part: ...

@@ -1,2 +1,2 @@
-from .estimator import LOSSES as LOSSES
 from .estimator import OneVsAllClassifier as OneVsAllClassifier
+from .schema import LOSSES as LOSSES

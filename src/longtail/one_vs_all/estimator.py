@@ -9,7 +9,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import Dataset, TopK
-from longtail.errors import ModelError
 from longtail.kernels import EVERY_ROW, LANES, Progress, blocks, hinge_lanes, logistic_lanes, run_tasks
 from longtail.model import (
     MAX_K,
@@ -22,8 +21,9 @@ from longtail.model import (
     row_scale,
 )
 from longtail.one_vs_all.plan import estimate_ova
+from longtail.one_vs_all.schema import LOSSES, SCHEMA
 from longtail.one_vs_all.topk_kernels import collect_weights, count_weights, dense_topk, sparse_topk
-from longtail.storage import Part, pack_csr, unpack_csr
+from longtail.storage import Part, PartSchema, checked, pack_csr, unpack_csr
 from longtail.validate import (
     MatrixLike,
     as_sparse,
@@ -35,7 +35,6 @@ from longtail.validate import (
     resolve_seed,
 )
 
-LOSSES = ("squared_hinge", "logistic")
 # when scoring 32 labels at a time in dense blocks is faster than following sparse lists (measured on eurlex-4k)
 DENSE_ABOVE = 0.05
 FEWEST_ROWS_FOR_DENSE = 64
@@ -97,7 +96,8 @@ class OneVsAllClassifier(RowClassifier):
     [0, 0, 1, 1]
     """
 
-    kind: ClassVar[str] = "one-vs-all.v1"
+    kind: ClassVar[str] = SCHEMA.kind
+    schema: ClassVar[PartSchema | None] = SCHEMA
     tagger_method: ClassVar[str | None] = "ova"
     prediction_params: ClassVar[tuple[str, ...]] = ("n_jobs", "normalize")
 
@@ -216,7 +216,7 @@ class OneVsAllClassifier(RowClassifier):
         """Return for the one row X, per label, the features that speak for or against it, strongest first."""
         ids, values = self._one_row(X, self.normalize)
         out = []
-        for label in labels:
+        for label in self._explainable(labels):
             terms = []
             for f, x in zip(ids, values, strict=True):
                 low, high = self.weights_.indptr[f], self.weights_.indptr[f + 1]
@@ -226,7 +226,7 @@ class OneVsAllClassifier(RowClassifier):
             bias = float(self.bias_[label])
             score = bias + sum(weight for _, weight in terms)
             terms.sort(key=lambda pair: -abs(pair[1]))
-            out.append(Explanation(int(label), score, score, bias, terms, []))
+            out.append(Explanation(label, score, score, bias, terms, []))
         return out
 
     def to_part(self) -> Part:
@@ -242,20 +242,16 @@ class OneVsAllClassifier(RowClassifier):
     @classmethod
     def from_part(cls, part: Part) -> Self:
         """Return the saved model, checked."""
+        part = checked(part, SCHEMA)
         params = dict(part.params)
-        n_rows = int(params.pop("n_rows"))
+        n_rows = params.pop("n_rows")
         model = cls(**params)
         model.weights_ = unpack_csr("weights", part)
         model.bias_ = part.array("bias")
         model.label_counts_ = part.array("label_counts")
         model.n_iter_ = part.array("n_iter")
-        model.n_rows_, model.n_features_in_ = n_rows, int(model.weights_.shape[0])
-        model.n_labels_ = int(model.weights_.shape[1])
-        numbers = (model.weights_.data, np.where(np.isneginf(model.bias_), 0, model.bias_))
-        if not all(bool(np.isfinite(a).all()) for a in numbers) or model.label_counts_.min(initial=0) < 0:
-            raise ModelError(f"the model's part '{part.kind}' holds numbers that are not finite or negative counts.")
-        if not model.bias_.shape == model.label_counts_.shape == (model.n_labels_,):
-            raise ModelError(f"the model's part '{part.kind}' is inconsistent: its arrays differ in length.")
+        model.n_rows_ = n_rows
+        model.n_features_in_, model.n_labels_ = (int(n) for n in model.weights_.shape)
         return model
 
 

@@ -18,6 +18,8 @@ from .plan import refuse_without_memory as refuse_without_memory
 from .registry import FEATURES as FEATURES
 from .registry import METHODS as METHODS
 from .registry import MODELS as MODELS
+from .registry import folder_schemas as folder_schemas
+from .registry import part_schemas as part_schemas
 from .saved_models import load as load
 from .saved_models import load_tagger as load_tagger
 from .tagger import Tag as Tag

@@ -9,8 +9,8 @@ from longtail.errors import LongtailError, Parameter
 from longtail.facts import MemoryFacts, PlanFacts
 from longtail.pipeline.held_out import held_out_rows
 from longtail.pipeline.tagger import Tagger
-from longtail.planning import available_memory, shape_of, used_memory
-from longtail.validate import resolve_jobs
+from longtail.planning import shape_of
+from longtail.validate import available_memory, resolve_jobs, used_memory
 
 CLEARLY = 1.5  # how far an estimate of memory may be off
 KERNELS = 90_000_000  # bytes of compiled code
@@ -46,6 +46,7 @@ def plan_training(
         "features_estimated": cost.features_estimated,
         "nonzeros": cost.nonzeros,
         "calibration_rows": held,
+        "trainings": 2 if held and model.trained_twice else 1,
         "tree": cost.tree,
         "memory": _fits(used + KERNELS + cost.memory_bytes, used),
         "train_seconds": None,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from longtail.bottleneck import BottleneckClassifier
 from longtail.encoder import EncoderFeatures
 from longtail.groups import MIMLClassifier
-from longtail.model import SavedFeatures, TextFeatures, XMCEstimator, clone
+from longtail.model import CALIBRATION, SavedFeatures, TextFeatures, XMCEstimator, clone
 from longtail.one_vs_all import OneVsAllClassifier
+from longtail.pipeline.schema import TAGGER, TAGGER_FACTS
 from longtail.prime import Prime, PrimeFeatures
+from longtail.storage import FolderSchema, PartSchema
 from longtail.text import TfidfFeatures
 from longtail.tree import LabelTreeClassifier
 
@@ -24,6 +26,25 @@ MODELS: dict[str, type[XMCEstimator]] = {model.kind: model for model in _MODELS}
 FEATURES: dict[str, type[SavedFeatures]] = {features.kind: features for features in _FEATURES}
 METHODS: dict[str, type[XMCEstimator]] = {model.tagger_method: model for model in _MODELS if model.tagger_method}
 DEFAULT_METHOD = "tree"
+
+
+def part_schemas() -> dict[str, PartSchema]:
+    """Return what every kind of part may hold that a model folder can have, by kind; each stands with its code."""
+    models = (model.schema for model in MODELS.values())
+    features = (features.schema for features in FEATURES.values())
+    return {schema.kind: schema for schema in (TAGGER, CALIBRATION, *features, *models) if schema is not None}
+
+
+def folder_schemas() -> dict[str, FolderSchema]:
+    """Return what every kind of folder may hold that `load` reads, by kind."""
+    known = part_schemas()
+    parts = {"model": tuple(known[kind] for kind in MODELS if kind in known), "calibration": (CALIBRATION,)}
+    more = {"tagger": (TAGGER,), "features": tuple(known[kind] for kind in FEATURES)}
+    folders = (
+        FolderSchema("tagger.v1", {**more, **parts}, frozenset({"features", "calibration"}), True, TAGGER_FACTS),
+        FolderSchema("estimator.v1", parts, frozenset({"calibration"})),
+    )
+    return {folder.kind: folder for folder in folders}
 
 
 def new_features(features: TextFeatures | None, n_jobs: int | None) -> TextFeatures:

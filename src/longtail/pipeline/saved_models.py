@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypeVar
 
-from longtail.errors import ModelError, near
+from longtail.errors import ModelError
 from longtail.model import Calibration, XMCEstimator
-from longtail.pipeline.registry import FEATURES, METHODS, MODELS
+from longtail.pipeline.registry import FEATURES, METHODS, MODELS, folder_schemas
+from longtail.pipeline.schema import TAGGER
 from longtail.pipeline.tagger import Tagger
-from longtail.storage import LoadedFolder, Part, load_folder
-
-Kind = TypeVar("Kind")
+from longtail.storage import LoadedFolder, load_folder
 
 
-def load(path: str | Path, *, verify: bool = True) -> Tagger | XMCEstimator:
-    """Return the Tagger or estimator saved in a folder; `verify=False` skips the digests.
+def load(
+    path: str | Path, *, verify: bool = True, in_memory: bool = False, key: str | Path | bytes | None = None
+) -> Tagger | XMCEstimator:
+    """Return the Tagger or estimator saved in a folder, after everything in it has been checked.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder.
+    verify : bool, default=True
+        Check every file against its digest; False is faster for large models you trust. All else is always checked.
+    in_memory : bool, default=False
+        Read the arrays instead of mapping the files: nothing that happens to the files later matters then.
+    key : str, Path, bytes or None, default=None
+        A public key, or its file: a folder that was not signed with its other half is refused (`longtail sign`).
 
     >>> import tempfile, numpy as np
     >>> from longtail.one_vs_all import OneVsAllClassifier
@@ -25,21 +36,18 @@ def load(path: str | Path, *, verify: bool = True) -> Tagger | XMCEstimator:
     ...     load(saved).predict_topk(np.eye(4), k=1).ids.ravel().tolist()
     [0, 1, 2, 3]
     """
-    folder = load_folder(path, verify=verify)
-    kind = folder.manifest.get("kind")
+    folder = load_folder(path, folder_schemas(), verify=verify, in_memory=in_memory, key=key)
     try:
-        if kind == "tagger.v1":
-            return _tagger(folder)
-        if kind == "estimator.v1":
-            return _model(folder)
+        return _tagger(folder) if folder.manifest["kind"] == TAGGER.kind else _model(folder)
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{folder.path} is damaged: {error}.") from error
-    raise ModelError(f"{folder.path} holds a model of the unknown kind {kind!r}.{near(kind, ['tagger.v1'])}")
 
 
-def load_tagger(path: str | Path, *, verify: bool = True) -> Tagger:
+def load_tagger(
+    path: str | Path, *, verify: bool = True, in_memory: bool = False, key: str | Path | bytes | None = None
+) -> Tagger:
     """Return the Tagger saved in a folder; a bare estimator is refused."""
-    loaded = load(path, verify=verify)
+    loaded = load(path, verify=verify, in_memory=in_memory, key=key)
     if not isinstance(loaded, Tagger):
         raise ModelError(
             "{path} holds a {found} without label names; {caller} needs a Tagger.",
@@ -51,19 +59,19 @@ def load_tagger(path: str | Path, *, verify: bool = True) -> Tagger:
 
 
 def _tagger(folder: LoadedFolder) -> Tagger:
-    params = _part(folder, "tagger").params
+    params = folder.parts["tagger"].params
     method = params["method"] if params["method"] in METHODS else None  # a model that is no method's tells its own name
-    tagger = Tagger(method, calibrate=params["calibrate"], random_state=folder.manifest["seed"])
+    tagger = Tagger(method, calibrate=params["calibrate"], random_state=folder.manifest.get("seed"))
     tagger.features_, tagger.model_ = None, _model(folder)
     if "features" in folder.parts:
         part = folder.parts["features"]
-        features = _class(folder, part, FEATURES).from_part(part)
+        features = FEATURES[part.kind].from_part(part)
         width, n = features.n_features_, tagger.model_.n_features_in_
         if width != n:
             raise ModelError(f"{folder.path} is inconsistent: its texts become {width} features, its model takes {n}.")
         tagger.features_ = features
     tagger.labels_ = tuple(record["name"] for record in folder.labels)
-    if not all(isinstance(name, str) for name in tagger.labels_) or len(set(tagger.labels_)) != len(tagger.labels_):
+    if len(set(tagger.labels_)) != len(tagger.labels_):
         raise ModelError(f"{folder.path} is inconsistent: its label names are not different strings.")
     if len(tagger.labels_) != tagger.model_.n_labels_:
         raise ModelError(
@@ -77,20 +85,8 @@ def _tagger(folder: LoadedFolder) -> Tagger:
 
 
 def _model(folder: LoadedFolder) -> XMCEstimator:
-    part = _part(folder, "model")
-    model = _class(folder, part, MODELS).from_part(part)
+    part = folder.parts["model"]
+    model = MODELS[part.kind].from_part(part)
     if "calibration" in folder.parts:
         model.calibration_ = Calibration.from_part(folder.parts["calibration"])
     return model
-
-
-def _part(folder: LoadedFolder, name: str) -> Part:
-    if name not in folder.parts:
-        raise ModelError(f"{folder.path} is damaged: the part '{name}' is missing.")
-    return folder.parts[name]
-
-
-def _class(folder: LoadedFolder, part: Part, known: dict[str, type[Kind]]) -> type[Kind]:
-    if part.kind not in known:
-        raise ModelError(f"{folder.path} has a part of the kind {part.kind!r}; this longtail knows {sorted(known)}.")
-    return known[part.kind]

@@ -8,11 +8,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.errors import ModelError, ParameterError
+from longtail.errors import ParameterError
 from longtail.model import Transformer, clone, not_fitted
 from longtail.prime.estimator import Prime
 from longtail.prime.hybrid import column_names
-from longtail.storage import Part
+from longtail.prime.schema import PRIME_FEATURES_SCHEMA
+from longtail.storage import Part, PartSchema, checked
 from longtail.text import TfidfFeatures, as_texts, hstack_rows, unit_rows
 from longtail.training import require_transformers
 from longtail.validate import check_real
@@ -53,7 +54,8 @@ class PrimeFeatures(Transformer):
     (10, 20)
     """
 
-    kind: ClassVar[str] = "prime-features.v1"
+    kind: ClassVar[str] = PRIME_FEATURES_SCHEMA.kind
+    schema: ClassVar[PartSchema] = PRIME_FEATURES_SCHEMA
     n_features_: int
     _saved: Part
 
@@ -120,13 +122,11 @@ class PrimeFeatures(Transformer):
     @classmethod
     def from_part(cls, part: Part) -> Self:
         """Make the features from what was saved of them; the encoder is made when the first text comes."""
-        try:
-            made = cls(None, weight=float(part.params["weight"]))
-            made.n_features_ = int(part.params["n_features"])
-            made.tfidf_ = TfidfFeatures.from_part(_inner(part, "tfidf", TFIDF))
-            made._saved = _inner(part, "encoder", ENCODER)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ModelError(f"the model's part '{part.kind}' is damaged: {error}") from error
+        part = checked(part, PRIME_FEATURES_SCHEMA)
+        made = cls(None, weight=float(part.params["weight"]))
+        made.n_features_ = part.params["n_features"]
+        made.tfidf_ = TfidfFeatures.from_part(_inner(part, "tfidf", TFIDF))
+        made._saved = _inner(part, "encoder", ENCODER)
         return made
 
     def _encoder(self) -> Any:
@@ -144,4 +144,4 @@ class PrimeFeatures(Transformer):
 
 def _inner(part: Part, name: str, prefix: str) -> Part:
     kind, params = part.params[name]
-    return Part(kind, params, part.under(prefix))
+    return part.inner(prefix, kind, params)

@@ -14,8 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import TopK
-from longtail.errors import ModelError, ParameterError
+from longtail.errors import ParameterError
 from longtail.kernels import blocks, run_tasks
+from longtail.prime.schema import LARGEST
 from longtail.prime.sum_scores import blend_lists
 from longtail.storage import Part
 from longtail.text import TfidfFeatures, hstack_rows, side_by_side
@@ -32,7 +33,6 @@ TREE: dict[str, Any] = {"overlap": 2, "threshold": 0.0}  # where it reads vector
 CANDIDATES = 100  # of the tree, and as many of PRIME's own
 SAMPLE, SAMPLED_LABELS = 2000, 20  # rows, and labels of each, that `line` is fitted to
 BLOCK = 256
-LARGEST = 1e6  # upper limit of share, weight and the two numbers of `line`
 WORDS, LABELS = "tree.words.", "tree.labels."
 
 
@@ -105,20 +105,12 @@ class TreeStage:
         return params, arrays | {f"{LABELS}{name}": array for name, array in tree.arrays.items()}
 
     @classmethod
-    def from_saved(cls, params: dict[str, Any], part: Part, width: int) -> TreeStage:
-        """Make it from what was saved of it, for an encoder of this width."""
-        words = TfidfFeatures.from_part(Part("tfidf.v1", params["words"], part.under(WORDS)))
-        kind = LabelTreeClassifier.kind
-        tree = LabelTreeClassifier.from_part(Part(kind, params["labels"], part.under(LABELS)))
-        line, numbers = params["line"], [params["weight"], params["share"]]
-        if not isinstance(line, list) or len(line) != 2 or not all(map(_is_number, [*line, *numbers])):
-            raise ModelError(f"the model's part '{part.kind}' is damaged: its tree is not described by finite numbers.")
-        if min(numbers) < 0:
-            raise ModelError(f"the model's part '{part.kind}' is damaged: a weight of its tree is negative.")
-        read = words.n_features_ + (width if params["weight"] else 0)
-        if tree.n_features_in_ != read or tree.n_labels_ > part.array("label_counts").size:
-            raise ModelError(f"the model's part '{part.kind}' is inconsistent: its tree does not fit its encoder.")
-        return cls(words, tree, float(params["weight"]), float(params["share"]), (float(line[0]), float(line[1])))
+    def from_saved(cls, params: dict[str, Any], part: Part) -> TreeStage:
+        """Make it from what was saved of it; the part has been checked."""
+        words = TfidfFeatures.from_part(part.inner(WORDS, TfidfFeatures.kind, params["words"]))
+        tree = LabelTreeClassifier.from_part(part.inner(LABELS, LabelTreeClassifier.kind, params["labels"]))
+        first, second = params["line"]
+        return cls(words, tree, float(params["weight"]), float(params["share"]), (float(first), float(second)))
 
 
 class StageFeatures:
@@ -265,8 +257,3 @@ def line_of(model: Prime, stage: TreeStage, X: sp.csr_array) -> tuple[float, flo
 
 def _renumbered(ids: np.ndarray, used: np.ndarray) -> np.ndarray:
     return np.where(ids < 0, -1, np.searchsorted(used, ids)).astype(np.int32)
-
-
-def _is_number(value: Any) -> bool:
-    plain = isinstance(value, float | int) and not isinstance(value, bool)
-    return plain and abs(value) <= LARGEST  # neither NaN nor infinite

@@ -7,6 +7,10 @@ The library's reader copies every array; mapping them keeps loading instant and 
 from __future__ import annotations
 
 import json
+import math
+import mmap
+import os
+import stat
 import struct
 from pathlib import Path
 from typing import Any
@@ -29,7 +33,9 @@ DTYPES = {
     "U8": np.uint8,
     "BOOL": np.bool_,
 }
-MAX_HEADER = 100_000_000
+MAX_HEADER = 16 << 20  # bytes
+MAX_RANK = 8
+COPIED = 1 << 20  # bytes: smaller arrays are copied, so that what happens to the file later cannot change them
 
 
 def arrays_to_bytes(arrays: dict[str, np.ndarray]) -> bytes:
@@ -40,37 +46,68 @@ def arrays_to_bytes(arrays: dict[str, np.ndarray]) -> bytes:
 
 
 def map_arrays(path: Path) -> dict[str, np.ndarray]:
-    """Return the arrays of a safetensors file, read-only and memory-mapped."""
-    try:
-        size = path.stat().st_size
-        with path.open("rb") as f:
-            head = f.read(8)
-            length = struct.unpack("<Q", head)[0] if len(head) == 8 else -1
-            if not 0 < length <= min(MAX_HEADER, size - 8):
-                raise ValueError("header length")
-            header: dict[str, Any] = json.loads(f.read(length))
-            if not isinstance(header, dict):
-                raise ValueError("header")
-    except (ValueError, RecursionError) as error:
-        raise ModelError(f"{path} is not a readable safetensors file.") from error
-    start = 8 + length
-    mapped = np.memmap(path, dtype=np.uint8, mode="r") if size > start else np.empty(0, np.uint8)
+    """Return the arrays of a safetensors file, read-only; large ones are memory-mapped."""
+    return arrays_of(path, map_file(path))
+
+
+def map_file(path: Path, *, in_memory: bool = False) -> np.ndarray:
+    """Return the bytes of a file as a read-only array: memory-mapped, or read.
+
+    The size is taken from the open file, so that the map cannot be longer than the file was at that moment.
+    """
+    with path.open("rb") as f:
+        status = os.fstat(f.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise ModelError(f"{path} is not a file.")
+        if in_memory or status.st_size == 0:
+            return np.frombuffer(f.read(), dtype=np.uint8)
+        return np.frombuffer(mmap.mmap(f.fileno(), status.st_size, access=mmap.ACCESS_READ), dtype=np.uint8)
+
+
+def arrays_of(path: Path, raw: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the arrays of a safetensors file from its bytes, on the same memory where they are large."""
+    header, start = _header(path, raw)
     out: dict[str, np.ndarray] = {}
     for name, entry in header.items():
         if name == "__metadata__":
             continue
         try:
-            dtype = np.dtype(DTYPES[entry["dtype"]])
-            shape = tuple(int(v) for v in entry["shape"])
-            low, high = (int(v) for v in entry["data_offsets"])
-            count = int(np.prod(shape, dtype=np.int64))
-            inside = 0 <= low <= high <= size - start
-            if min(shape, default=0) < 0 or not inside or high - low != count * dtype.itemsize:
-                raise ValueError("byte range")
+            dtype, shape, low, high = _entry(entry, raw.size - start)
+            if low == high:
+                array = np.empty(shape, dtype=dtype)
+            else:
+                stored = raw[start + low : start + high]
+                # numbers that do not begin at a multiple of their size would need kernels of their own
+                if stored.size < COPIED or (start + low) % dtype.itemsize:
+                    stored = stored.copy()
+                array = stored.view(dtype).reshape(shape)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise ModelError(f"{path} has a damaged entry for the array '{name}'.") from error
-        if count == 0:
-            out[name] = np.empty(shape, dtype=dtype)
-        else:
-            out[name] = np.asarray(mapped[start + low : start + high]).view(dtype).reshape(shape)
+            raise ModelError(f"{path} has a damaged entry for the array {name!r}.") from error
+        array.flags.writeable = False
+        out[name] = array
     return out
+
+
+def _header(path: Path, raw: np.ndarray) -> tuple[dict[str, Any], int]:
+    """Return the header of a safetensors file, and where its arrays begin."""
+    try:
+        length = struct.unpack("<Q", raw[:8].tobytes())[0] if raw.size >= 8 else -1
+        if not 0 < length <= min(MAX_HEADER, raw.size - 8):
+            raise ValueError("header length")
+        header = json.loads(raw[8 : 8 + length].tobytes())
+        if not isinstance(header, dict):
+            raise ValueError("header")
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{path} is not a readable safetensors file.") from error
+    return header, 8 + length
+
+
+def _entry(entry: dict[str, Any], n_bytes: int) -> tuple[np.dtype, tuple[int, ...], int, int]:
+    """Return type, shape and byte range of an array; raises ValueError and the like where they do not fit."""
+    dtype, shape = np.dtype(DTYPES[entry["dtype"]]), tuple(entry["shape"])
+    low, high = entry["data_offsets"]
+    if not all(isinstance(v, int) and not isinstance(v, bool) and 0 <= v < 1 << 48 for v in (*shape, low, high)):
+        raise ValueError("not sizes")
+    if len(shape) > MAX_RANK or not low <= high <= n_bytes or high - low != math.prod(shape) * dtype.itemsize:
+        raise ValueError("byte range")
+    return dtype, shape, low, high

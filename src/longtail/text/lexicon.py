@@ -272,18 +272,6 @@ class Vocabulary:
                         yield start, end, padded[i : i + n]
 
 
-def check_terms(packed: PackedTerms) -> None:
-    """Refuse terms that are empty, overlap or are not UTF-8, before a kernel reads them; raises ValueError."""
-    raw, offsets = packed
-    if raw.dtype != np.uint8 or raw.ndim != 1 or offsets.ndim != 1 or offsets.size < 2:
-        raise ValueError("the vocabulary is not an array of bytes with offsets")
-    if offsets[0] != 0 or offsets[-1] != raw.size or np.diff(offsets).min() < 1:
-        raise ValueError("the vocabulary's offsets do not fit its bytes")
-    raw.tobytes().decode("utf-8", "surrogatepass")
-    if ((raw[offsets[:-1]] & 0xC0) == 0x80).any():
-        raise ValueError("a term of the vocabulary starts inside a character")
-
-
 def cut_texts(texts: Sequence[str]) -> Iterator[slice]:
     """Cut texts into cut_texts of about `BLOCK` characters; a text is never cut.
 

@@ -13,19 +13,17 @@ from typing import ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.errors import DataError, Keyword, ModelError, Parameter, ParameterError
+from longtail.errors import DataError, Keyword, Parameter, ParameterError
 from longtail.kernels import run_tasks
 from longtail.model import Transformer, not_fitted
-from longtail.storage import Part
+from longtail.storage import Part, PartSchema, checked
 from longtail.text.check_texts import as_texts
 from longtail.text.count_ngrams import count_texts
-from longtail.text.lexicon import Analysis, NgramCounts, PackedTerms, Vocabulary, check_terms, cut_texts
+from longtail.text.lexicon import Analysis, NgramCounts, PackedTerms, Vocabulary, cut_texts
+from longtail.text.schema import ANALYZERS, LONGEST_NGRAM, TFIDF_SCHEMA
 from longtail.text.string_arrays import string_order
 from longtail.text.weigh_counts import TfidfRows, stack_rows, to_tfidf_rows
 from longtail.validate import check_choice, check_flag, check_integer, check_real, resolve_jobs
-
-ANALYZERS = ("char_wb", "word")
-KIND = "tfidf.v1"
 
 
 class TfidfFeatures(Transformer):
@@ -82,7 +80,8 @@ class TfidfFeatures(Transformer):
     array([[0.   , 0.639, 0.769]], dtype=float32)
     """
 
-    kind: ClassVar[str] = KIND
+    kind: ClassVar[str] = TFIDF_SCHEMA.kind
+    schema: ClassVar[PartSchema] = TFIDF_SCHEMA
     idf_: np.ndarray  # float32 (n_features,)
     n_features_: int
 
@@ -181,23 +180,15 @@ class TfidfFeatures(Transformer):
             "stop_words": None if self.stop_words is None else list(analysis.stop_words),
         }
         arrays = {"vocabulary.bytes": packed.raw, "vocabulary.offsets": packed.offsets, "idf": self.idf_}
-        return Part(KIND, params, arrays)
+        return Part(TFIDF_SCHEMA.kind, params, arrays)
 
     @classmethod
     def from_part(cls, part: Part) -> Self:
         """Make the features from what was saved of them."""
-        if part.kind != KIND:
-            raise ModelError(f"the model's part must be of the kind '{KIND}'; got '{part.kind}'.")
-        packed = PackedTerms(part.array("vocabulary.bytes"), np.array(part.array("vocabulary.offsets"), dtype=np.int64))
-        idf = np.array(part.array("idf"), dtype=np.float32)
-        try:
-            features = cls(**{**part.params, "ngrams": tuple(part.params["ngrams"])})
-            check_terms(packed)
-            if idf.shape != (packed.offsets.size - 1,) or not np.isfinite(idf).all():
-                raise ValueError("the weights do not fit the vocabulary")
-            features._keep(Vocabulary(packed, features._analysis()), idf)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ModelError(f"the model's part '{KIND}' is damaged: {error}.") from error
+        part = checked(part, TFIDF_SCHEMA)
+        features = cls(**{**part.params, "ngrams": tuple(part.params["ngrams"])})
+        packed = PackedTerms(part.array("vocabulary.bytes"), np.array(part.array("vocabulary.offsets")))
+        features._keep(Vocabulary(packed, features._analysis()), np.array(part.array("idf")))
         return features
 
     def _learn(self, texts: Sequence[str], keep: bool) -> tuple[list[NgramCounts], np.ndarray]:
@@ -237,8 +228,8 @@ class TfidfFeatures(Transformer):
         """Check the parameters and return those that say how a text is cut into terms."""
         if not isinstance(self.ngrams, tuple | list) or len(self.ngrams) != 2:
             raise ParameterError(name="ngrams", allowed="a pair (shortest, longest)", got=self.ngrams)
-        low = check_integer("ngrams[0]", self.ngrams[0], low=1)
-        high = check_integer("ngrams[1]", self.ngrams[1], low=low)
+        low = check_integer("ngrams[0]", self.ngrams[0], low=1, high=LONGEST_NGRAM)
+        high = check_integer("ngrams[1]", self.ngrams[1], low=low, high=LONGEST_NGRAM)
         check_flag("sublinear_tf", self.sublinear_tf)
         if self.max_features is not None:
             check_integer("max_features", self.max_features, low=1)

@@ -10,6 +10,10 @@ from .loop import train as train
 from .loop import warmup_and_decay as warmup_and_decay
 from .process_group import ALONE as ALONE
 from .process_group import ProcessGroup as ProcessGroup
+from .schema import CHECKPOINT as CHECKPOINT
+from .schema import CHECKPOINT_FOLDER as CHECKPOINT_FOLDER
+from .schema import EPOCH as EPOCH
+from .schema import HISTORY as HISTORY
 from .settings import RowTraining as RowTraining
 from .settings import Training as Training
 from .settings import checked_training as checked_training

@@ -22,8 +22,9 @@ from torch import nn
 
 from longtail.errors import ModelError, ParameterError
 from longtail.storage import Part, load_folder, read_manifest, save_folder
+from longtail.training.schema import CHECKPOINT, CHECKPOINT_FOLDER
 
-KIND = "training.v2"
+KIND = CHECKPOINT.kind
 ANY_VERSION = "training."
 Weights = dict[str, torch.Tensor]
 NUMBERS = ("epoch", "step", "best_loss", "epochs_since_best")  # of the state, saved as JSON
@@ -190,9 +191,12 @@ class Checkpoint:
         """Bring a training to the saved state; say whether there was one."""
         if not (self.path / "manifest.json").exists():
             return False
-        part = load_folder(self.path).parts.get("training")
-        if part is None or part.kind != KIND:
-            raise ModelError(f"{self.path} is not the checkpoint of a training; remove it to start again.")
+        try:
+            part = load_folder(self.path, {KIND: CHECKPOINT_FOLDER}).parts["training"]
+        except ModelError as error:
+            raise ModelError(
+                f"{self.path} is damaged; remove it to start again ({str(error).removesuffix('.')})."
+            ) from error
         device = state.loss_sum.device
         try:
             for name in NUMBERS:

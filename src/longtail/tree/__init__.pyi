@@ -18,3 +18,4 @@ from .label_tree import LabelTree as LabelTree
 from .overlap import check_overlap as check_overlap
 from .overlap import disentangle as disentangle
 from .overlap import recalled as recalled
+from .schema import LABEL_TREE_SCHEMA as LABEL_TREE_SCHEMA

@@ -13,11 +13,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from longtail.errors import ModelError
 from longtail.kernels import LANES
 from longtail.storage import Part
 from longtail.tree.chunk_kernels import index_lines, pack_chunk, spread_chunks
-from longtail.tree.label_tree import LabelTree
 
 LARGEST_SPREAD = 512 << 20  # bytes of the index and the dense blocks that make the search fast
 
@@ -178,56 +176,20 @@ class Chunks:
         return out
 
     @classmethod
-    def from_part(cls, part: Part, prefix: str, tree: LabelTree, n_features: int) -> Self:
-        """Return the saved chunks, checked: nothing in them may point outside."""
-
-        def get(name: str, *kinds: Any) -> np.ndarray:
-            array = part.array(f"{prefix}{name}")
-            if array.ndim != 1 or array.dtype not in [np.dtype(k) for k in kinds]:
-                raise ModelError(f"the model's array '{prefix}{name}' is not of the kind it must be.")
-            return array
-
-        levels = get("levels", np.int64)
-        child_indptr, line_indptr = get("child_indptr", np.int64), get("line_indptr", np.int64)
-        features, counts = get("features", np.int32), get("counts", np.uint8, np.uint16)
-        children, weights = get("children", np.uint8, np.uint16), get("weights", np.int8)
-        scales, bias = get("scales", np.float32), get("bias", np.float32)
-        entry_indptr = _ends_of(counts)
-        expected = np.concatenate([[0], np.cumsum([1, *(tree.n_nodes(t) for t in range(tree.n_levels))])])
-        children_of = [np.diff(np.searchsorted(tree.parents[0], [0, 1]))]
-        children_of += [np.diff(tree.children(t)) for t in range(tree.n_levels)]
-        n_chunks, widths = int(expected[-1]), np.concatenate(children_of)
-        sound = (
-            np.array_equal(levels, expected)
-            and child_indptr.size == n_chunks + 1
-            and line_indptr.size == n_chunks + 1
-            and int(child_indptr[0]) == 0
-            and np.array_equal(np.diff(child_indptr), widths)
-            and int(line_indptr[0]) == 0
-            and bool((np.diff(line_indptr) >= 0).all())
-            and int(line_indptr[-1]) == features.size == counts.size
-            and int(entry_indptr[-1]) == children.size == weights.size
-            and int(child_indptr[-1]) == scales.size == bias.size
-            and (features.size == 0 or (int(features.min()) >= 0 and int(features.max()) < n_features))
-        )
-        finite = bool(np.isfinite(scales).all()) and not bool((np.isnan(bias) | np.isposinf(bias)).any())
-        sound = sound and finite
-        if sound and children.size:
-            of_line = np.repeat(widths, np.diff(line_indptr))
-            sound = bool((children < np.repeat(of_line, counts)).all())
-        if not sound:
-            raise ModelError(f"the model's part '{part.kind}' is inconsistent: its chunks do not fit its tree.")
+    def from_part(cls, part: Part, n_features: int) -> Self:
+        """Return the saved chunks of one tree; the part has been checked."""
+        counts = part.array("counts")
         return cls(
-            levels,
-            child_indptr,
-            line_indptr,
-            features,
+            part.array("levels"),
+            part.array("child_indptr"),
+            part.array("line_indptr"),
+            part.array("features"),
             counts.astype(np.uint16),
-            entry_indptr,
-            children.astype(np.uint16),
-            weights,
-            scales,
-            bias,
+            _ends_of(counts),
+            part.array("children").astype(np.uint16),
+            part.array("weights"),
+            part.array("scales"),
+            part.array("bias"),
             n_features,
         )
 

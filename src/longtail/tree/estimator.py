@@ -12,12 +12,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import Dataset, TopK
-from longtail.errors import DataError, Keyword, ModelError, ParameterError
+from longtail.errors import DataError, Keyword, ParameterError
 from longtail.kernels import Progress
 from longtail.model import (
     MAX_K,
     Estimate,
     Explanation,
+    Idle,
     LinearLayer,
     RowClassifier,
     Shape,
@@ -26,7 +27,7 @@ from longtail.model import (
     row_scale,
 )
 from longtail.one_vs_all import LOSSES
-from longtail.storage import Part
+from longtail.storage import Part, PartSchema, checked
 from longtail.text import pifa
 from longtail.tree.chunks import Chunks
 from longtail.tree.edit import add_to_leaves, drop_labels, leaves_for_labels, update_classifiers, with_silent_labels
@@ -36,6 +37,7 @@ from longtail.tree.inside import TreeInside
 from longtail.tree.label_tree import LabelTree
 from longtail.tree.overlap import MOST, check_overlap
 from longtail.tree.plan import estimate_tree
+from longtail.tree.schema import LABEL_TREE_SCHEMA, LINKS, MERGES, NEGATIVES, ONE_TREE, tree_of
 from longtail.tree.search import (
     NO_LABELS,
     BeamPlan,
@@ -67,12 +69,9 @@ from longtail.validate import (
     resolve_seed,
 )
 
-NEGATIVES = ("tfn", "man", "tfn+man")
-LINKS = {"l1-hinge": 1, "l2-hinge": 2, "l3-hinge": 3, "l4-hinge": 4, "sigmoid": -1, "noop": 0}  # powers; see `link`
 SLOPE = 0.0  # of every link: margins beyond 1 do not count
 PATH_WEIGHT = {"tfn": 1.0, "man": 0.3, "tfn+man": 0.3}  # default, by negatives
 PATH_WEIGHT_OVERLAP = 0.5  # where labels overlap and rows that come in error are learned from
-MERGES = ("max", "mean")
 BEAM = 10
 FAST: dict[str, Any] = {"beam": 8, "tol": 1.0}
 # label disentanglement on XR-Linear, as published
@@ -96,6 +95,7 @@ PUBLISHED: dict[str, Any] = {
 # how models were trained, and how they predict, that were saved before these parameters existed
 BEFORE_BALANCE: dict[str, Any] = {"keep_leaf": True, "slot_rows": 3, "balance": 2.0}
 BEAM_BEFORE, PATH_WEIGHT_BEFORE = 7, 0.3  # of labels that overlap
+SLOT_PARAMS = ("merge", "split_positives", "keep_leaf", "slot_rows", "balance")  # without effect where none are chosen
 # read when predicting, and checked then
 SEARCH_PARAMS = ("beam", "link", "merge", "negatives", "normalize", "path_weight")
 MERGED_AT_LEAST = 20  # leaf slots taken from each tree of an ensemble before they are merged
@@ -163,7 +163,8 @@ class LabelTreeClassifier(RowClassifier):
         Trees in the ensemble: score = log(Σ exp(score) / n_trees).
     overlap : int or "auto", default=1
         Leaves a label may stand in; a label takes those that most of its rows are sent to. "auto" for 2 where the beam
-        misses more than 2 % of the labels of the training rows, else 1.
+        misses more than 2 % of the labels of the training rows, else 1; with positives split where the beam then
+        reaches 5 % more of them.
     rounds : int or None, default=None
         Times the slots are chosen and everything is trained again; 0 to train the leaves only. None for 1 where labels
         overlap. With `overlap=1`, a number moves each label to the leaf that most of its rows are sent to.
@@ -212,7 +213,8 @@ class LabelTreeClassifier(RowClassifier):
     [0, 1, 2, 3, 4, 5]
     """
 
-    kind: ClassVar[str] = "label-tree.v1"
+    kind: ClassVar[str] = LABEL_TREE_SCHEMA.kind
+    schema: ClassVar[PartSchema | None] = LABEL_TREE_SCHEMA
     tagger_method: ClassVar[str | None] = "tree"
     prediction_params: ClassVar[tuple[str, ...]] = (*SEARCH_PARAMS, "n_jobs")
 
@@ -295,6 +297,11 @@ class LabelTreeClassifier(RowClassifier):
         """
         return cls(**{**PUBLISHED, "overlap": overlap, **params})
 
+    def idle_params(self) -> dict[str, Idle]:
+        if self.overlap != 1 or self.rounds is not None:
+            return {}
+        return self._idle_among(*SLOT_PARAMS, word="without", other=Keyword("overlap"))
+
     def fit(
         self,
         X: MatrixLike,
@@ -323,6 +330,9 @@ class LabelTreeClassifier(RowClassifier):
                 needed=Keyword("loss", "squared_hinge"),
                 got=self.loss,
             )
+        if tree is not None and label_vectors is not None:
+            raise ParameterError("label_vectors have no effect where a tree is given; leave one of them out.")
+        self._warn_of_idle_params("merge", "balance")  # which the published method sets, for its plain tree too
         X, Y = self._begin_fit(X, Y)
         X = as_sparse(X)
         self.C_ = default_C(X.shape[0], X.nnz / X.shape[0])
@@ -557,10 +567,13 @@ class LabelTreeClassifier(RowClassifier):
 
     def _beam_plan(self, tree: LabelTree, n_slots: int) -> BeamPlan:
         """Return the plan that keeps `n_slots` leaf slots."""
+        beam = self.beam
+        if type(beam) is int and tree.n_leaves < beam <= MAX_K:
+            beam = tree.n_leaves  # no level has more nodes: a wider beam would only take memory
         key = (
             len(tree.parents),
             n_slots,
-            self.beam,
+            beam,
             tree.n_slots > tree.n_labels,
             self.link,
             self.path_weight,
@@ -587,7 +600,7 @@ class LabelTreeClassifier(RowClassifier):
         """
         ids, values = self._one_row(X, self.normalize)
         out = []
-        for label in labels:
+        for label in self._explainable(labels):
             explanations = [
                 explain_slot(tree, chunks, self._beam_plan(tree, 1), int(slot), ids, values)
                 for tree, chunks in zip(self.trees_, self.chunks_, strict=True)
@@ -620,31 +633,26 @@ class LabelTreeClassifier(RowClassifier):
     @classmethod
     def from_part(cls, part: Part) -> Self:
         """Return the saved model, checked."""
+        part = checked(part, LABEL_TREE_SCHEMA)
         params = dict(part.params)
         n_rows, n_features, levels = (params.pop(name) for name in ("n_rows", "n_features", "levels"))
         weight = params.pop("C_", 1.0)  # folders written before it was kept have C=1.0 in their parameters
         model = cls(**(params if "balance" in params else _as_before_balance(params)))
         model.C_ = float(weight)
         model.label_counts_ = part.array("label_counts")
-        if model.label_counts_.ndim != 1 or model.label_counts_.min(initial=0) < 0:
-            raise ModelError(f"the model's part '{part.kind}' is inconsistent: its label counts are not counts.")
-        model.n_labels_, model.n_rows_, model.n_features_in_ = model.label_counts_.size, int(n_rows), int(n_features)
+        model.n_labels_, model.n_rows_, model.n_features_in_ = model.label_counts_.size, n_rows, n_features
         model.trees_, model.chunks_ = [], []
         for i, n_levels in enumerate(levels):
-            prefix = f"{i}.tree."
-            arrays = part.under(prefix)
-            tree = LabelTree.from_part(Part(part.kind, {"n_labels": model.n_labels_, "n_levels": n_levels}, arrays))
-            model.trees_.append(tree)
-            model.chunks_.append(Chunks.from_part(part, f"{i}.", tree, model.n_features_in_))
-        if not model.trees_:
-            raise ModelError(f"the model's part '{part.kind}' has no tree.")
+            one = part.inner(f"{i}.", ONE_TREE.kind)
+            model.trees_.append(tree_of(one, model.n_labels_, n_levels, checked=True))
+            model.chunks_.append(Chunks.from_part(one, n_features))
         return model
 
 
 def _as_before_balance(params: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters of a model saved before overlap had all of them, such that it does what it did."""
     if params.get("overlap", 1) == 1:
-        return {**params, **BEFORE_BALANCE, "rounds": None}
+        return {name: value for name, value in params.items() if name not in ("rounds", *SLOT_PARAMS)}
     before = {**params, **BEFORE_BALANCE}
     if params.get("beam") is None:
         before["beam"] = BEAM_BEFORE

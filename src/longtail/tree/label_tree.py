@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.errors import DataError, ModelError
-from longtail.storage import Part
+from longtail.storage import Part, is_indptr
 from longtail.tree.hierarchy import hierarchy_leaves
 from longtail.validate import as_sparse, check_integer, make_csr
 
@@ -75,6 +75,17 @@ class LabelTree:
             ("n_labels", n_labels),
         ):
             object.__setattr__(self, name, value)
+
+    @classmethod
+    def trusted(
+        cls, parents: tuple[np.ndarray, ...], leaf_indptr: np.ndarray, leaf_labels: np.ndarray, n_labels: int
+    ) -> Self:
+        """Return the tree of arrays that have been checked before, without looking at them again."""
+        tree = cls.__new__(cls)
+        values = {"parents": parents, "leaf_indptr": leaf_indptr, "leaf_labels": leaf_labels, "n_labels": n_labels}
+        for name, value in values.items():
+            object.__setattr__(tree, name, value)
+        return tree
 
     @classmethod
     def flat(cls, n_labels: int) -> Self:
@@ -246,7 +257,7 @@ class LabelTree:
             "n_labels": self.n_labels,
             "n_levels": self.n_levels,
             "n_leaves": self.n_leaves,
-            "n_places": self.n_slots,
+            "n_slots": self.n_slots,
             "levels": [
                 {
                     "nodes": self.n_nodes(level),
@@ -323,7 +334,7 @@ def check_levels(parents: tuple[np.ndarray, ...]) -> None:
     for t, level in enumerate(parents):
         if level.size == 0:
             raise DataError(f"parents[{t}] must have at least one node; got none.")
-        fall = np.flatnonzero(np.diff(level) < 0)
+        fall = np.flatnonzero(level[1:] < level[:-1])
         if fall.size:
             i = int(fall[0])
             raise DataError(f"parents[{t}] must ascend; node {i + 1} has parent {level[i + 1]} after {level[i]}.")
@@ -340,7 +351,7 @@ def check_leaves(indptr: np.ndarray, labels: np.ndarray, n_leaves: int, n_labels
     """Refuse leaves that do not fit the levels, repeat or miss a label, or are not sorted."""
     if indptr.size != n_leaves + 1:
         raise DataError(f"leaf_indptr must have one more entry than leaves, {n_leaves + 1}; got {indptr.size}.")
-    if indptr[0] != 0 or indptr[-1] != labels.size or (np.diff(indptr) < 0).any():
+    if not is_indptr(indptr, labels.size):
         raise DataError(f"leaf_indptr must ascend from 0 to the number of leaf_labels, {labels.size}.")
     bad = np.flatnonzero((labels < 0) | (labels >= n_labels))
     if bad.size:
@@ -348,7 +359,7 @@ def check_leaves(indptr: np.ndarray, labels: np.ndarray, n_leaves: int, n_labels
     missing = np.flatnonzero(np.bincount(labels, minlength=n_labels) == 0)
     if missing.size:
         raise DataError(f"every label must stand in a leaf; label {missing[0]} stands in none.")
-    step = np.diff(labels) > 0
+    step = labels[1:] > labels[:-1]
     first = indptr[1:-1]
     step[first[(first > 0) & (first < labels.size)] - 1] = True  # a new leaf may begin anywhere
     if not step.all():

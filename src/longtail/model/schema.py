@@ -1,0 +1,22 @@
+"""What is saved of every model alike: the label counts, the seed and the calibration."""
+
+from __future__ import annotations
+
+from longtail.storage import ArraySpec, ParamSpec, PartSchema, Real, SizeSpec, Whole
+
+SEED = Whole(0, 2**31 - 1, none=True)
+LABEL_COUNTS = ArraySpec("label_counts", "int64", ("n_labels",), "training rows of every label", low=0)
+
+CALIBRATION = PartSchema(
+    kind="calibration.v1",
+    about="the curve from score to probability of `calibrate`",
+    params=(
+        ParamSpec("threshold", Real(0, 1), "probability from which a label belongs to a label set"),
+        ParamSpec("n_rows", Whole(), "held-out rows that it was learned from"),
+    ),
+    sizes=(SizeSpec("n_knots", "knots of the curve", low=1),),
+    arrays=(
+        ArraySpec("scores", "float32", ("n_knots",), "score of every knot", order="rising", finite="finite"),
+        ArraySpec("values", "float32", ("n_knots",), "probability of every knot", 0, 1, "rising", "finite"),
+    ),
+)

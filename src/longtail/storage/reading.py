@@ -1,0 +1,238 @@
+"""Read model folders through one gate: size, digest, signature, schema and cross-checks, and only then objects.
+
+Every file is opened once. What was digested and checked is what is used: the same open file, mapped into memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from longtail.errors import ModelError, near
+from longtail.storage.arrays import arrays_of, map_file
+from longtail.storage.check import ARRAYS, CROSSCHECKS, PARAMETERS, PartProblem, check_part
+from longtail.storage.manifest import MANIFEST, manifest_bytes, parse_labels, parse_manifest
+from longtail.storage.part import Part
+from longtail.storage.schema import FolderSchema, PartSchema
+from longtail.storage.signing import check_signature
+from longtail.storage.values import fields_problem, shown
+from longtail.validate import Json
+
+RETRIES = 3  # a save may replace the model while it is being read
+HASHED_AT_ONCE = 1 << 24  # bytes
+Folders = Mapping[str, FolderSchema]
+
+
+@dataclass(frozen=True)
+class LoadedFolder:
+    """A model folder as read and checked: the manifest, its parts and the label records."""
+
+    path: Path
+    manifest: Json
+    parts: dict[str, Part]
+    labels: list[Json] = field(default_factory=list)
+
+
+def load_folder(
+    path: str | Path,
+    folders: Folders,
+    *,
+    verify: bool = True,
+    in_memory: bool = False,
+    key: str | Path | bytes | None = None,
+) -> LoadedFolder:
+    """Read a model folder, running no code from it; nothing comes out that does not follow its schema.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder.
+    folders : dict of str to FolderSchema
+        The kinds of folders that are read, by kind.
+    verify : bool, default=True
+        Check every file against its digest; sizes and schemas are always checked.
+    in_memory : bool, default=False
+        Read all arrays instead of mapping them: what happens to the files later does not matter then.
+    key : str, Path, bytes or None, default=None
+        A public key, or its file: the folder must have been signed with its other half. Digests are checked then.
+
+    Returns
+    -------
+    loaded : LoadedFolder
+        The manifest, the parts and the label records.
+    """
+    path = Path(path)
+    for _ in range(RETRIES):
+        try:
+            return _load_once(path, folders, verify, in_memory, key)
+        except ModelError:
+            before = _manifest_now(path)
+            if before is None or before == _manifest_now(path, wait=0.05):
+                break  # nobody is replacing the model: it is as it is
+    return _load_once(path, folders, verify, in_memory, key)
+
+
+def _manifest_now(path: Path, wait: float = 0.0) -> bytes | None:
+    time.sleep(wait)
+    try:
+        return manifest_bytes(path)
+    except ModelError:
+        return None
+
+
+def _load_once(
+    path: Path, folders: Folders, verify: bool, in_memory: bool, key: str | Path | bytes | None
+) -> LoadedFolder:
+    raw = manifest_bytes(path)
+    if key is not None:
+        check_signature(path, raw, key)
+    manifest = parse_manifest(path, raw)
+    schema = folder_schema(path, manifest, folders)
+    files = {
+        name: _open_file(path / name, entry, verify or key is not None, in_memory)
+        for name, entry in manifest["files"].items()
+    }
+    parts = {}
+    for name, entry in manifest["parts"].items():
+        part = _part(path, entry, files)
+        try:
+            check_part(part, _part_schema(path, schema, name, part.kind))
+        except PartProblem as error:
+            raise ModelError(f"{path}: the part '{name}' ({part.kind}) is damaged: {error}.") from error
+        parts[name] = Part(part.kind, part.params, part.arrays, checked=True)
+    labels = []
+    if "labels" in manifest:
+        labels = parse_labels(path / manifest["labels"], files[manifest["labels"]].tobytes())
+    return LoadedFolder(path, manifest, parts, labels)
+
+
+def folder_schema(path: Path, manifest: Json, folders: Folders) -> FolderSchema:
+    """Return the schema of a folder of this kind; unknown kinds, parts and entries of the manifest are refused."""
+    kind = manifest["kind"]
+    if kind not in folders:
+        raise ModelError(f"{path} holds a model of the unknown kind {shown(kind)}.{near(kind, list(folders))}")
+    schema = folders[kind]
+    facts = {name: value for name, value in manifest.items() if name in schema.facts}
+    problem = fields_problem(facts, schema.facts, frozenset(schema.facts), "")
+    if problem is not None:
+        raise ModelError(f"{path / MANIFEST} is damaged: {problem}.")
+    for name in manifest["parts"]:
+        if name not in schema.parts:
+            raise ModelError(f"{path / MANIFEST} is damaged: it has an unknown part {shown(name)}.")
+    for name in schema.parts:
+        if name not in manifest["parts"] and name not in schema.optional:
+            raise ModelError(f"{path} is damaged: the part '{name}' is missing.")
+    if schema.has_labels != ("labels" in manifest):
+        raise ModelError(
+            f"{path} is damaged: its file of labels {'is missing' if schema.has_labels else 'is not known'}."
+        )
+    return schema
+
+
+def verify_folder(path: str | Path, folders: Folders, *, key: str | Path | bytes | None = None) -> list[Json]:
+    """Check every file of a model folder completely, and say what holds.
+
+    Returns one record per file with `name`, `bytes`, `ok`, `problem` (a sentence without the file's name, or None) and
+    what was looked at: `digest`, `schema` and `crosschecks`, each True, False, or None where it could not be looked at
+    or there is nothing to look at. The manifest comes first; with a `key` its record also has `signature`.
+    """
+    path = Path(path)
+    raw = manifest_bytes(path)
+    if key is not None:
+        check_signature(path, raw, key)
+    manifest = parse_manifest(path, raw)
+    schema = folder_schema(path, manifest, folders)
+    first: Json = {"name": MANIFEST, "bytes": len(raw), "digest": None, "schema": True, "crosschecks": None}
+    if key is not None:
+        first["signature"] = True
+    by_file = {entry["file"]: name for name, entry in manifest["parts"].items() if "file" in entry}
+    records = [{**first, **_manifest_only_parts(path, manifest, schema)}]
+    for name, entry in sorted(manifest["files"].items()):
+        records.append(_verified(path, name, entry, manifest, schema, by_file.get(name)))
+    return records
+
+
+def _manifest_only_parts(path: Path, manifest: Json, schema: FolderSchema) -> Json:
+    """Return whether the parts that have no file, and so stand in the manifest alone, follow their schemas."""
+    for name, entry in manifest["parts"].items():
+        if "file" not in entry:
+            problem = _part_problem(path, schema, name, _part(path, entry, {}))
+            if problem is not None:
+                return {"ok": False, "problem": f"is damaged: the part '{name}': {problem}", "schema": False}
+    return {"ok": True, "problem": None}
+
+
+def _verified(path: Path, name: str, entry: Json, manifest: Json, schema: FolderSchema, part: str | None) -> Json:
+    """Return the record of one file."""
+    out: Json = {"name": name, "bytes": entry["bytes"], "ok": False, "problem": None}
+    out |= {"digest": None, "schema": None, "crosschecks": None}
+    try:
+        raw = _open_file(path / name, entry, True, False)
+    except ModelError as error:
+        return {**out, "digest": False, "problem": str(error).removeprefix(f"{path / name} ").removesuffix(".")}
+    out["digest"] = True
+    try:
+        if part is not None:
+            _verify_part(path, schema, part, _part(path, manifest["parts"][part], {name: raw}), out)
+        elif name == manifest.get("labels"):
+            parse_labels(path / name, raw.tobytes())
+            out["schema"] = True
+    except ModelError as error:
+        return {**out, "schema": False, "problem": f"is damaged: {error}".removesuffix(".")}
+    return {**out, "ok": out["problem"] is None}
+
+
+def _verify_part(path: Path, schema: FolderSchema, name: str, part: Part, out: Json) -> None:
+    """Note in the record of a part's file what holds of its schema."""
+    problem = _part_problem(path, schema, name, part)
+    stage = None if problem is None else problem.stage
+    out["schema"] = stage not in (PARAMETERS, ARRAYS)
+    out["crosschecks"] = None if not out["schema"] else stage != CROSSCHECKS
+    out["problem"] = None if problem is None else f"is damaged: {problem}"
+
+
+def _part_problem(path: Path, schema: FolderSchema, name: str, part: Part) -> PartProblem | None:
+    try:
+        check_part(part, _part_schema(path, schema, name, part.kind))
+    except PartProblem as problem:
+        return problem
+    return None
+
+
+def _part(path: Path, entry: Json, files: Mapping[str, np.ndarray]) -> Part:
+    arrays = arrays_of(path / entry["file"], files[entry["file"]]) if "file" in entry else {}
+    return Part(entry["kind"], entry["params"], arrays)
+
+
+def _part_schema(path: Path, schema: FolderSchema, name: str, kind: str) -> PartSchema:
+    known = {one.kind: one for one in schema.parts[name]}
+    if kind not in known:
+        raise ModelError(f"{path} has a part of the kind {shown(kind)}; this longtail knows {sorted(known)}.")
+    return known[kind]
+
+
+def _open_file(file: Path, entry: Json, digest: bool, in_memory: bool) -> np.ndarray:
+    """Return the bytes of a file that has the size, and perhaps the digest, that the manifest says."""
+    if not file.is_file():
+        raise ModelError(f"{file} is missing.")
+    try:
+        raw = map_file(file, in_memory=in_memory)
+    except OSError as error:
+        raise ModelError(f"{file} cannot be read: {error.strerror}.") from error
+    if raw.size != entry["bytes"]:
+        raise ModelError(f"{file} is damaged: {raw.size} bytes instead of {entry['bytes']}.")
+    if digest and _digest(raw) != entry["sha256"]:
+        raise ModelError(f"{file} is damaged: its digest does not match the manifest.")
+    return raw
+
+
+def _digest(raw: np.ndarray) -> str:
+    h = hashlib.sha256()
+    for start in range(0, raw.size, HASHED_AT_ONCE):
+        h.update(raw[start : start + HASHED_AT_ONCE].data)
+    return h.hexdigest()
