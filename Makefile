@@ -1,12 +1,15 @@
 # Two commands: `make demo` and `make test`. Both make .venv themselves; nothing else is needed before.
 #   make test EXTRAS=torch   also installs torch and tests what needs it
+#   make test-checked        the tests of compiled kernels again, with bounds checks
 #   make demo PYTHON=python3.12
+#   make fuzz MINUTES=10     fuzzes everything that reads files; see fuzz/README.md
 PYTHON ?= python3
 EXTRAS ?=
+MINUTES ?= 5
 BIN := .venv/bin
 TORCH := torch==2.13.0
 
-.PHONY: demo test lint clean
+.PHONY: demo test test-checked lint fuzz clean
 
 demo: .venv/installed
 	$(BIN)/longtail demo
@@ -17,10 +20,19 @@ test: .venv/installed-dev $(if $(findstring torch,$(EXTRAS)),.venv/installed-tor
 	$(BIN)/mypy
 	$(BIN)/python -m pytest
 
+# the tests of compiled kernels with bounds checks; the variable is also good for all tests, which takes an hour
+CHECKED_TESTS := tests/kernels tests/one_vs_all/test_topk_kernels.py tests/tree/test_beam.py tests/tree/test_chunks.py
+
+test-checked: .venv/installed-dev
+	LONGTAIL_CHECKED=1 $(BIN)/python -m pytest $(CHECKED_TESTS)
+
 lint: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+fuzz: .venv/installed-dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m fuzz all --minutes $(MINUTES)
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -91,7 +91,7 @@ def measure(part: str, cell: Facts, args: argparse.Namespace) -> Facts:
     if part == "random":
         Y = random_sets(cell["n"], cell["k"], args.sets, np.random.default_rng(0))
         layer = new_layer(cell["n"], cell["k"], cell["slack"], None)
-        formula = [layer.input_for(Y[[i]].indices) for i in range(Y.shape[0])]
+        formula: list[tuple[torch.Tensor, torch.Tensor]] = [layer.input_for(Y[[i]].indices) for i in range(Y.shape[0])]
         some = sp.csr_array(Y[: args.audited])
         return {
             "formula": {"sets": Y.shape[0], **shares(layer, Y, formula)},
@@ -114,7 +114,7 @@ def new_layer(n: int, k: int, slack: int, order: np.ndarray | None) -> DFTOutput
 def audited_inputs(layer: DFTOutput, Y: sp.csr_array) -> list[tuple[torch.Tensor, torch.Tensor]]:
     """Return, per row, the input of the audit's certificate: high and low part."""
     found = audit.argmaxable(layer, Y, n_jobs=1)
-    out = []
+    out: list[tuple[torch.Tensor, torch.Tensor]] = []
     for number in found.set_of_row:
         x = found.certificates[number].x
         if x is None:

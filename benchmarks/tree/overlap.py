@@ -199,12 +199,17 @@ def judged(model: Any, X: Any, Y: Any, Xt: Any, Yt: Any, tree: LabelTree | None 
     if hasattr(model, "trees_"):
         grown = model.trees_[0]
         facts |= {"leaves": grown.n_leaves, "slots_per_label": grown.n_slots / Y.shape[1]}
-        ids = matched_leaves(model, X).ids
-        rows, ranks = np.nonzero(ids >= 0)
-        ones = np.ones(rows.size, np.float32)
-        matched = sp.csr_array((ones, (rows, ids[rows, ranks])), shape=(X.shape[0], grown.n_leaves))
-        facts["recalled"] = recalled(matched, Y, grown.slots()) / Y.nnz
+        facts["recalled"] = share_recalled(model, X, Y)
     return facts
+
+
+def share_recalled(model: lt.LabelTreeClassifier, X: sp.csr_array, Y: sp.csr_array) -> float:
+    """Return the share of the labels of rows that stand in leaves which the beam reaches."""
+    tree, ids = model.trees_[0], matched_leaves(model, X).ids
+    rows, ranks = np.nonzero(ids >= 0)
+    ones = np.ones(rows.size, np.float32)
+    matched = sp.csr_array((ones, (rows, ids[rows, ranks])), shape=(X.shape[0], tree.n_leaves))
+    return recalled(matched, Y, tree.slots()) / Y.nnz
 
 
 def taken_apart(model: lt.LabelTreeClassifier, X: sp.csr_array, Y: sp.csr_array, new: np.ndarray) -> Facts:

@@ -6,11 +6,13 @@ Names are imported when they are first used, so `import longtail` is cheap and n
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
 from longtail._version import __version__
 
+TYPE_CHECKING = False  # `typing` itself is slow to import
 if TYPE_CHECKING:
+    from typing import Any
+
     from longtail import audit, checks, data, metrics, nn, text
     from longtail.bottleneck import BottleneckClassifier
     from longtail.data import Dataset, TopK

@@ -20,10 +20,13 @@ longtail.errors.ParameterError: k must be an integer >= 1; got 0.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+LONGEST = 2000  # characters of a sentence
+BREAKING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # lines, or the screen
 NOTHING: Any = ...  # a field that was not given; stays itself when an error is copied or pickled
 
 
@@ -74,7 +77,7 @@ class LongtailError(Exception):
     def __init__(self, sentence: str, /, **fields: Any) -> None:
         self.template = sentence if fields else sentence.replace("{", "{{").replace("}", "}}")
         self.fields = fields
-        super().__init__(self.template.format(**fields))
+        super().__init__(one_line(self.template.format(**fields)))
 
     def restate(self, template: str | None = None, /, **fields: Any) -> None:
         """Change fields, or the whole template, and say the sentence anew.
@@ -86,7 +89,7 @@ class LongtailError(Exception):
         """
         self.template = self.template if template is None else template
         self.fields = {**self.fields, **fields}
-        self.args = (self.template.format(**self.fields),)
+        self.args = (one_line(self.template.format(**self.fields)),)
 
 
 class ParameterError(LongtailError, ValueError):
@@ -208,6 +211,19 @@ class MissingExtraError(LongtailError, ImportError):
 
     def __init__(self, what: str, package: str, extra: str) -> None:
         super().__init__(f"{what} needs the package '{package}'; install it with: pip install 'longtail[{extra}]'")
+
+
+def one_line(sentence: str) -> str:
+    """Return a sentence in one line of bounded length, though it may name what a stranger wrote.
+
+    Characters that break lines or command a terminal are written as escapes; a very long sentence loses its middle.
+
+    >>> one_line("a.csv has the column 'x\\n\\x1b[2J'.")
+    "a.csv has the column 'x\\\\u000a\\\\u001b[2J'."
+    """
+    if len(sentence) > LONGEST:
+        sentence = f"{sentence[: LONGEST * 3 // 4]} … {sentence[-LONGEST // 5 :]}"
+    return BREAKING.sub(lambda found: f"\\u{ord(found[0]):04x}", sentence)
 
 
 def near(value: object, allowed: Iterable[str]) -> str:

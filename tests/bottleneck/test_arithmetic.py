@@ -164,5 +164,9 @@ def test_bad_values_get_one_sentence():
         with pytest.raises(ParameterError) as caught:
             make()
         assert str(caught.value).startswith(message)
+    for make in (DFTOutput(4, 9, 2, arithmetic="double-double").input_for, layer.input_for):
+        assert make([1]).high.shape == make([1]).low.shape == (5,)
+    with pytest.raises(ParameterError, match=r"\['float64', 'double-double'\], or None for 32 bits; got 'float32'\."):
+        DFTOutput(4, 9, 2, arithmetic="float32")
     assert torch.nonzero(layer.scores(layer.input_for([])[0]) > 0).numel() == 0
     assert (layer.scores(layer.input_for(range(9))[0]) > 0).all()

@@ -1,5 +1,6 @@
 """The command line, as a user meets it: output, files, exit codes."""
 
+import csv
 import io
 import json
 import sys
@@ -142,3 +143,22 @@ def test_a_flipped_byte_is_reported_by_verify_and_predict(files, run, tmp_path):
     file.write_bytes(raw)
     assert "is damaged: its digest does not match" in run("verify", tmp_path / "m", code=4)
     assert "is damaged" in run("predict", tmp_path / "m", files / "new.txt", code=4)
+
+
+def test_a_carriage_return_in_a_label_does_not_cut_a_predicted_row_in_two(tmp_path, run):
+    rows = [{"text": f"word{i % 2} and more", "labels": [f"a\rb{i % 2}"]} for i in range(20)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run("train", tmp_path / "rows.jsonl", "-o", tmp_path / "model", "--calibrate", 0)
+    run("predict", tmp_path / "model", tmp_path / "rows.jsonl", "-k", 1, "-o", tmp_path / "out.csv")
+    with (tmp_path / "out.csv").open(newline="") as file:
+        table = list(csv.reader(file))
+    assert len(table) == 21 and {row[2] for row in table[1:]} == {"a\rb0", "a\rb1"}
+
+
+def test_a_limit_is_named_and_raised_by_its_option(files, run):
+    told = run("train", files / "train.jsonl", "-o", files / "no", "--data-limit", "rows=10", code=3)
+    assert "train.jsonl has more rows than 10, the limit for rows; raise it with --data-limit rows=" in told
+    told = run("predict", files / "model", files / "new.txt", "--data-limit", "line_bytes=5", code=3)
+    assert "line 1 has more bytes than 5, the limit for line_bytes; raise it with --data-limit line_bytes=" in told
+    assert "--data-limit must be NAME=VALUE" in run("plan", files / "train.jsonl", "--data-limit", "rowz=3", code=2)
+    assert run("plan", files / "train.jsonl", "--data-limit", "rows=1000", "--data-limit", "json_depth=9")

@@ -211,6 +211,22 @@ def test_train_on_groups_evaluate_on_rows(files, run, tmp_path, method):
     assert facts["evaluation"]["metrics"]["p@1"]["value"] > 0.85
 
 
+def test_asking_a_model_where_all_labels_go_to_all_rows_is_refused(files, run, tmp_path):
+    args = (
+        files / "rows.jsonl",
+        "--groups",
+        files / "pages.jsonl",
+        "--assign",
+        "propagate",
+        "-o",
+        tmp_path / "out.jsonl",
+    )
+    for command, option in (("impute", "--rounds"), ("impute", "--n-iter"), ("train", "--impute-rounds")):
+        err = run(command, *args, option, 1, code=2)
+        assert err.endswith(f"error: {option} has no effect with --assign propagate, which learns nothing.\n")
+        assert not (tmp_path / "out.jsonl").exists()
+
+
 def test_train_asks_its_own_model_and_reports_it(files, run, tmp_path):
     train = ("train", files / "rows.jsonl", "--groups", files / "pages.jsonl", "--json", "--calibrate", 0)
     facts = json.loads(run(*train, "-o", tmp_path / "model", "--impute-rounds", 1))

@@ -27,7 +27,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory, data):
-    folder = tmp_path_factory.mktemp("places")
+    folder = tmp_path_factory.mktemp("slots")
     write(data, folder / "rows.jsonl")
     write(data.take(data.Y[:, [0]].toarray().ravel() == 0), folder / "without.jsonl")
     for name, both in (("model", 1), ("plain", 0)):
@@ -45,8 +45,8 @@ def test_the_places_are_printed_plain_and_within_80_columns(files, run):
     assert "\x1b" not in out and out.isascii() and max(len(line) for line in out.splitlines()) <= 80
     plain = " ".join(out.split())
     facts = label_facts(lt.load(files / "model"), "belt")
-    assert plain.startswith(f"belt has two places in the tree. {facts['rows']} training rows have it.")
-    for place in facts["places"]:
+    assert plain.startswith(f"belt has two leaf slots in the tree. {facts['rows']} training rows have it.")
+    for place in facts["slots"]:
         assert "beside " + ", ".join(found["label"] for found in place["neighbours"]) in plain
         assert "words that lead here: " + ", ".join(found["word"] for found in place["words"]) in plain
     assert plain.count("come here:") == 2 and out.count("- row ") == 4
@@ -71,12 +71,12 @@ def test_json_holds_the_same_facts(files, run, data):
         )
     )
     assert found["data"]["rows"] == data.n_rows
-    assert all(len(place["texts"]) == 1 and len(place["neighbours"]) == 1 for place in found["places"])
+    assert all(len(place["texts"]) == 1 and len(place["neighbours"]) == 1 for place in found["slots"])
 
 
 def test_a_label_with_one_place_says_so(files, run):
     out = run("inspect", files / "plain", "--label", "belt")
-    assert out.startswith("belt has one place in the tree.") and "words: " in out and "lead here" not in out
+    assert out.startswith("belt has one leaf slot in the tree.") and "words: " in out and "lead here" not in out
 
 
 def test_data_without_the_label_says_so(files, run):

@@ -102,6 +102,8 @@ def test_nothing_given_is_the_tagger_with_its_defaults():
             "--negatives tfn --balanced --link sigmoid",
             {"negatives": "tfn", "balanced": True, "link": "sigmoid"},
         ),
+        ("tree", "--overlap 3 --balance none", {"overlap": 3, "balance": None}),
+        ("tree", "--overlap 3 --balance 1.5", {"overlap": 3, "balance": 1.5}),
         ("ova", "--C 2 --tol 0.01 --normalize", {"C": 2.0, "tol": 0.01, "normalize": True}),
         ("dft", "--k 5 --hidden 512,256 --order none", {"k": 5, "hidden": (512, 256), "order": None}),
         ("dft", "--network linear --hidden 64 --valid 0", {"encoder": "linear", "hidden": 64, "valid": 0.0}),
@@ -115,6 +117,65 @@ def test_what_is_given_reaches_the_model(method, args, expected):
     assert {name: getattr(model, name) for name in expected} == expected
     others = {name: value for name, value in model.get_params().items() if name not in expected}
     assert others == {name: value for name, value in type(model)().get_params().items() if name not in expected}
+
+
+def test_the_published_method_is_an_option():
+    published = ESTIMATORS["tree"].published
+    made = [make_tagger(options_of("--published", *args)).model for args in ((), ("--overlap", 3, "--beam", 4))]
+    assert made[0].get_params() == published().get_params()
+    assert made[1].get_params() == published(overlap=3, beam=4).get_params()
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        ("--published --fast", "--fast and --published are settings of different trees; give one of them."),
+        ("--published --method ova", "--published is not an option of the method 'ova'."),
+        ("--fast --method ova", "--fast is not an option of the method 'ova'."),
+        ("--balance wide --overlap 2", "--balance must be a number >= 1 or none; got 'wide'."),
+        ("--balance 0.5 --overlap 2", "--balance must be a number >= 1; got 0.5."),
+    ],
+)
+def test_presets_and_balance_that_cannot_be_meant_are_refused(args, sentence, run, tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"text": "red apple", "labels": ["c"]}\n')
+    err = run("train", tmp_path / "rows.jsonl", "-o", tmp_path / "model", *args.split(), code=2)
+    assert err == f"error: {sentence}\n"
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        ("--split-positives", "--split-positives has no effect without --overlap."),
+        ("--balance none --keep-leaf", "--keep-leaf has no effect without --overlap."),
+        ("--method dft --head bottleneck --spacing learned", "--spacing has no effect with --head bottleneck."),
+        ("--method dft --head bottleneck --order none", "--order has no effect with --head bottleneck."),
+        ("--method dft --head bottleneck --k 3", "--k has no effect with --head bottleneck."),
+        ("--method dft --network linear --dropout 0.1", "--dropout has no effect with --network linear."),
+        ("--method dft --valid 0 --patience 3", "--patience has no effect with --valid 0."),
+        ("--method prime --fusion 0.5", "--fusion has no effect without --classifier."),
+        ("--method prime --preset ngame --momentum 0.5", "--momentum has no effect without --centroids."),
+        ("--method prime --patience 3", "--patience has no effect without --validation."),
+        ("--method prime --n-free 0 --n-private 9", "--n-private has no effect with --n-free 0."),
+    ],
+)
+def test_an_option_without_effect_is_refused(args, sentence, run, tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"text": "red apple", "labels": ["c"]}\n')
+    assert run("plan", tmp_path / "rows.jsonl", *args.split(), code=2) == f"error: {sentence}\n"
+
+
+def test_moving_labels_without_overlap_has_its_options(run):
+    model = make_tagger(options_of("--overlap-rounds", 1, "--balance", "none", "--slot-rows", 2)).model
+    assert (model.overlap, model.rounds, model.balance, model.slot_rows) == (1, 1, None, 2)
+    assert make_tagger(options_of("--overlap", "auto", "--merge", "mean")).model.merge == "mean"
+
+
+@pytest.mark.parametrize("command", ["train", "plan"])
+def test_options_about_words_are_refused_for_data_without_texts(command, run, tmp_path):
+    (tmp_path / "rows.txt").write_text("2 3 2\n0 0:1 2:1\n1 1:1\n")
+    to = ["-o", tmp_path / "model"] if command == "train" else []
+    err = run(command, tmp_path / "rows.txt", *to, "--min-df", 2, "--ngrams", 2, code=2)
+    assert err == f"error: --ngrams has no effect: {tmp_path}/rows.txt has features and no texts.\n"
 
 
 def test_what_is_given_reaches_the_features_and_the_tagger():

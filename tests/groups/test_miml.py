@@ -309,3 +309,18 @@ def test_without_torch_it_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", no_torch)
     with pytest.raises(MissingExtraError, match=r"MIMLClassifier needs the package 'torch'; .*longtail\[torch\]"):
         MIMLClassifier().fit(ROWS, TWO, [[1], [1]])
+
+
+@pytest.mark.parametrize(
+    ("Y_groups", "said"),
+    [
+        ([[1, 1, 1], [1, 0, 0]], "group 0 has 2 rows and 3 labels"),
+        ([[1, 1, 0], [0, 0, 0]], "group 1 has 1 row and no label"),
+        ([[1, 2, 0], [1, 0, 0]], "group 0 has 2 rows and 3 labels"),
+        ([[1, 1, 0], [5, 0, 0]], "group 1 has 1 row and 5 labels"),
+    ],
+)
+def test_sets_of_labels_that_rows_with_one_label_each_cannot_have_are_refused(Y_groups, said):
+    groups = [[1, 0], [1, 0], [0, 1]]
+    with pytest.raises(DataError, match=f"loss='sets' needs groups whose rows have exactly one label each; {said}"):
+        MIMLClassifier(loss="sets", device="cpu").fit(np.eye(3), groups, Y_groups)

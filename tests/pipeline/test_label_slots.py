@@ -73,9 +73,9 @@ def test_the_places_are_those_of_the_tree(tagger, data):
     facts = json.loads(json.dumps(label_facts(tagger, "belt", labels=100)))
     tree, label = tagger.model_.trees_[0], tagger.labels_.index("belt")
     leaves = tree.slots()[[label]].indices.tolist()
-    assert leaves == [0, 1, 2] == [place["leaf"] for place in facts["places"]]
+    assert leaves == [0, 1, 2] == [place["leaf"] for place in facts["slots"]]
     assert facts["rows"] == tagger.model_.label_counts_[label] and facts["data"] is None
-    for place, leaf in zip(facts["places"], leaves, strict=True):
+    for place, leaf in zip(facts["slots"], leaves, strict=True):
         held = tree.leaf_labels[tree.leaf_indptr[leaf] : tree.leaf_indptr[leaf + 1]]
         assert place["labels"] == held.size and place["path"] == tree.path(leaf)
         assert {found["label"] for found in place["neighbours"]} == {tagger.labels_[i] for i in held} - {"belt"}
@@ -105,7 +105,7 @@ def test_words_are_the_labels_own_words_that_lead_to_a_place(tagger):
         ways.append(way)
     ways = np.stack(ways)
     facts = label_facts(tagger, "belt", words=1000)
-    for at, place in enumerate(facts["places"]):
+    for at, place in enumerate(facts["slots"]):
         others = [i for i in range(len(places)) if i != at]
         pull = np.maximum(copies.mean(axis=0), 0) * (ways[at] - ways[others].mean(axis=0))
         assert {w["word"] for w in place["words"]} == {names[f] for f in np.flatnonzero(pull > 1e-9)}
@@ -118,7 +118,7 @@ def test_words_are_the_labels_own_words_that_lead_to_a_place(tagger):
 
 def test_meanings_are_told_by_their_own_words_and_neighbours(tagger):
     facts = label_facts(tagger, "belt", words=3)
-    told = [" ".join(w["word"] for w in place["words"]) for place in facts["places"]]
+    told = [" ".join(w["word"] for w in place["words"]) for place in facts["slots"]]
     for sense, found in zip(("sport", "clothes", "space"), told, strict=True):
         assert set(SENSES[sense][0].split()) & set(found.split()), told
 
@@ -128,8 +128,8 @@ def test_rows_go_to_the_place_whose_path_scores_highest(tagger, data):
     label, model = tagger.labels_.index("belt"), tagger.model_
     rows = np.flatnonzero(data.Y[:, [label]].toarray().ravel())
     assert facts["data"] == {"name": "senses", "rows": data.n_rows, "rows_with_label": rows.size}
-    scores = np.stack([path_scores(model, tagger.rows(data.texts), place["leaf"])[rows] for place in facts["places"]])
-    for at, place in enumerate(facts["places"]):
+    scores = np.stack([path_scores(model, tagger.rows(data.texts), place["leaf"])[rows] for place in facts["slots"]])
+    for at, place in enumerate(facts["slots"]):
         mine = rows[np.argmax(scores, axis=0) == at]
         assert place["rows"] == mine.size and sorted(text["row"] for text in place["texts"]) == mine.tolist()
         leads = [text["score"] - text["elsewhere"] for text in place["texts"]]
@@ -156,10 +156,10 @@ def test_labels_with_one_place_and_without_rows(data):
     tagger = lt.Tagger(model=model, calibrate=0, random_state=0)
     tagger.fit(texts, kinds, label_names=[*data.names(), "never"])
     facts = label_facts(tagger, "soup", data=data)
-    assert len(facts["places"]) == 1 and facts["places"][0]["rows"] == facts["rows"]
-    assert facts["places"][0]["words"][0]["word"].startswith("soup") and facts["places"][0]["heavier"] == []
+    assert len(facts["slots"]) == 1 and facts["slots"][0]["rows"] == facts["rows"]
+    assert facts["slots"][0]["words"][0]["word"].startswith("soup") and facts["slots"][0]["heavier"] == []
     never = label_facts(tagger, "never", data=data)
-    assert never["rows"] == 0 and never["places"][0]["words"] == [] and never["data"]["rows_with_label"] == 0
+    assert never["rows"] == 0 and never["slots"][0]["words"] == [] and never["data"]["rows_with_label"] == 0
     assert page_splits(tagger) is None
 
 
@@ -171,7 +171,7 @@ def test_an_ensemble_shows_the_places_of_every_tree(data):
     facts = label_facts(tagger, "belt", data=data)
     total = facts["data"]["rows_with_label"]
     for tree in range(2):
-        mine = [place for place in facts["places"] if place["tree"] == tree]
+        mine = [place for place in facts["slots"] if place["tree"] == tree]
         assert [place["leaf"] for place in mine] == tagger.model_.trees_[tree].slots()[
             [tagger.labels_.index("belt")]
         ].indices.tolist()
@@ -183,8 +183,8 @@ def test_a_tagger_on_rows_of_features_has_no_words_and_no_texts():
     model = LabelTreeClassifier(max_leaf=3, branching=3, overlap=2, beam=1)
     tagger = lt.Tagger(model=model, calibrate=0, random_state=0).fit(X, Y)
     facts = label_facts(tagger, "0", data=Dataset(Y=Y, X=X))
-    assert all(place["words"] == [] for place in facts["places"])
-    texts = [text for place in facts["places"] for text in place["texts"]]
+    assert all(place["words"] == [] for place in facts["slots"])
+    texts = [text for place in facts["slots"] for text in place["texts"]]
     assert texts and all(text["text"] is None and text["id"] is None for text in texts)
     with pytest.raises(DataError, match="only texts"):
         label_facts(tagger, "0", data=Dataset.from_lists(["a"], [["0"]]))
@@ -194,12 +194,12 @@ def test_the_most_split_labels_are_listed(tagger):
     facts = json.loads(json.dumps(page_splits(tagger)))
     copies = np.bincount(tagger.model_.trees_[0].leaf_labels)
     assert facts["labels"] == copies.size and facts["several"] == (copies > 1).sum()
-    assert sum(found["labels"] for found in facts["by_places"]) == facts["labels"]
-    order = [(-len(found["places"]), -found["unlike"]) for found in facts["listed"]]
+    assert sum(found["labels"] for found in facts["by_slots"]) == facts["labels"]
+    order = [(-len(found["slots"]), -found["unlike"]) for found in facts["listed"]]
     assert order == sorted(order) and len(order) == facts["several"]
     assert all(0 <= found["unlike"] <= 2 for found in facts["listed"])
     by_name = {found["label"]: found for found in facts["listed"]}
-    assert len(by_name["belt"]["places"]) == copies[tagger.labels_.index("belt")]
+    assert len(by_name["belt"]["slots"]) == copies[tagger.labels_.index("belt")]
     assert [found["label"] for found in facts["listed"]] == ["belt", "shirt"]
     assert [found["label"] for found in page_splits(tagger, n=1)["listed"]] == ["belt"]
 

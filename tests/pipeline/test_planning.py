@@ -10,11 +10,11 @@ from longtail.data.synthetic.generate import make_extreme, make_linear, make_top
 from longtail.errors import DataError, LongtailError
 from longtail.one_vs_all import OneVsAllClassifier
 from longtail.pipeline import Tagger, plan_training, refuse_without_memory
-from longtail.planning import memory as resources
 from longtail.planning.shape import shape_of
 from longtail.text import TfidfFeatures
 from longtail.tree import LabelTreeClassifier
 from longtail.tree.plan import tree_shape
+from longtail.validate import memory as resources
 
 
 @pytest.fixture(scope="module")

@@ -429,7 +429,7 @@ def test_odd_settings_get_one_sentence(data, fitted):
         (lambda: small(device="meta").fit(*data), "device must be None, 'cpu' or 'cuda'"),
         (lambda: small(margin=(0.3, 0.1)).fit(*data), "margin must be a pair .low, high. with low <= high"),
         (lambda: small(sampling="often").fit(*data), "sampling must be"),
-        (lambda: model.explain_words(texts[0], [40]), "labels must be an integer"),
+        (lambda: model.explain_words(texts[0], [40]), "labels must hold label numbers from 0 to 39; got 40"),
         (lambda: model.fit_classifier(texts, Y, foo=1), "settings of the classifier must be among"),
         (lambda: model.fit_classifier(texts, Y, epochs=0), "epochs must be an integer"),
         (lambda: model.fit_classifier(texts, Y[:, :30]), r"one column per label of the model \(40\); got 30"),

@@ -18,7 +18,8 @@ from typing import NamedTuple
 import click
 import pytest
 
-from longtail.cli.app import EPILOG, app, main
+from longtail.cli import main
+from longtail.cli.app import EPILOG, app
 from longtail.errors import LongtailError
 
 ROOT = Path(__file__).parents[2]

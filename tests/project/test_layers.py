@@ -100,3 +100,10 @@ def test_nothing_pickles_evaluates_or_asserts():
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 assert node.func.id not in ("eval", "exec"), f"{file}:{node.lineno} runs code"
         assert not {"pickle", "joblib", "dill", "cloudpickle"} & {m.split(".")[0] for _, m, _ in imports(file)}, file
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_kernels_are_compiled_by_our_decorator(file):
+    for line, module, names in imports(file):
+        if module.split(".")[0] == "numba" and file.name != "compilation.py":
+            assert not {"jit", "njit", "vectorize", "guvectorize"} & set(names), f"{file}:{line}: use longtail.kernels"

@@ -32,11 +32,11 @@ def place(number: int, name: str = "label") -> dict:
 @pytest.fixture
 def splits() -> dict:
     listed = [
-        {"label": f"split {i}", "rows": 100 - i, "unlike": 1.2, "places": [place(10 * i + j) for j in range(2)]}
+        {"label": f"split {i}", "rows": 100 - i, "unlike": 1.2, "slots": [place(10 * i + j) for j in range(2)]}
         for i in range(15)
     ]
-    by_places = [{"places": 1, "labels": 100}, {"places": 2, "labels": 50}]
-    return {"labels": 150, "several": 50, "by_places": by_places, "trees": 1, "listed": listed}
+    by_slots = [{"slots": 1, "labels": 100}, {"slots": 2, "labels": 50}]
+    return {"labels": 150, "several": 50, "by_slots": by_slots, "trees": 1, "listed": listed}
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def label() -> dict:
         "trees": 1,
         "overlap": 2,
         "split_positives": False,
-        "places": places,
+        "slots": places,
         "data": {"name": "senses", "rows": 4000, "rows_with_label": 61},
     }
 
@@ -70,7 +70,7 @@ def test_the_page_lists_every_split_label_with_its_places(splits):
     assert "50 of 150 labels (33%) stand in several clusters" in plain and "These are the 15 with the most" in plain
     for found in splits["listed"]:
         assert found["label"] in plain
-        for at in found["places"]:
+        for at in found["slots"]:
             assert ", ".join(n["label"] for n in at["neighbours"]) in plain
             assert "words: " + ", ".join(w["word"] for w in at["words"]) in plain
     assert 'class="wide tall"' in html and "first of" not in plain
@@ -86,8 +86,8 @@ def test_the_page_escapes_names_and_words(splits):
     facts = copy.deepcopy(splits)
     for found in facts["listed"]:
         found["label"] = HOSTILE
-        found["places"][0]["neighbours"][0]["label"] = HOSTILE
-        found["places"][0]["words"][0]["word"] = HOSTILE
+        found["slots"][0]["neighbours"][0]["label"] = HOSTILE
+        found["slots"][0]["words"][0]["word"] = HOSTILE
     html = evaluation_page({"splits": facts})
     assert "<script>alert" not in html and "<img" not in html and "\x00" not in html
     html.encode("utf-8", "strict") if "\ud800" not in html else pytest.fail("half a surrogate pair on the page")
@@ -96,8 +96,8 @@ def test_the_page_escapes_names_and_words(splits):
 def test_the_terminal_shows_places_words_and_texts(label):
     out = shown(label)
     plain = " ".join(out.split())
-    assert plain.startswith("belt has two places in the tree. 1,061 training rows have it.")
-    for at in label["places"]:
+    assert plain.startswith("belt has two leaf slots in the tree. 1,061 training rows have it.")
+    for at in label["slots"]:
         assert "beside " + ", ".join(n["label"] for n in at["neighbours"]) in plain
         assert "words that lead here: " + ", ".join(w["word"] for w in at["words"]) in plain
     assert "30 of 61 rows come here:" in plain and "- row 10: text 1.0 and more" in plain
@@ -106,7 +106,7 @@ def test_the_terminal_shows_places_words_and_texts(label):
 
 
 def test_ids_stand_for_row_numbers_and_rows_without_text_are_named(label):
-    label["places"][0]["texts"] = [{"row": 7, "id": "doc-7", "text": None}, {"row": 1234, "id": None, "text": None}]
+    label["slots"][0]["texts"] = [{"row": 7, "id": "doc-7", "text": None}, {"row": 1234, "id": None, "text": None}]
     out = shown(label)
     assert "- doc-7\n" in out and "- row 1,234\n" in out
 
@@ -114,7 +114,7 @@ def test_ids_stand_for_row_numbers_and_rows_without_text_are_named(label):
 def test_the_terminal_is_not_commanded_by_names(label):
     facts = copy.deepcopy(label)
     facts["label"] = TERMINAL_HOSTILE
-    for at in facts["places"]:
+    for at in facts["slots"]:
         at["neighbours"][0]["label"] = at["words"][0]["word"] = at["texts"][0]["text"] = TERMINAL_HOSTILE
         at["texts"][1]["id"] = TERMINAL_HOSTILE
     for options in ({}, {"force_terminal": True, "no_color": True}):
@@ -125,11 +125,11 @@ def test_the_terminal_is_not_commanded_by_names(label):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"places": [{"tree": 0}], "rows": 2}, "belt has one place in the tree. 2 training rows have it."),
-        ({"places": [{"tree": 0}] * 7, "rows": 1}, "belt has 7 places in the tree. One training row has it."),
-        ({"places": [{"tree": 0}], "rows": 0}, "No training row has it, so it is never suggested."),
-        ({"trees": 2, "places": [{"tree": 0}, {"tree": 1}]}, "belt has one place in each of the 2 trees."),
-        ({"trees": 2, "places": [{"tree": 0}, {"tree": 1}, {"tree": 1}]}, "has 1 and 2 places in the 2 trees."),
+        ({"slots": [{"tree": 0}], "rows": 2}, "belt has one leaf slot in the tree. 2 training rows have it."),
+        ({"slots": [{"tree": 0}] * 7, "rows": 1}, "belt has 7 leaf slots in the tree. One training row has it."),
+        ({"slots": [{"tree": 0}], "rows": 0}, "No training row has it, so it is never suggested."),
+        ({"trees": 2, "slots": [{"tree": 0}, {"tree": 1}]}, "belt has one leaf slot in each of the 2 trees."),
+        ({"trees": 2, "slots": [{"tree": 0}, {"tree": 1}, {"tree": 1}]}, "has 1 and 2 leaf slots in the 2 trees."),
     ],
 )
 def test_how_many_places(label, change, sentence):
@@ -137,11 +137,11 @@ def test_how_many_places(label, change, sentence):
 
 
 def test_an_ensemble_has_a_heading_for_every_tree(label):
-    both = [{**found, "tree": tree} for tree in (0, 1) for found in label["places"]]
-    out = shown({**label, "trees": 2, "places": both})
+    both = [{**found, "tree": tree} for tree in (0, 1) for found in label["slots"]]
+    out = shown({**label, "trees": 2, "slots": both})
     assert "Tree 1\n" in out and "Tree 2\n" in out and out.count("beside") == 4
 
 
 def test_facts_without_data_or_words(label):
-    bare = {**label, "data": None, "places": [{"tree": 0, "neighbours": [], "words": []}]}
+    bare = {**label, "data": None, "slots": [{"tree": 0, "neighbours": [], "words": []}]}
     assert shown(bare).split("\n\n")[1] == "1  alone in its cluster\n"

@@ -267,3 +267,28 @@ def test_few_rows_per_label_find_more_labels_without_a_level_in_between():
     assert deep.trees_[0].n_levels == 2 and flat.trees_[0].n_levels == 1
     p = [precision_at_k(Yt, model.predict_topk(Xt, k=3), 3) for model in (deep, flat)]
     assert p[1] > p[0] + 0.02
+
+
+def test_one_row_is_checked_like_a_batch():
+    model = LabelTreeClassifier(random_state=0).fit(np.eye(40), np.eye(40))
+    row = sp.csr_array((np.ones(1, np.float32), np.array([5]), np.array([0, 1])), shape=(1, 40))
+    row.indices = np.array([2**32 + 5])
+    with pytest.raises(DataError, match=r"X must have column ids from 0 to 39; got 4294967301 in row 0"):
+        model.predict_topk(row)
+    row.indices = np.array([5])
+    assert model.predict_topk(row, k=1).ids.tolist() == [[5]]
+    two = sp.csr_array((np.ones(2, np.float32), np.array([5, 7]), np.array([0, 2])), shape=(1, 40))
+    two.indptr[1] = 1  # the entry of column 7 belongs to no row
+    assert np.array_equal(model.predict_topk(two, k=3).scores, model.predict_topk(row, k=3).scores)
+    row.indptr = np.array([0, 2])
+    with pytest.raises(DataError, match="its row pointers do not fit its entries"):
+        model.predict_topk(row)
+
+
+def test_columns_that_no_row_uses_change_nothing_and_take_little(data):
+    train, test = data
+    width = 3_000_000
+    wide = [sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], width)) for X in (train.X, test.X)]
+    narrow = LabelTreeClassifier(random_state=0).fit(train.X, train.Y).predict_topk(test.X)
+    same = LabelTreeClassifier(random_state=0).fit(wide[0], train.Y).predict_topk(wide[1])
+    assert np.array_equal(narrow.ids, same.ids) and np.array_equal(narrow.scores, same.scores)

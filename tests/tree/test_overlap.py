@@ -31,7 +31,7 @@ def test_recall_is_never_below_that_of_the_partition(seed, overlap, room):
     assert before == recalled_slowly(M, Y, tree.slots().toarray())
     assert recalled(M, Y, slots) == recalled_slowly(M, Y, slots.toarray()) >= before
     assert (np.diff(slots.indptr) >= 1).all() and (np.diff(slots.indptr) <= overlap).all()
-    auto = disentangle(M, Y, "auto", start=tree, hold=True, room=room)
+    auto = disentangle(M, Y, "coverage", start=tree, hold=True, room=room)
     assert recalled(M, Y, auto) >= before and (auto.toarray() >= tree.slots().toarray()).all()
 
 
@@ -101,22 +101,26 @@ def test_auto_gives_a_second_slot_only_to_the_label_that_needs_it():
     Y[:20, 0] = Y[20:40, 1] = Y[40:, 2] = 1
     Y[45:, 0] = 1  # label 0 has two meanings
     tree = LabelTree.from_clusters([0, 1, 2])
-    assert disentangle(M, Y, "auto", start=tree).toarray().astype(int).tolist() == [[1, 0, 1], [0, 1, 0], [0, 0, 1]]
+    assert disentangle(M, Y, "coverage", start=tree).toarray().astype(int).tolist() == [[1, 0, 1], [0, 1, 0], [0, 0, 1]]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_threads_do_not_matter(n_jobs):
     M, Y, tree = drawn(9, 3000, 2500, 40)
-    want = disentangle(M, Y, "auto", start=tree, n_jobs=1)
-    assert (disentangle(M, Y, "auto", start=tree, n_jobs=n_jobs) != want).nnz == 0
+    want = disentangle(M, Y, "coverage", start=tree, n_jobs=1)
+    assert (disentangle(M, Y, "coverage", start=tree, n_jobs=n_jobs) != want).nnz == 0
 
 
 def test_bad_input():
     M, Y, _ = drawn(1)
     with pytest.raises(DataError, match="matcher"):
         disentangle(M[:-1], Y)
-    with pytest.raises(ParameterError, match="overlap must be a whole number from 1 to 1048576 or 'auto'; got 'many'"):
+    with pytest.raises(
+        ParameterError, match="overlap must be a whole number from 1 to 1048576 or 'coverage'; got 'many'"
+    ):
         disentangle(M, Y, "many")
+    with pytest.raises(ParameterError, match=r"or 'coverage'; got 'auto'\. Did you mean 'coverage'\?"):
+        disentangle(M, Y, "auto")  # which it was called before
     with pytest.raises(ParameterError, match="overlap"):
         disentangle(M, Y, 0)
     with pytest.raises(ParameterError, match="hold must be False where no start is given"):

@@ -94,6 +94,18 @@ def test_auto_overlaps_where_the_beam_misses_labels(fused):
     assert p_at(auto, fused, 3) > p_at(fitted(fused), fused, 3)
 
 
+@pytest.mark.parametrize(("beam", "split"), [(1, False), (2, True), (3, True)])
+def test_auto_splits_positives_where_the_beam_then_reaches_more(fused, beam, split):
+    narrow = {"max_leaf": 8, "beam": beam}
+    auto, expected = (
+        fitted(fused, **narrow, **params) for params in ({"overlap": "auto"}, {"overlap": 2, "split_positives": split})
+    )
+    assert auto.trees_ == expected.trees_
+    for name, array in expected.chunks_[0].arrays("").items():
+        assert np.array_equal(array, auto.chunks_[0].arrays("")[name]), name
+    assert p_at(auto, fused, 3) > p_at(fitted(fused, **narrow), fused, 3) - 0.01
+
+
 def test_auto_is_the_plain_tree_where_the_beam_misses_hardly_any(fused):
     plain, auto = fitted(fused, beam=20), fitted(fused, beam=20, overlap="auto")
     assert auto.trees_ == plain.trees_

@@ -91,3 +91,63 @@ def test_the_result_works_everywhere_in_scipy():
     M = as_sparse(sp.csr_array(np.eye(3)))
     assert M.tocoo().nnz == 3 and M[[0, 2]].indices.dtype == np.int32
     assert sp.hstack([M, M]).shape == (3, 6) and M.nonzero()[0].tolist() == [0, 1, 2]
+
+
+def _with(M, **arrays):
+    """Return a matrix whose arrays were exchanged behind scipy's back, as those of a stranger's file may be."""
+    for name, values in arrays.items():
+        setattr(M, name, np.asarray(values))
+    return M
+
+
+WRAPPED = [0, 2**63 - 1, -2, 3]  # its differences, wrapped around, are all above 0
+
+UNSOUND = {
+    "csr ids": (
+        _with(sp.csr_array(np.eye(3)), indices=[0, 10**9, 2]),
+        "column ids from 0 to 2; got 1000000000 in row 1",
+    ),
+    "csr pointers": (_with(sp.csr_array(np.eye(3)), indptr=WRAPPED), "not a sound CSR matrix: its row pointers"),
+    "csr unsigned": (
+        _with(sp.csr_array(np.eye(3)), indptr=np.array([0, 2, 1, 3], np.uint64)),
+        "not a sound CSR matrix: its row pointers",
+    ),
+    "csr floats": (_with(sp.csr_array(np.eye(3)), indices=[0.0, 1.0, 2.0]), "not a sound CSR matrix"),
+    "csr rank": (_with(sp.csr_array(np.eye(3)), indptr=[[0, 1, 2, 3]]), "not a sound CSR matrix"),
+    "csc ids": (
+        _with(sp.csc_array(np.eye(3)), indices=[0, 10**9, 2]),
+        "row ids from 0 to 2; got 1000000000 in column 1",
+    ),
+    "csc pointers": (_with(sp.csc_array(np.eye(3)), indptr=WRAPPED), "not a sound CSC matrix: its column pointers"),
+    "bsr ids": (
+        _with(sp.bsr_array(np.eye(4), blocksize=(2, 2)), indices=[0, 10**9]),
+        "column ids from 0 to 1; got 1000",
+    ),
+    "bsr pointers": (_with(sp.bsr_array(np.eye(3)), indptr=WRAPPED), "not a sound BSR matrix: its row pointers"),
+    "coo ids": (
+        _with(sp.coo_array(np.eye(3)), coords=(np.array([0, 10**9, 2]), np.array([0, 1, 2]))),
+        "row ids from 0 to 2; got 1000000000 in entry 1",
+    ),
+    "dia offsets": (_with(sp.dia_array(np.eye(3)), offsets=[2**62]), "diagonals from -3 to 3; got 4611686018427387904"),
+    "dia twice": (
+        _with(sp.dia_array((np.ones((2, 3)), [0, 1]), shape=(3, 3)), offsets=[1, 1]),
+        "not a sound DIA matrix: its offsets",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNSOUND)
+def test_a_sparse_matrix_that_points_outside_of_itself_is_refused_before_it_is_converted(case):
+    M, told = UNSOUND[case]
+    if case == "coo ids":
+        M.coords = tuple(M.coords)
+    with pytest.raises(DataError, match=told):
+        as_sparse(M)
+
+
+def test_entries_that_no_row_points_to_are_left_out():
+    M = sp.csr_array((np.ones(2), np.array([0, 1]), np.array([0, 2])), shape=(1, 3))
+    M.indptr[1] = 1
+    assert as_sparse(M).indices.tolist() == [0]
+    M.data = np.ones(1)
+    assert as_sparse(M).data.tolist() == [1]

@@ -5,6 +5,7 @@ import pickle
 
 import pytest
 
+from longtail.data import read
 from longtail.errors import DataError, Keyword, LongtailError, ModelError, Parameter, ParameterError
 from longtail.validate import check_choice, check_flag, check_integer, check_real, check_widths, resolve_jobs
 
@@ -68,3 +69,20 @@ def test_more_can_be_said_without_losing_the_fields():
     assert str(error) == "a needs zero_based= (so)."
     error.restate(setting="--first-id")
     assert str(error) == "a needs --first-id (so)."
+
+
+def test_a_sentence_stays_one_line_of_bounded_length_whatever_a_file_says(tmp_path):
+    file = tmp_path / "rows.csv"
+    for header in ('"te\nxt",labels', "\x1b[31mred,labels", "\u202etext,labels", f"{'x' * 100_000},labels"):
+        file.write_text(f"{header}\na,b\n", "utf-8")
+        with pytest.raises(DataError, match="has no column 'text'") as error:
+            read(file)
+        assert len(str(error.value).splitlines()) == 1 and len(str(error.value)) < 2500
+        assert not any(ord(letter) < 32 or letter == "\u202e" for letter in str(error.value))
+
+
+def test_advice_on_a_limit_and_on_a_guessed_format_stand_in_one_sentence(tmp_path):
+    file = tmp_path / "rows.txt"
+    file.write_text("4294967295 6 3\n0 1:1\n")
+    with pytest.raises(DataError, match=r"limit for rows; raise it with .*read as 'xmc', .* pass format="):
+        read(file)

@@ -129,6 +129,7 @@ def load_certificates(path: str | Path) -> Certificates:
     if str(arrays.get("format", "")) != FORMAT:
         raise DataError(f"{path} holds no certificates: its 'format' is not '{FORMAT}'.")
     try:
+        _check_ranks(arrays)
         W = arrays["weight"] if "weight" in arrays else _sparse_weights(arrays)
         lists = {name: _split(arrays, name) for name in ("set", *KINDS) if name != "roots" or "roots.ends" in arrays}
         n = len(lists["set"])
@@ -149,6 +150,14 @@ def load_certificates(path: str | Path) -> Certificates:
         return Certificates(*about, members, verdicts, certificates, _circle(arrays, W.shape[0]))
     except (KeyError, IndexError, ValueError, TypeError) as error:
         raise DataError(f"{path} is damaged: its arrays do not fit each other.") from error
+
+
+def _check_ranks(arrays: dict[str, np.ndarray]) -> None:
+    """Refuse lists that are tables: 2**62 rows without columns are no bytes in a file, and many as a list."""
+    lists = {"verdict", "label_names", "threshold", "weight.shape"}
+    for name, array in arrays.items():
+        if (name in lists or name.endswith((".values", ".ends"))) and array.ndim != 1:
+            raise ValueError(name)
 
 
 def _circle(arrays: dict[str, np.ndarray], n_labels: int) -> LabelCircle | None:

@@ -11,9 +11,9 @@ same on every machine and for any number of threads.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from longtail.audit.dual_simplex import DEPENDENT, ENOUGH, OPTIMAL, STALLED, set_vertex, solve_candidates
+from longtail.kernels import njit
 
 EXCHANGES_PER_CHECK = 50  # exchanges between two looks at the drift
 REFRESH = 1000  # exchanges between two fresh inversions of the tight constraints, at the latest

@@ -13,7 +13,8 @@ Tried and left out: steepest-edge pricing halves the pivots, but each costs more
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from longtail.kernels import njit
 
 OPTIMAL, ENOUGH, STALLED, DEPENDENT = 0, 1, 2, 3  # the status that find_centre returns first
 SMALLEST_PIVOT = 1e-9

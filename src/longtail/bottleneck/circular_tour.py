@@ -10,7 +10,8 @@ it is stored.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from longtail.kernels import njit
 
 LONGEST = 3  # labels moved at once
 SMALLEST = 8  # circles smaller than this are left alone: the ends of a move must be different labels

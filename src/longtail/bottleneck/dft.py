@@ -10,10 +10,29 @@ import numpy as np
 
 from longtail.errors import ParameterError
 from longtail.model import LabelCircle
-from longtail.validate import check_integer
+from longtail.validate import check_choice, check_integer
 
 SPACINGS = ("even", "learned")  # of labels on the circle of a layer
 ARITHMETICS = ("float64", "double-double")  # of its scores, besides that of its weights
+
+
+def check_arithmetic(value: object) -> str | None:
+    """Return the arithmetic of an output layer, checked; None for that of its weights, 32 bits.
+
+    >>> check_arithmetic("float64"), check_arithmetic(None)
+    ('float64', None)
+    """
+    if value is None:
+        return None
+    if isinstance(value, str) and value in ("float32", "single", "32"):
+        raise ParameterError(
+            name="arithmetic",
+            allowed=f"one of {list(ARITHMETICS)}",
+            optional=", or None for 32 bits",
+            got=value,
+            hint=" Leave it out for 32 bits.",
+        )
+    return check_choice("arithmetic", value, ARITHMETICS)
 
 
 def dft_matrix(n: int, k: int, positions: np.ndarray | None = None) -> np.ndarray:

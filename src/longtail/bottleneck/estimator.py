@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.bottleneck.dft import ARITHMETICS, SPACINGS
+from longtail.bottleneck.dft import SPACINGS, check_arithmetic
 from longtail.bottleneck.plan import estimate_network
 from longtail.bottleneck.schema import ENCODERS, HEADS, SCHEMA, STOP_ON
 from longtail.data import Dataset, TopK, split_random
-from longtail.errors import ModelError, ParameterError
+from longtail.errors import Keyword, ModelError, ParameterError
 from longtail.facts import ModelFacts
 from longtail.kernels import Progress
 from longtail.model import (
@@ -22,12 +22,14 @@ from longtail.model import (
     EpochReport,
     Estimate,
     Explanation,
+    Idle,
     LabelCircle,
     LinearLayer,
     RowClassifier,
     Shape,
     allowed_labels,
     clone,
+    with_finite_scores,
 )
 from longtail.storage import Part, PartSchema, checked
 from longtail.text import unit_rows
@@ -142,6 +144,7 @@ class BottleneckClassifier(RowClassifier):
     schema: ClassVar[PartSchema | None] = SCHEMA
     needs: ClassVar[str | None] = "torch"
     has_epochs: ClassVar[bool] = True
+    trained_twice: ClassVar[bool] = False  # a second training gives another network, with scores of another scale
     tagger_method: ClassVar[str | None] = "dft"
     prediction_params: ClassVar[tuple[str, ...]] = ("arithmetic", "device", "n_jobs", "normalize")
     shape_params: ClassVar[tuple[str, ...]] = ("encoder", "head", "hidden", "k", "spacing", "width")
@@ -200,6 +203,19 @@ class BottleneckClassifier(RowClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    def idle_params(self) -> dict[str, Idle]:
+        out: dict[str, Idle] = {}
+        if self.head == "bottleneck":
+            names = ("k", "order", "spacing", "arithmetic")
+            out |= self._idle_among(*names, word="with", other=Keyword("head", "bottleneck"))
+        if isinstance(self.encoder, str) and self.encoder == "linear":
+            out |= self._idle_among("dropout", word="with", other=Keyword("encoder", "linear"))
+        if not self.valid:
+            out |= self._idle_among("patience", "stop_on", word="with", other=Keyword("valid", self.valid))
+        if self.checkpoint is None:
+            out |= self._idle_among("checkpoint_minutes", word="without", other=Keyword("checkpoint"))
+        return out
+
     def fit(
         self,
         X: Any,
@@ -222,6 +238,8 @@ class BottleneckClassifier(RowClassifier):
         from longtail.bottleneck.network import make_network
         from longtail.bottleneck.train import fit_labels, prior_precision
 
+        counting = () if X_valid is None else ("patience", "stop_on")
+        self._warn_of_idle_params("k", "order", *counting)  # who compares both heads sets the former for both
         how, device = self._training(), pick_device(self.device)
         X, Y = self._begin_fit(X, Y)
         self.dense_ = bool(np.count_nonzero(_values(X)) >= DENSE_ABOVE * X.shape[0] * X.shape[1])
@@ -266,9 +284,9 @@ class BottleneckClassifier(RowClassifier):
         from sklearn.exceptions import ConvergenceWarning
 
         warnings.warn(
-            f"the network ranks labels no better than their frequency does: mean precision at 1, 3 and 5 on validation "
-            f"rows is {max(precisions):.1%}, and {self.prior_precision_:.1%} if every row gets the most frequent "
-            "labels; train for more epochs, with a larger lr, or on more rows.",
+            f"the network is no better than naming the most frequent labels for every row: on validation rows it "
+            f"reaches {max(precisions):.1%} (mean of P@1, P@3, P@5), and they {self.prior_precision_:.1%}; train for "
+            "more epochs, with a larger lr, or on more rows.",
             ConvergenceWarning,
             stacklevel=3,
         )
@@ -296,12 +314,8 @@ class BottleneckClassifier(RowClassifier):
             "normalized": self.normalize,
             "sparse_rows": not self.dense_,
             "spacing": check_choice("spacing", self.spacing, SPACINGS),
-            "arithmetic": self._checked_arithmetic(),
+            "arithmetic": check_arithmetic(self.arithmetic),
         }
-
-    def _checked_arithmetic(self) -> str | None:
-        """Return the arithmetic of the output layer, checked; None for that of its weights."""
-        return None if self.arithmetic is None else check_choice("arithmetic", self.arithmetic, ARITHMETICS)
 
     def _circle_positions(self, Y: sp.csr_array) -> Any:
         """Return the position of each label on the circle, or None to keep their order."""
@@ -390,12 +404,13 @@ class BottleneckClassifier(RowClassifier):
                 ids[at, :used], scores[at, :used] = best.indices.cpu().numpy(), best.values.cpu().numpy()
         ids[np.isneginf(scores)] = -1
         order = np.lexsort((ids, -scores), axis=1)  # equal scores: the lower label first
-        return TopK(np.take_along_axis(ids, order, axis=1), np.take_along_axis(scores, order, axis=1))
+        top = TopK(np.take_along_axis(ids, order, axis=1), np.take_along_axis(scores, order, axis=1))
+        return with_finite_scores(top)
 
     def _apply_arithmetic(self) -> None:
         """Let the output layer compute as the parameter says now."""
         if hasattr(self.network_.head, "arithmetic"):
-            self.network_.head.arithmetic = self._checked_arithmetic()
+            self.network_.head.arithmetic = check_arithmetic(self.arithmetic)
 
     def explain(self, X: Any, labels: Any) -> list[Explanation]:
         """Return for the one row X, per label, what each of its features adds to the score.
@@ -404,6 +419,7 @@ class BottleneckClassifier(RowClassifier):
         With the linear encoder that is so everywhere.
         """
         ids, values = self._one_row(X, self.normalize)
+        wanted = self._explainable(labels)
         torch = import_torch()
         row = np.zeros((1, self.n_features_in_), dtype=np.float32)
         row[0, ids] = values
@@ -413,7 +429,7 @@ class BottleneckClassifier(RowClassifier):
         with threads_for(self.n_jobs, network, 1):
             x = torch.from_numpy(row).to(next(network.parameters()).device).requires_grad_()
             scores = network(x)[0]
-            for label in (int(label) for label in labels):
+            for label in wanted:
                 slopes = torch.autograd.grad(scores[label], x, retain_graph=True)[0][0].cpu().numpy()
                 added = [(int(f), float(slopes[f]) * float(v)) for f, v in zip(ids, values, strict=True)]
                 added.sort(key=lambda pair: -abs(pair[1]))

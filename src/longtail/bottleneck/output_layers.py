@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from longtail.bottleneck import double_double as dd
-from longtail.bottleneck.dft import ARITHMETICS, SPACINGS, dft_matrix, wave_roots
+from longtail.bottleneck.dft import SPACINGS, check_arithmetic, dft_matrix, wave_roots
 from longtail.bottleneck.dft_scores import circle_scores
 from longtail.bottleneck.wave_input import wave_with_roots
 from longtail.errors import ParameterError
@@ -200,7 +200,7 @@ class DFTOutput(OutputLayer):
     ) -> None:
         n, k = check_integer("n_labels", n_labels, low=1), check_integer("k", k, low=1)
         learned = check_choice("spacing", spacing, SPACINGS) == "learned"
-        arithmetic = None if arithmetic is None else check_choice("arithmetic", arithmetic, ARITHMETICS)
+        arithmetic = check_arithmetic(arithmetic)
         slack = check_integer("slack", slack, low=0)
         if 2 * k + 1 > n:
             raise ParameterError(name="k", allowed=f"at most {(n - 1) // 2} for {n} labels, so that 2k + 1 <= n", got=k)
@@ -309,15 +309,19 @@ class DFTOutput(OutputLayer):
         """Return the fixed columns in double precision."""
         return dft_matrix(self.n_labels, self.k, self.label_circle().positions)
 
-    def input_for(self, labels: Sequence[int] | np.ndarray, size: float = 1e4) -> tuple[Tensor, Tensor]:
+    def input_for(self, labels: Sequence[int] | np.ndarray, size: float = 1e4) -> dd.Pair:
         """Return what `project` would have to return for exactly these labels to come out, by a formula.
 
-        It is the sum of the two vectors (width,), float64: 64 bits alone are too few for many sets. `size` is that of
-        the largest entry. The labels must form at most k runs on the circle.
+        64 bits are too few for many sets, so it is always a pair of vectors (width,), float64, whose sum is the input.
+        `.high` alone is the input to 64 bits, which layers of every arithmetic take: `layer.scores(pair.high)`; with
+        "double-double", `layer.scores(*pair)` is exact. `size` is that of the largest entry. The labels must form at
+        most k runs on the circle.
 
         >>> layer = DFTOutput(4, 200, 3, arithmetic="double-double")
         >>> torch.nonzero(layer.scores(*layer.input_for([10, 12, 14])) > 0).ravel().tolist()
         [10, 12, 14]
+        >>> layer.input_for([10, 12, 14]).high.shape
+        torch.Size([7])
         """
         members = np.unique(np.asarray(labels, dtype=np.int64))
         if members.size and not 0 <= members[0] <= members[-1] < self.n_labels:
@@ -332,7 +336,7 @@ class DFTOutput(OutputLayer):
         scale = sign * size / float(wave.high.abs().max())
         wave = dd.multiply(wave, dd.pair(torch.tensor(scale, dtype=torch.float64)))
         slack = (0, self.width - 2 * self.k - 1)
-        return nn.functional.pad(wave.high, slack), nn.functional.pad(wave.low, slack)
+        return dd.Pair(nn.functional.pad(wave.high, slack), nn.functional.pad(wave.low, slack))
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, k={self.k}, slack={self.width - 2 * self.k - 1}"

@@ -1,5 +1,48 @@
 """The command line, `longtail`. Commands import what they need when they run, so `--help` answers at once."""
 
-from longtail.cli.app import main
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["main"]
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line; every error is one sentence on stderr and an exit code.
+
+    Signals are handled before anything is imported that takes time. `args=None` means that this is the program: its
+    end is not disturbed by a signal then.
+    """
+    if args is None and signal.signal(signal.SIGINT, _leave) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    from longtail.cli.signals import stopped_by_signals
+
+    if args is None:
+        from longtail.cli.memory_limit import run_in_child
+
+        ended = run_in_child()
+        if ended is not None:
+            sys.exit(ended)
+    with stopped_by_signals(to_the_end=args is None) as stop:
+        try:
+            from longtail.cli.app import run
+
+            code = run(args, stop)
+        except KeyboardInterrupt:
+            code = stop.tell()
+        except BaseException:
+            if stop.number is None:
+                raise
+            code = stop.tell()
+    sys.exit(code)
+
+
+def _leave(number: int, frame: object) -> None:
+    """End at once: nothing has begun."""
+    os._exit(128 + number)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import signal
-import sys
+import os
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -24,12 +24,18 @@ from longtail.cli import (
     sign,
     train,
 )
-from longtail.cli.streams import flush_or_discard_stdout, flush_stdout, forget_stdout, open_null_for_closed, tell
+from longtail.cli.memory_limit import is_lack_of_memory, lack_of_memory
+from longtail.cli.signals import Stop
+from longtail.cli.streams import (
+    flush_or_discard_stdout,
+    flush_stdout,
+    forget_stdout,
+    inert_streams,
+    open_null_for_closed,
+    tell,
+)
 from longtail.cli.wording import reword, usage_sentence
 from longtail.errors import LongtailError
-
-INTERRUPTED = 128 + 2
-TERMINATED = 128 + 15
 
 EPILOG = """
 \b
@@ -47,8 +53,7 @@ Exit codes:
 """
 
 
-class Terminated(BaseException):
-    """The system asked the program to end (SIGTERM)."""
+CHECKED = os.environ.get("LONGTAIL_CHECKED", "") not in ("", "0")  # as in longtail.kernels, which is slow to import
 
 
 class Program(click.Group):
@@ -99,22 +104,20 @@ for command in (
     app.add_command(command)
 
 
-def main(args: Sequence[str] | None = None) -> None:
-    """Run the command line; every error is one sentence on stderr and an exit code."""
+def run(args: Sequence[str] | None, stop: Stop) -> int:
+    """Run the command line and return its exit code; errors are told on stderr, signals passed on as exceptions."""
     open_null_for_closed()
-    before = signal.signal(signal.SIGTERM, _terminate)
-    try:
-        code = _run(args)
+    with inert_streams():
+        code = _run(args, stop)
         flush_or_discard_stdout()
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    sys.exit(code)
+    return code
 
 
-def _run(args: Sequence[str] | None) -> int:
-    """Run the command line and return its exit code; errors are told on stderr."""
+def _run(args: Sequence[str] | None, stop: Stop) -> int:
     try:
         code = app.main(args=args, prog_name="longtail", standalone_mode=False)
+    except click.Abort as error:  # what click makes of Ctrl-C and of EOFError
+        raise error.__cause__ or KeyboardInterrupt from None
     except click.ClickException as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # `longtail` alone, from click 8.2 on
             error.show()
@@ -122,23 +125,27 @@ def _run(args: Sequence[str] | None) -> int:
             tell(f"error: {usage_sentence(error)}")
         return error.exit_code
     except LongtailError as error:
+        if stop.number is not None:  # an import that was interrupted looks like a package that is missing
+            raise
         tell(f"error: {error}")
         return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        tell("interrupted; what was there before is unchanged.")
-        return INTERRUPTED
-    except Terminated:
-        tell("terminated; what was there before is unchanged.")
-        return TERMINATED
-    except MemoryError:
-        tell("error: out of memory.")
-        return 1
-    except OSError as error:
-        tell(f"error: {error.strerror or error}{f': {error.filename}' if error.filename else ''}.")
+    except Exception as error:
+        if is_lack_of_memory(error):
+            tell(f"error: {lack_of_memory()}")
+        elif isinstance(error, OSError):
+            tell(f"error: {error.strerror or error}{f': {error.filename}' if error.filename else ''}.")
+        elif isinstance(error, IndexError) and CHECKED:
+            tell(f"error: {_out_of_bounds(error)}")
+        else:
+            raise
         return 1
     return code if isinstance(code, int) else 0
 
 
-def _terminate(number: int, frame: object) -> NoReturn:
-    """Turn SIGTERM into an exception, so that half-written files are removed."""
-    raise Terminated
+def _out_of_bounds(error: IndexError) -> str:
+    """Return what is known of an index that the checked mode refused."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    at = "" if frame is None else f" ({Path(frame.tb_frame.f_code.co_filename).name} line {frame.tb_lineno})"
+    return f"LONGTAIL_CHECKED found an index out of bounds{at}: {error}; please report this with the command."

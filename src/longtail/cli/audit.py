@@ -134,7 +134,8 @@ def _read_label_sets(data: str, options: dict[str, Any]) -> Dataset:
     """Read DATA, which may have labels and nothing else."""
     from longtail.data import read_label_sets
 
-    label_sets = read_label_sets(data, options["labels_column"]) if options["format_name"] is None else None
-    if label_sets is not None:
-        return label_sets
+    if options["format_name"] is None:
+        label_sets = read_label_sets(data, options["labels_column"], options["limits"])
+        if label_sets is not None:
+            return label_sets
     return read_data(data, "test", {**options, "labels_file": None})

@@ -30,9 +30,9 @@ HIDDEN = ("history", "network", "tree")  # of a model that reads texts; the firs
 @click.option("--tree", is_flag=True, help="Show the label tree: clusters with typical labels, sizes and words.")
 @click.option("--depth", type=int, default=None, help="With --tree: levels to show. [default: all]")
 @click.option("--clusters", type=int, default=None, help="With --tree: clusters below the root. [default: 12]")
-@click.option("--label", default=None, metavar="NAME", help="Show the places of this label in the tree.")
-@click.option("--data", default=None, metavar="DATA", help="With --label: data whose texts are shown at each place.")
-@click.option("--texts", type=int, default=None, help="With --data: texts to show for each place. [default: 3]")
+@click.option("--label", default=None, metavar="NAME", help="Show the leaf slots of this label in the tree.")
+@click.option("--data", default=None, metavar="DATA", help="With --label: data whose texts are shown at each slot.")
+@click.option("--texts", type=int, default=None, help="With --data: texts to show for each slot. [default: 3]")
 @click.option(
     "--labels", type=int, default=None, help="Labels to name per cluster. [default: 4 with --tree, 6 with --label]"
 )

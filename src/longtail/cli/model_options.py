@@ -12,9 +12,10 @@ import click
 
 from longtail.cli.option_help import HELP, MEANING_OF_NONE
 from longtail.cli.signatures import ConstructorParameter, constructor_parameters
-from longtail.errors import ParameterError
+from longtail.errors import NOTHING, ParameterError
 
 if TYPE_CHECKING:
+    from longtail.data import Dataset
     from longtail.model import XMCEstimator
     from longtail.pipeline import Tagger
 
@@ -38,10 +39,12 @@ SECTIONS = {  # of the help, in their order: what each is called there
 SECTION_OF_OPTION = {  # of a command's own options; all others are about its data
     **dict.fromkeys(("--output", "--force", "--json", "--help"), "output"),
     **dict.fromkeys(("--method", "--jobs"), "tagger"),
-    "--fast": "tree",
+    **dict.fromkeys(("--fast", "--published"), "tree"),
 }
 METHOD_KEY = f"{__name__}.method"  # where a context keeps the method that the help is about
+NONE = "none"  # how None is written where it is a value of its own
 SEED = 0  # what no seed at all means to a tagger too
+PRESETS = ("fast", "published")  # class methods that make an estimator with other defaults
 WITHOUT_OPTION = {  # constructor parameters that get no option here
     "tagger": ("method", "features", "model", "n_jobs"),
     "texts": ("n_jobs",),
@@ -84,6 +87,21 @@ class LeafCount(click.ParamType):
         return int(value)
 
 
+class LeafLimit(click.ParamType):
+    """The size of a leaf as a multiple of the mean, or "none"."""
+
+    name = "number|none"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        return "NUMBER|none"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return value if value == NONE else float(value)
+        except ValueError:
+            raise ParameterError(name="--balance", allowed="a number >= 1 or none", got=value) from None
+
+
 class Listed(click.ParamType):
     """Values of one type, separated by commas; a single one is not made a list unless `always`."""
 
@@ -109,13 +127,14 @@ class RunLengths(Listed):
 TYPES: dict[str, Any] = {  # where the annotation does not say how the value is written on a command line
     "random_state": click.INT,
     "overlap": LeafCount(),
+    "balance": LeafLimit(),
     "ngrams": RunLengths(click.INT),
     "stop_words": Listed(click.STRING, always=True),
     "hidden": Listed(click.INT),
     "margin": Listed(click.FLOAT),
     "loss_weights": Listed(click.FLOAT, always=True),
     "checkpoint": click.Path(path_type=Path),
-    "order": click.Choice(["cooccurrence", "none"]),
+    "order": click.Choice(["cooccurrence", NONE]),
     "encoder": click.STRING,
     "dft.encoder": click.Choice(["mlp", "linear"]),
 }
@@ -243,6 +262,9 @@ def _type(section: str, parameter: ConstructorParameter) -> Any:
 def tagger_options(function: Command) -> Command:
     """Add the options of a tagger that are not constructor parameters; the others come with `ModelCommand`."""
     for option in (
+        click.option(
+            "--published", is_flag=True, help="Label disentanglement as in its paper: overlap 2, other settings."
+        ),
         click.option("--fast", is_flag=True, help="Settings that train faster, for a little accuracy."),
         click.option("--method", default="tree", show_default=True, help="tree, ova, dft or prime."),
     ):
@@ -270,7 +292,7 @@ def make_tagger(options: dict[str, Any]) -> Tagger:
     )
 
 
-def _given(section: str, options: dict[str, Any]) -> dict[str, Any]:
+def _given(section: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of one constructor that the command line has values for."""
     items = [item for item in offered() if item.section == section]
     values = {item.parameter.name: options[item.option.name or ""] for item in items}
@@ -286,20 +308,40 @@ def _make_estimator(kind: type[XMCEstimator], method: str, options: dict[str, An
     given = _given(method, options)
     if "checkpoint_minutes" in given and "checkpoint" not in given:
         raise ParameterError("--checkpoint-minutes needs --checkpoint, the folder to write to.")
-    if given.get("order") == "none":
-        given["order"] = None
+    given |= {name: None for name in ("order", "balance") if given.get(name) == NONE}
     if method == "prime" and "encoder" in given:
         given["encoder"] = _encoder(given["encoder"])
-    if not options["fast"]:
-        return kind(**given)
-    if not hasattr(kind, "fast"):
-        raise ParameterError(f"--fast is not an option of the method {method!r}.")
-    return kind.fast(**given)
+    presets = [name for name in PRESETS if options[name]]
+    if not presets:
+        return _refuse_idle(kind(**given), method, given)
+    if len(presets) > 1:
+        raise ParameterError("--fast and --published are settings of different trees; give one of them.")
+    if not hasattr(kind, presets[0]):
+        raise ParameterError(f"--{presets[0]} is not an option of the method {method!r}.")
+    return _refuse_idle(getattr(kind, presets[0])(**given), method, given)
+
+
+def _refuse_idle(model: XMCEstimator, method: str, given: Mapping[str, Any]) -> XMCEstimator:
+    """Return the estimator; refuse an option that was given and has no effect beside the others."""
+    names = {item.parameter.name: _longest(item.option) for item in offered() if item.section == method}
+    for name, (word, other) in model.idle_params().items():
+        if name in given:
+            value = "" if other.value in (NOTHING, True) else f" {other.value or 0}"
+            raise ParameterError(f"{names[name]} has no effect {word} {names[other.name]}{value}.")
+    return model
+
+
+def check_words_are_read(options: Mapping[str, Any], data: str, rows: Dataset) -> None:
+    """Refuse an option about words for data that has no texts."""
+    words = _given("texts", options)
+    if rows.texts is None and words:
+        option = next(item.option for item in offered() if item.section == "texts" and item.parameter.name in words)
+        raise ParameterError(f"{_longest(option)} has no effect: {data} has features and no texts.")
 
 
 def _encoder(name: str) -> str | None:
     """Return the name or folder of an encoder; None for a new one."""
-    if name == "none":
+    if name == NONE:
         return None
     if name.lower() == "none" and not Path(name).is_dir():
         raise ParameterError(

@@ -26,7 +26,7 @@ HELP = {
     "split_positives": "With --overlap: count a row's label in the one leaf that suits the row best.",
     "keep_leaf": "With --overlap: every label keeps its first leaf.",
     "slot_rows": "With --overlap: rows of a label that must come to a further leaf.",
-    "balance": "With --overlap: size of a leaf, at most, as a multiple of the mean; large for any size.",
+    "balance": "With --overlap: size of a leaf, at most, as a multiple of the mean; none for any size.",
     # tree and ova
     "C": "Cost of errors against large weights.",
     "loss": "squared_hinge or logistic.",

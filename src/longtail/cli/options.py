@@ -11,7 +11,7 @@ import click
 from longtail.errors import DataError, ParameterError, near
 
 if TYPE_CHECKING:
-    from longtail.data import Dataset, GroupedDataset
+    from longtail.data import Dataset, GroupedDataset, Limits
     from longtail.pipeline import Tagger
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -35,6 +35,23 @@ first_id_option = click.option(
 )
 
 
+def _limits(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> Limits:
+    """Return the limits with those that were set."""
+    from longtail.data import parse_limits
+
+    return parse_limits(values)
+
+
+limit_option = click.option(
+    "--data-limit",
+    "limits",
+    multiple=True,
+    metavar="NAME=N",
+    callback=_limits,
+    help="Raise or lower a limit for the data, such as rows=1000000000; repeat for more.",
+)
+
+
 def data_options(function: Command) -> Command:
     """Add the options that say how a data file is to be read."""
     for option in reversed(
@@ -47,6 +64,7 @@ def data_options(function: Command) -> Command:
             click.option("--part", default=None, type=click.Choice(["train", "test"]), help="Part of a folder."),
             click.option("--split", default=0, show_default=True, help="Number of the split of a folder."),
             first_id_option,
+            limit_option,
         )
     ):
         function = option(function)
@@ -92,6 +110,7 @@ def read_data(
         split=options["split"],
         zero_based=options["zero_based"],
         n_features=n_features,
+        limits=options["limits"],
     )
 
 
@@ -136,6 +155,7 @@ def read_grouped_data(path: str, part: str, options: dict[str, Any]) -> GroupedD
         part=options["part"] or part,
         split=options["split"],
         zero_based=options["zero_based"],
+        limits=options["limits"],
     )
 
 

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sys
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from longtail.cli.streams import tell
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+COMPILING = "compiling the kernels for this machine; "
+ONCE = "this happens once and takes up to half a minute."
+ALWAYS = "they cannot be kept, since no folder for them can be written; NUMBA_CACHE_DIR can name one."
 
 
 def print_json(facts: Any) -> None:
@@ -31,27 +37,16 @@ def as_json_bytes(facts: Any, indent: int | None = None) -> bytes:
         return json.dumps(facts, ensure_ascii=True, indent=indent, allow_nan=False).encode("ascii")
 
 
-def console() -> Any:
+def console() -> Console:
     """Return the rich console for stdout."""
-    from rich.console import Console
+    from longtail.report import screen
 
-    class Screen(Console):
-        def on_broken_pipe(self) -> None:
-            raise  # rich would end the program here
-
-    return Screen(highlight=False, soft_wrap=False)
+    return screen()
 
 
 def note(sentence: str) -> None:
-    """Say something beside the result."""
+    """Say something beside the result; above a progress bar if one is shown."""
     tell(sentence)
-
-
-def note_above_bar(sentence: str) -> None:
-    """Say something while a progress bar may be shown, above it; click would write past the bar, onto its line."""
-    if sys.stderr is not None:
-        with contextlib.suppress(OSError):
-            print(sentence, file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager
@@ -94,8 +89,7 @@ def stages(units: str = "labels") -> Iterator[Callable[[str, int, int], None]]:
 
 
 def announce_compilation() -> None:
-    """Say once that the kernels are compiled for this machine, which happens at the first use only."""
-    from longtail.pipeline import is_compiled
+    """Let the first kernel that is compiled be announced, once; those that were kept from before need no word."""
+    from longtail.kernels import on_compilation
 
-    if not is_compiled():
-        note("compiling the kernels for this machine; this happens once and takes about half a minute.")
+    on_compilation(lambda kept: note(COMPILING + (ONCE if kept else ALWAYS)))

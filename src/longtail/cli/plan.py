@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from longtail.cli.model_options import ModelCommand, make_tagger, tagger_options
+from longtail.cli.model_options import ModelCommand, check_words_are_read, make_tagger, tagger_options
 from longtail.cli.options import data_options, jobs_option, json_option, read_data
 from longtail.cli.output import announce_compilation, print_json
 from longtail.cli.wording import naming_data
@@ -33,6 +33,7 @@ def plan(data: str, as_json: bool, **options: Any) -> None:
     started = time.perf_counter()
     rows = read_data(data, "train", options)
     seconds = time.perf_counter() - started
+    check_words_are_read(options, data, rows)
     announce_compilation()
     with naming_data(data, options["labels_file"]):
         facts = plan_training(rows, tagger, read_seconds=seconds)
@@ -57,17 +58,23 @@ def summary(facts: Mapping[str, Any]) -> str:
         times = f", {tree['trees']} times" if tree["trees"] > 1 else ""
         lines.append(f"Label tree: {leaves}, {levels} below the root{times}.")
     threads = "1 thread" if facts["threads"] == 1 else f"{facts['threads']} threads"
-    twice = f", of which nearly half to calibrate on {facts['calibration_rows']:,} rows"
-    lines.append(
-        f"Training: about {duration(facts['train_seconds'])} with {threads}"
-        f"{twice if facts['calibration_rows'] else ''}."
-    )
+    lines.append(f"Training: about {duration(facts['train_seconds'])} with {threads}{_calibrating(facts)}.")
     lines.append(_memory_line(memory))
     if not memory["fits"]:
         lines.append("That is too little: train on fewer rows or features (--min-df, --max-features).")
     lines.append(f"Model: about {file_size(facts['model_bytes'])}.")
     lines.append(f"Prediction: about {facts['predict_us_per_row']:,.0f} µs for each of many rows.")
     return "\n".join(lines)
+
+
+def _calibrating(facts: Mapping[str, Any]) -> str:
+    """Return what is done to calibrate, as the end of a sentence."""
+    held = facts["calibration_rows"]
+    if not held:
+        return ""
+    if facts["trainings"] == 1:
+        return f"; once, without {plural(held, 'row')} held out to calibrate"
+    return f", of which nearly half to calibrate on {plural(held, 'row')}"
 
 
 def _memory_line(memory: Mapping[str, Any]) -> str:
@@ -79,13 +86,13 @@ def _memory_line(memory: Mapping[str, Any]) -> str:
 
 def _textual_summary(facts: Mapping[str, Any]) -> str:
     """Return the plan of a model that reads texts."""
-    network, memory, held = facts["network"], facts["memory"], facts["calibration_rows"]
+    network, memory = facts["network"], facts["memory"]
     gpu = network["device"] == "cuda"
     lines = [
         f"{plural(facts['rows'], 'row')}, {plural(facts['labels'], 'label')}, {facts['labels_used']:,} of them with "
         f"rows; vectors of {plural(facts['features'], 'dimension')}.",
         f"Training: about {duration(facts['train_seconds'])} on the {'GPU' if gpu else 'CPU'}, less if it stops early"
-        + (f"; once, without {plural(held, 'row')} held out to calibrate." if held else "."),
+        f"{_calibrating(facts)}.",
     ]
     if facts["tree"] is not None:
         lines.append("A label tree on words comes after the encoder.")

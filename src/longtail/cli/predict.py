@@ -7,19 +7,20 @@ import csv
 import io
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from longtail.cli.options import BUNDLED, expected_width, first_id_option, jobs_option
+from longtail.cli.options import BUNDLED, expected_width, first_id_option, jobs_option, limit_option
 from longtail.cli.output import announce_compilation, as_json_bytes, note
 from longtail.cli.streams import open_stdin, open_stdout
 from longtail.cli.wording import naming_data
 from longtail.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
-    from longtail.data import Dataset
+    from longtail.data import Dataset, Limits
     from longtail.pipeline import Tag, Tagger
 
 FORMATS = ("jsonl", "csv", "tsv")
@@ -41,6 +42,7 @@ NOT_WRITTEN = ("npz", "npy", "parquet", "arrow", "feather", "xlsx", "xls", "safe
 @click.option("--part", default="test", show_default=True, type=click.Choice(["train", "test"]), help="Of a folder.")
 @click.option("--split", default=0, show_default=True, help="Number of the split of a folder.")
 @first_id_option
+@limit_option
 @jobs_option
 def predict(model: Path, data: str, output: Path | None, k: int, to: str | None, **options: Any) -> None:
     """Predict the best labels of every row of DATA with MODEL.
@@ -108,13 +110,14 @@ def _read_batches(data: str, options: dict[str, Any], n_features: int | None) ->
     if data == "-":
         if options["format_name"] not in (None, "lines"):
             raise ParameterError(f"--format must be 'lines' for stdin; got {options['format_name']!r}.")
-        return _read_stdin(options["batch"])
+        return _read_stdin(options["batch"], options["limits"])
     reading: dict[str, Any] = {
         "format": options["format_name"],
         "text_column": options["text_column"] or "text",
         "id_column": options["id_column"],
         "zero_based": options["zero_based"],
         "n_features": n_features,
+        "limits": options["limits"],
     }
     if not data.startswith(BUNDLED) and is_streamed(data, options["format_name"]):
         return iter_texts(data, options["batch"], **reading)
@@ -125,7 +128,7 @@ def _read_batches(data: str, options: dict[str, Any], n_features: int | None) ->
     return (whole.take(at) for at in blocks(whole.n_rows, options["batch"]))
 
 
-def _read_stdin(size: int) -> Iterator[Dataset]:
+def _read_stdin(size: int, limits: Limits) -> Iterator[Dataset]:
     """Read texts from stdin; what has come is answered at the end of a batch or of the input."""
     import numpy as np
     import scipy.sparse as sp
@@ -139,7 +142,8 @@ def _read_stdin(size: int) -> Iterator[Dataset]:
     source = open_stdin()
     size = 1 if sys.stdin.isatty() else size
     first, waiting = 0, []
-    for number, raw in enumerate(source):
+    for number, raw in enumerate(iter(lambda: source.readline(limits.line_bytes + 1), b"")):
+        limits.check("line_bytes", len(raw), f"stdin line {number + 1}")
         try:
             waiting.append(raw.decode("utf-8").rstrip("\r\n"))
         except UnicodeDecodeError:
@@ -176,7 +180,9 @@ def _row_writer(to: str, file: IO[bytes]) -> Callable[[str, list[Tag]], None]:
 
     def write(fields: list[str]) -> None:
         text = io.StringIO()
-        csv.writer(text, delimiter=delimiter, lineterminator="\n").writerow(fields)
+        plain = not any("\r" in field for field in fields)  # which Python leaves without quotes
+        writer = partial(csv.writer, text, delimiter=delimiter, lineterminator="\n")
+        (writer() if plain else writer(quoting=csv.QUOTE_ALL)).writerow(fields)
         file.write(text.getvalue().encode("utf-8", "backslashreplace"))
 
     write(["id", "place", "label", "score", "probability"])

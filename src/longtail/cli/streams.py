@@ -1,15 +1,15 @@
-"""Handle closed or broken stdin, stdout and stderr."""
+"""stdin, stdout and stderr: closed, broken, and inert where they are a screen."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from typing import IO
 
-import click
-
 from longtail.errors import DataError, ParameterError
+from longtail.report import InertStream
 
 
 def open_null_for_closed() -> None:
@@ -60,7 +60,22 @@ def flush_or_discard_stdout() -> None:
         forget_stdout()
 
 
+@contextlib.contextmanager
+def inert_streams() -> Iterator[None]:
+    """Make inert what goes to a screen: all of stderr, and stdout where it is a terminal."""
+    before = sys.stdout, sys.stderr
+    if sys.stdout is not None:
+        sys.stdout = InertStream(sys.stdout, shown=sys.stdout.isatty())
+    if sys.stderr is not None:
+        sys.stderr = InertStream(sys.stderr, shown=True)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
 def tell(sentence: str) -> None:
     """Print a sentence on stderr; that nobody reads it is no reason to stop."""
-    with contextlib.suppress(OSError):
-        click.echo(sentence, err=True)
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError):
+            print(sentence, file=sys.stderr, flush=True)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from longtail.cli.impute import imputing_lines
-from longtail.cli.model_options import ModelCommand, make_tagger, tagger_options
+from longtail.cli.model_options import ModelCommand, check_words_are_read, make_tagger, tagger_options
 from longtail.cli.options import data_options, group_options, jobs_option, json_option, read_data, read_grouped_data
-from longtail.cli.output import announce_compilation, note, note_above_bar, noting_warnings, print_json, stages
-from longtail.cli.wording import naming_data
+from longtail.cli.output import announce_compilation, note, noting_warnings, print_json, stages
+from longtail.cli.wording import naming_data, renaming
 from longtail.errors import LongtailError, ParameterError
 from longtail.report import file_size, plural
 
@@ -48,12 +48,13 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     started = time.perf_counter()
     imputed = _impute_labels(data, tagger, options)
     rows = read_data(data, "train", options) if imputed is None else imputed.labelled()
+    check_words_are_read(options, data, rows)
     announce_compilation()
     if not options["force"]:
         with naming_data(data, options["labels_file"]):
             _check_memory(plan_training(rows, tagger, probe=False))
     in_epochs = tagger.new_model().has_epochs
-    callbacks = {"on_epoch": lambda record: note_above_bar(epoch_line(record))} if in_epochs else {}
+    callbacks = {"on_epoch": lambda record: note(epoch_line(record))} if in_epochs else {}
     with (
         noting_warnings(),
         naming_data(data, options["labels_file"]),
@@ -105,7 +106,7 @@ def _impute_labels(data: str, tagger: Tagger, options: dict[str, Any]) -> Impute
     announce_compilation()
     if given["rounds"] is not None:
         check_integer("--impute-rounds", given["rounds"], low=0)
-    with naming_data(data, options["labels_file"]), stages() as progress:
+    with renaming(rounds="impute_rounds"), naming_data(data, options["labels_file"]), stages() as progress:
         return tagger.impute(grouped, progress=progress, **{k: v for k, v in given.items() if v is not None})
 
 
@@ -120,7 +121,7 @@ def summary(facts: dict[str, Any]) -> str:
         metrics = facts["held_out"]["metrics"]
         shown = ", ".join(f"P@{k} {100 * metrics[f'p@{k}']['value']:.1f}%" for k in (1, 3, 5) if f"p@{k}" in metrics)
         against = ", against the labels found for them" if imputed else ""
-        apart = "before they were added" if "fusion" not in facts else "which it was not trained on"
+        apart = "which it was not trained on" if facts["trained_rows"] < trained["rows"] else "before they were added"
         lines.append(f"On {plural(facts['held_out']['rows'], f'held-out {what}')}, {apart}{against}: {shown}.")
     else:
         lines.append("Not calibrated: scores only, no probabilities.")
@@ -135,7 +136,7 @@ def _training_line(facts: dict[str, Any], what: str) -> str:
         of = f"{plural(trained['labels_used'], 'label')} and {plural(facts['features'], 'feature')}"
         if "epochs" in facts:
             of += f" for {plural(len(facts['epochs']), 'epoch')}, of which number {facts['best_epoch']} was kept,"
-        return f"Trained {facts['method']} on {plural(trained['rows'], what)} with {of} {seconds}"
+        return f"Trained {facts['method']} on {plural(facts['trained_rows'], what)} with {of} {seconds}"
     encoder = facts["params"]["encoder"]
     of = f"{plural(trained['labels'], 'label')} for {plural(len(facts['epochs']), 'epoch')}"
     from_what = f"from {encoder}" if isinstance(encoder, str) else "with a new encoder"

@@ -4,6 +4,7 @@ from .bundled import load_bundled as load_bundled
 from .dataset import Dataset as Dataset
 from .dataset import inverse_propensities as inverse_propensities
 from .dataset import labels_to_matrix as labels_to_matrix
+from .dataset import rows_per_label as rows_per_label
 from .formats.files import check_writable as check_writable
 from .formats.files import plain_name as plain_name
 from .formats.files import replacing as replacing
@@ -17,6 +18,9 @@ from .formats.label_list import write_labels as write_labels
 from .formats.label_sets import read_label_sets as read_label_sets
 from .formats.libsvm import read_libsvm as read_libsvm
 from .formats.libsvm import write_libsvm as write_libsvm
+from .formats.npz_arrays import read_npy_array as read_npy_array
+from .formats.npz_arrays import read_npz_arrays as read_npz_arrays
+from .formats.npz_arrays import scipy_matrix as scipy_matrix
 from .formats.raw_folder import read_filter as read_filter
 from .formats.raw_folder import read_raw_folder as read_raw_folder
 from .formats.registry import FORMATS as FORMATS
@@ -29,6 +33,8 @@ from .group_lists import GroupsOfRow as GroupsOfRow
 from .group_lists import LabelsOfGroup as LabelsOfGroup
 from .grouped import GroupedDataset as GroupedDataset
 from .grouped import read_grouped as read_grouped
+from .limits import Limits as Limits
+from .limits import parse_limits as parse_limits
 from .splits import split_random as split_random
 from .splits import split_stratified as split_stratified
 from .synthetic.entangle import component_map as component_map

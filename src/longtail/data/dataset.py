@@ -12,9 +12,10 @@ import scipy.sparse as sp
 from longtail.errors import DataError
 from longtail.facts import DatasetFacts
 from longtail.notebook import fact_card
-from longtail.validate import MatrixLike, as_labels, as_rows
+from longtail.validate import MatrixLike, as_labels, as_rows, make_csr
 
 LETTERS_SHOWN = 200  # of a text, in a notebook
+MANY_LABELS, SPREAD = 1_000_000, 8  # labels by number, so many and so many times those in use, are renumbered
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +156,7 @@ class Dataset:
         -------
         data : Dataset
         """
-        index = np.arange(self.n_rows)[rows]
+        index = self._row_numbers(rows)
 
         def strings(values: tuple[str, ...] | None) -> tuple[str, ...] | None:
             return None if values is None else tuple(values[i] for i in index)
@@ -168,6 +169,38 @@ class Dataset:
             ids=strings(self.ids),
             groups=None if self.groups is None else self.groups[index],
         )
+
+    def _row_numbers(self, rows: slice | Sequence[int] | np.ndarray) -> np.ndarray:
+        """Return the numbers of rows given as a slice, as numbers or as a mask; others than there are are refused."""
+        if not isinstance(rows, slice):
+            rows = np.asarray(rows) if len(rows) else np.empty(0, dtype=np.int64)
+            if rows.dtype == bool and rows.shape != (self.n_rows,):
+                raise DataError(f"rows must have one entry per row ({self.n_rows}) as a mask; got {rows.size}.")
+            if rows.dtype.kind not in "iub" or rows.ndim != 1:
+                raise DataError(f"rows must be a list of row numbers or a mask; got dtype {rows.dtype}.")
+            wrong = np.flatnonzero((rows < -self.n_rows) | (rows >= self.n_rows))  # of a mask, none
+            if wrong.size:
+                raise DataError(f"rows must be from 0 to {self.n_rows - 1}; got {rows[wrong[0]]}.")
+        return np.arange(self.n_rows)[rows]
+
+    def compact_labels(self) -> Dataset:
+        """Return the rows with the labels in use only, named by their numbers, where the largest number is far higher.
+
+        Numbers of products are ordinary labels. What follows takes memory for every label, so that memory should
+        follow those in use: above a million labels without names, of which less than an eighth is in use, the others
+        are left out. Any other Dataset is returned as it is.
+
+        Examples
+        --------
+        >>> Y = sp.csr_array(([1.0], ([0], [70_000_000])), shape=(1, 2**31 - 1))
+        >>> data = Dataset(Y=Y, texts=["a red apple"]).compact_labels()
+        >>> data.n_labels, data.label_names
+        (1, ('70000000',))
+        """
+        used = None if self.label_names is not None or self.label_texts is not None else spread_labels(self.Y)
+        if used is None:
+            return self
+        return replace(self, Y=take_labels(self.Y, used), label_names=tuple(map(str, used.tolist())))
 
     def align(self, label_names: Sequence[str]) -> tuple[Dataset, int]:
         """Renumber the labels to another list of names, such as a model's.
@@ -191,15 +224,16 @@ class Dataset:
         (('red',), 1)
         """
         where = {name: i for i, name in enumerate(label_names)}
-        old = self.names()
+        used, codes = np.unique(self.Y.indices, return_inverse=True)
+        old = [str(i) if self.label_names is None else self.label_names[i] for i in used.tolist()]
         new = np.array([where.get(name, -1) for name in old], dtype=np.int64)
         rows = np.repeat(np.arange(self.n_rows), np.diff(self.Y.indptr))
-        columns = new[self.Y.indices] if self.Y.nnz else np.empty(0, dtype=np.int64)
+        columns = new[codes]
         keep = columns >= 0
         Y = sp.csr_array((self.Y.data[keep], (rows[keep], columns[keep])), shape=(self.n_rows, len(label_names)))
         texts = None
         if self.label_texts is not None:
-            text_of = dict(zip(old, self.label_texts, strict=True))
+            text_of = dict(zip(self.names(), self.label_texts, strict=True))
             texts = tuple(text_of.get(name, "") for name in label_names)
         out = replace(self, Y=Y, label_names=tuple(label_names), label_texts=texts)
         return out, int((~keep).sum())
@@ -222,15 +256,15 @@ class Dataset:
 
     def summary(self) -> DatasetFacts:
         """Return sizes, labels per row, rows per label and more as a JSON-able dict."""
-        per_row, per_label = np.diff(self.Y.indptr), np.bincount(self.Y.indices, minlength=self.n_labels)
+        per_row, per_label = np.diff(self.Y.indptr), rows_per_label(self.Y)
         facts: DatasetFacts = {
             "name": self.name,
             "rows": self.n_rows,
             "labels": self.n_labels,
-            "labels_used": int((per_label > 0).sum()),
+            "labels_used": per_label.size,
             "labels_per_row": float(per_row.mean()) if self.n_rows else 0.0,
             "rows_without_labels": int((per_row == 0).sum()),
-            "rows_per_label": float(per_label.mean()) if self.n_labels else 0.0,
+            "rows_per_label": self.Y.nnz / self.n_labels if self.n_labels else 0.0,
             "labels_seen_once": int((per_label == 1).sum()),
             "has_texts": self.texts is not None,
             "has_label_texts": self.label_texts is not None,
@@ -310,6 +344,31 @@ def labels_to_matrix(labels: Sequence[Sequence[str]], names: Sequence[str]) -> s
         indptr[row + 1] = len(indices)
     data = np.ones(len(indices), dtype=np.float32)
     return sp.csr_array((data, np.array(indices, dtype=np.int32), indptr), shape=(len(labels), len(names)))
+
+
+def rows_per_label(Y: sp.csr_array) -> np.ndarray:
+    """Return the number of rows of every label that has any, in the order of the labels; memory follows these labels.
+
+    >>> rows_per_label(sp.csr_array(np.array([[1, 0, 1], [1, 0, 0]]))).tolist()
+    [2, 1]
+    """
+    if Y.shape[1] > MANY_LABELS:
+        return np.unique(Y.indices, return_counts=True)[1]
+    counts = np.bincount(Y.indices, minlength=Y.shape[1])
+    return counts[counts > 0]
+
+
+def spread_labels(Y: sp.csr_array) -> np.ndarray | None:
+    """Return the labels in use, if there are many others and these are far more; else None."""
+    if Y.shape[1] <= MANY_LABELS:
+        return None
+    used = np.unique(Y.indices)
+    return used if used.size * SPREAD < Y.shape[1] else None
+
+
+def take_labels(Y: sp.csr_array, used: np.ndarray) -> sp.csr_array:
+    """Return the columns of the labels in use, given in their order."""
+    return make_csr(Y.indptr, np.searchsorted(used, Y.indices), Y.data, used.size)
 
 
 def inverse_propensities(counts: np.ndarray, n_rows: int, A: float, B: float) -> np.ndarray:

@@ -16,6 +16,7 @@ from longtail.data.formats.io import read
 from longtail.data.formats.label_list import read_labels
 from longtail.data.formats.records import NameMatrix
 from longtail.data.group_lists import GroupsOfRow, LabelsOfGroup, as_counts, as_groups, count_matrix, grouped_texts
+from longtail.data.limits import DEFAULT_LIMITS, Limits
 from longtail.errors import DataError, ParameterError
 from longtail.validate import MatrixLike, as_labels, make_csr
 
@@ -160,6 +161,7 @@ def read_grouped(
     group_column: str = "group",
     labels_column: str = "labels",
     label_separator: str = ";",
+    limits: Limits = DEFAULT_LIMITS,
     **reading: Any,
 ) -> GroupedDataset:
     """Read rows with their groups, and a groups file with the labels of each group.
@@ -180,6 +182,8 @@ def read_grouped(
         The columns of the groups, in both files, and of the labels, in the groups file.
     label_separator : str, default=";"
         What separates the names in a string.
+    limits : Limits, default=Limits()
+        The most that each file may hold.
     **reading
         Further options of `read`.
 
@@ -199,13 +203,14 @@ def read_grouped(
     for option, column in (("group_column", group_column), ("labels_column", labels_column)):
         if not isinstance(column, str) or not column:
             raise ParameterError(name=option, allowed="the name of a column", got=column)
-    listed = None if labels_file is None else read_labels(labels_file)
+    listed = None if labels_file is None else read_labels(labels_file, limits)
     of_groups = read_groups(
         groups_path,
         label_names=None if listed is None else listed.names,
         group_column=group_column,
         labels_column=labels_column,
         label_separator=label_separator,
+        limits=limits,
     )
     rows = read(
         path,
@@ -215,6 +220,7 @@ def read_grouped(
         group_column=group_column,
         label_separator=label_separator,
         group_names=of_groups.names,
+        limits=limits,
         **reading,
     )
     if rows.groups is None and rows.texts is None:

@@ -11,7 +11,7 @@ import math
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.data.dataset import Dataset
+from longtail.data.dataset import Dataset, spread_labels, take_labels
 from longtail.data.stratify import TEST, TRAIN, UNDECIDED, stratify_rows
 from longtail.errors import DataError, ParameterError
 from longtail.validate import MatrixLike, RandomState, as_labels, check_integer, resolve_seed
@@ -78,7 +78,8 @@ def split_stratified(
     ([4, 1], [4, 1])
     """
     Y = data.Y if isinstance(data, Dataset) else as_labels(data)
-    n_rows = Y.shape[0]
+    n_rows, used = Y.shape[0], spread_labels(Y)
+    Y = Y if used is None else take_labels(Y, used)
     n_test = _count_test_rows(n_rows, test_size)
     order = np.random.default_rng(resolve_seed(random_state)).permutation(n_rows)
     by_row = sp.csr_array(Y[order])

@@ -12,7 +12,8 @@ one is full, the other takes the rest.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from longtail.kernels import njit
 
 UNDECIDED, TRAIN, TEST = 0, 1, 2
 

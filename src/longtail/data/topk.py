@@ -12,6 +12,7 @@ from longtail.errors import DataError
 from longtail.notebook import table_card
 from longtail.validate import MatrixLike, as_sparse
 
+INT32_MAX = np.iinfo(np.int32).max
 ROWS_SHOWN, LABELS_SHOWN = 10, 5  # in a notebook
 
 
@@ -45,7 +46,7 @@ class TopK:
     scores: np.ndarray  # float32 (n_rows, k)
 
     def __post_init__(self) -> None:
-        ids = np.ascontiguousarray(self.ids, dtype=np.int32)
+        ids = _as_ids(self.ids)
         scores = np.ascontiguousarray(self.scores, dtype=np.float32)
         if ids.ndim != 2 or ids.shape != scores.shape:
             raise DataError(f"TopK needs ids and scores of one shape (n_rows, k); got {ids.shape} and {scores.shape}.")
@@ -122,6 +123,23 @@ class TopK:
     def stack(cls, parts: Sequence[TopK]) -> TopK:
         """Return the predictions of consecutive blocks of rows as one."""
         return cls(np.vstack([p.ids for p in parts]), np.vstack([p.scores for p in parts]))
+
+
+def _as_ids(values: np.ndarray | Sequence[Sequence[int]]) -> np.ndarray:
+    """Return label numbers as int32; those that are none or do not fit are refused."""
+    if isinstance(values, np.ndarray) and values.dtype == np.int32:
+        return np.ascontiguousarray(values)
+    try:
+        A = np.asarray(values)
+    except (ValueError, OverflowError) as error:
+        raise DataError("TopK needs ids of one shape (n_rows, k); got rows of different lengths.") from error
+    whole = A.dtype.kind in "iu" or (A.dtype.kind == "f" and bool((np.floor(A) == A).all()))
+    if not whole and A.size:
+        raise DataError(f"TopK needs whole numbers as ids; got dtype {A.dtype}.")
+    if A.size and (A.max() > INT32_MAX or A.min() < -INT32_MAX):
+        got = A.max() if A.max() > INT32_MAX else A.min()
+        raise DataError(f"TopK needs ids from -1 to {INT32_MAX}; got {got:.0f}.")
+    return np.ascontiguousarray(A, dtype=np.int32)
 
 
 def _from_csr(scores: sp.sparray | sp.spmatrix, k: int) -> TopK:

@@ -239,8 +239,11 @@ def new_backbone(config: dict[str, Any]) -> nn.Module:
     except ImportError as error:
         raise MissingExtraError("Training an encoder", "transformers", "torch") from error
     logging.getLogger("transformers").setLevel(logging.ERROR)
-    shape = AutoConfig.for_model(**config)
-    return _without_pooler(AutoModel.from_config(shape, trust_remote_code=False))
+    try:
+        shape = AutoConfig.for_model(**config)
+        return _without_pooler(AutoModel.from_config(shape, trust_remote_code=False))
+    except Exception as error:  # every version has its own classes for a shape that it refuses
+        raise ValueError(f"transformers cannot make a network of this shape: {error}") from error
 
 
 def saved_tokenizer(text: str, vocab_size: int) -> Any:

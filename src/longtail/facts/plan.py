@@ -36,6 +36,7 @@ class PlanFacts(TypedDict, total=False):
     features_estimated: bool
     nonzeros: int | None
     calibration_rows: int
+    trainings: int  # 2 where a first model is trained to calibrate, without these rows
     tree: dict[str, Any] | None  # shape of the label tree
     network: dict[str, Any]  # bytes and shape of an encoder
     memory: Required[MemoryFacts]

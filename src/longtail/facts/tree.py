@@ -102,7 +102,7 @@ class LabelFacts(TypedDict, total=False):
     trees: int
     overlap: int | str
     split_positives: bool
-    places: Required[list[SlotFacts]]
+    slots: Required[list[SlotFacts]]
     data: LabelDataFacts | None
 
 
@@ -112,13 +112,13 @@ class SplitLabelFacts(TypedDict, total=False):
     label: str
     rows: int
     unlike: float  # 1 - mean cosine of the ways to its leaf slots
-    places: Required[list[SlotFacts]]
+    slots: Required[list[SlotFacts]]
 
 
 class SlotCountFacts(TypedDict):
     """How many labels have so many leaf slots."""
 
-    places: int
+    slots: int
     labels: int
 
 
@@ -127,6 +127,6 @@ class SplitsFacts(TypedDict, total=False):
 
     labels: int
     several: int  # labels with more than one leaf slot
-    by_places: list[SlotCountFacts]
+    by_slots: list[SlotCountFacts]
     trees: int
     listed: list[SplitLabelFacts]

@@ -82,7 +82,9 @@ def checked_bags(
     wrong = counts.data != np.rint(counts.data)
     if wrong.any():
         raise DataError(f"Y_groups must hold counts, whole numbers of 0 or more; got {counts.data[wrong][0]:g}.")
-    if loss not in WITHOUT_COUNTS:
+    if loss == "sets":
+        _check_sets(members, counts)
+    elif loss not in WITHOUT_COUNTS:
         _check_counts(members, counts, loss)
     return X, members, counts
 
@@ -180,4 +182,19 @@ def _check_counts(members: sp.csr_array, counts: sp.csr_array, loss: str) -> Non
         raise DataError(
             f"loss='shares' needs one label per row; group {group} has {sizes[group]} rows and "
             f"{totals[group]:g} labels."
+        )
+
+
+def _check_sets(members: sp.csr_array, counts: sp.csr_array) -> None:
+    """Refuse groups whose rows cannot have one label each: more labels than rows, or none at all."""
+    sizes, labels = np.diff(members.indptr), np.diff(counts.indptr)
+    of = np.repeat(np.arange(counts.shape[0]), labels)
+    totals = np.bincount(of, counts.data, counts.shape[0])  # of labels, or of what is known of their counts
+    wrong = np.flatnonzero((totals > sizes) | (labels == 0))
+    if wrong.size:
+        group = int(wrong[0])
+        rows = "1 row" if sizes[group] == 1 else f"{sizes[group]} rows"
+        got = f"{totals[group]:g} labels" if labels[group] else "no label"
+        raise DataError(
+            f"loss='sets' needs groups whose rows have exactly one label each; group {group} has {rows} and {got}."
         )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from longtail.kernels import njit
 
 PRIOR = 4.0  # rows of average variance that are added when scores are standardised
 FEW = 8  # that many of a group are found one after the other; more by sorting

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 import scipy.sparse as sp
 
+from longtail.errors import Keyword
 from longtail.groups.ask_model import TopKModel, check_model, rank_by_model
 from longtail.groups.grouped_rows import GroupedRows
 from longtail.groups.learn_vectors import BestRows, EaglePlan, best_of_rest, filled_up, learn, whole_rest
@@ -23,7 +24,7 @@ from longtail.groups.likeness import (
     share_of_groups,
 )
 from longtail.kernels import Progress
-from longtail.model import Estimator
+from longtail.model import Estimator, Idle
 from longtail.validate import (
     MatrixLike,
     RandomState,
@@ -149,6 +150,15 @@ class Eagle(Estimator):
         tags.input_tags.two_d_array = False  # rows come with groups, which scikit-learn's tools do not know
         return tags
 
+    def idle_params(self) -> dict[str, Idle]:
+        out: dict[str, Idle] = {}
+        if self.negatives or (self.negatives is None and self.assign == "auto"):
+            why = Keyword("negatives", True) if self.negatives else Keyword("assign", "auto")
+            out |= self._idle_among("step", word="with", other=why)
+        if not self.rounds:
+            out |= self._idle_among("model", "folds", word="with", other=Keyword("rounds", 0))
+        return out
+
     def fit(self, X: MatrixLike, groups: MatrixLike, Y_groups: MatrixLike, *, progress: Progress | None = None) -> Self:
         """Learn the labels' vectors and the labels of the rows.
 
@@ -167,6 +177,7 @@ class Eagle(Estimator):
         rounds, folds = check_integer("rounds", self.rounds, low=0), check_integer("folds", self.folds, low=2)
         seed, n_jobs = resolve_seed(self.random_state), resolve_jobs(self.n_jobs)
         model = check_model(self.model, rounds) if rounds else None
+        self._warn_of_idle_params()
         damping = DAMPING if assign == "auto" else 0.0
         if self.damping is not None:
             damping = check_real("damping", self.damping, low=0, high=1)

@@ -22,12 +22,12 @@ next label, so that labels that are always seen together can part.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from longtail.groups.choose_rows import choose, write_best
 from longtail.groups.kernel_arrays import LabelBlock, Workspace
 from longtail.groups.score_members import pairs_by_group, score_by_group, score_by_label
 from longtail.groups.vector_sums import add_row, add_sums, add_sums_twice, clear, touches_most, write_out
+from longtail.kernels import njit
 
 TINY = 1e-10  # a squared length below this share of the members' own is zero
 ROUNDING = 1e-6  # a squared length below this share of that of the rows taken away (β T) is rounding of float32

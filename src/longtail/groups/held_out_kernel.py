@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from longtail.kernels import dot_row
+from longtail.kernels import dot_row, njit
 
 STEPS = 40  # of bisection
 

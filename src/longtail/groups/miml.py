@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import TopK
-from longtail.errors import ModelError, ParameterError
+from longtail.errors import Keyword, ModelError, ParameterError
 from longtail.groups.bags import (
     Scale,
     SetShares,
@@ -23,7 +23,7 @@ from longtail.groups.bags import (
 )
 from longtail.groups.schema import LOSSES, SCHEMA
 from longtail.kernels import Progress
-from longtail.model import MAX_K, XMCEstimator, allowed_labels, not_fitted
+from longtail.model import MAX_K, Idle, XMCEstimator, allowed_labels, not_fitted, with_finite_scores
 from longtail.storage import Part, PartSchema, checked
 from longtail.training import checked_training, import_torch, on_device, pick_device
 from longtail.validate import (
@@ -173,6 +173,15 @@ class MIMLClassifier(XMCEstimator):
         self.random_state = random_state
         self.device = device
 
+    def idle_params(self) -> dict[str, Idle]:
+        out: dict[str, Idle] = {}
+        if self.mask == "none" or not self.tau:
+            why = Keyword("mask", "none") if self.mask == "none" else Keyword("tau", self.tau)
+            out |= self._idle_among("learn_vectors", word="with", other=why)
+        if not self.valid:
+            out |= self._idle_among("patience", word="with", other=Keyword("valid", self.valid))
+        return out
+
     def fit(
         self,
         X: MatrixLike,
@@ -188,6 +197,7 @@ class MIMLClassifier(XMCEstimator):
         counts the steps of all epochs; `on_epoch` gets loss and validation loss after each, and may ask the model.
         """
         tau, mask = self._masking()
+        self._warn_of_idle_params()
         check_widths("hidden", self.hidden)
         valid = check_real("valid", self.valid, low=0, high=0.5)
         loss = check_choice("loss", self.loss, LOSSES)
@@ -285,7 +295,7 @@ class MIMLClassifier(XMCEstimator):
         parts = []
         for scores in score_bags(on_device(self.network_, self.device), rows, members):
             top = TopK.from_scores(np.where(may, scores, -np.inf), k)
-            parts.append(TopK(np.where(np.isneginf(top.scores), -1, top.ids), top.scores))
+            parts.append(with_finite_scores(TopK(np.where(np.isneginf(top.scores), -1, top.ids), top.scores)))
         return TopK.stack(parts) if parts else TopK(np.empty((0, k)), np.empty((0, k)))
 
     def _masking(self) -> tuple[float, str]:

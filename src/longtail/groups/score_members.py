@@ -9,9 +9,8 @@ non-zeros · labels of a group.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from longtail.kernels import LANES, dot_lanes, dot_row
+from longtail.kernels import LANES, dot_lanes, dot_row, njit
 
 
 @njit(nogil=True, cache=True)

@@ -1,5 +1,7 @@
 """Compiled loops that several folders share; what only one folder uses lies in that folder.
 
+compilation         the decorator of all kernels, with a mode that checks bounds
+kernel_cache        where compiled kernels are kept
 lanes               vector instructions for sixteen labels at once (the only file that knows about LLVM)
 coordinate_descent  linear classifiers of sixteen labels at once, on sparse rows
 row_lengths         unit length and squared norms of rows

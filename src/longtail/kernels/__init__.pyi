@@ -1,6 +1,10 @@
+from .compilation import njit as njit
 from .coordinate_descent import EVERY_ROW as EVERY_ROW
 from .coordinate_descent import hinge_lanes as hinge_lanes
 from .coordinate_descent import logistic_lanes as logistic_lanes
+from .kernel_cache import CHECKED as CHECKED
+from .kernel_cache import cache_folder as cache_folder
+from .kernel_cache import on_compilation as on_compilation
 from .lanes import LANES as LANES
 from .lanes import dot_lanes as dot_lanes
 from .lanes import popcount as popcount

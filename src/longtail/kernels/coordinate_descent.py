@@ -13,8 +13,8 @@ why the solver is fast. The visiting order is drawn from `seed` alone: results d
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from longtail.kernels.compilation import njit
 from longtail.kernels.lanes import LANES, axpy_lanes, dot_lanes, hinge_step_lanes, prefetch
 
 EVERY_ROW = np.empty(0, dtype=np.uint16)  # `allowed` where every row counts in every lane

@@ -12,9 +12,12 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from longtail.kernels.compilation import njit
+from longtail.kernels.kernel_cache import CHECKED
 
 LANES = 16
 
@@ -62,7 +65,7 @@ def _fma(b: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 @intrinsic
-def dot_lanes(typing_context, W, ids, values, start, stop, base, out):
+def _dot_lanes(typing_context, W, ids, values, start, stop, base, out):
     """out[:] = W[base] + sum over t in [start, stop) of values[t] * W[ids[t]]."""
 
     def codegen(context: Any, b: Any, signature: Any, args: Any) -> Any:
@@ -93,7 +96,7 @@ def dot_lanes(typing_context, W, ids, values, start, stop, base, out):
 
 
 @intrinsic
-def axpy_lanes(typing_context, W, ids, values, start, stop, base, bias, delta):
+def _axpy_lanes(typing_context, W, ids, values, start, stop, base, bias, delta):
     """W[ids[t]] += values[t] * delta for t in [start, stop); W[base] += bias * delta."""
 
     def codegen(context: Any, b: Any, signature: Any, args: Any) -> Any:
@@ -113,7 +116,7 @@ def axpy_lanes(typing_context, W, ids, values, start, stop, base, bias, delta):
 
 
 @intrinsic
-def score_lanes(typing_context, W, ids, values, start, stop, base, scale, out):
+def _score_lanes(typing_context, W, ids, values, start, stop, base, scale, out):
     """out[:] = W[base] + sum over t in [start, stop) of (values[t] * scale) * W[ids[t]], for 32 lanes.
 
     Terms are added one after the other and nothing is fused, so that a score is the same to the last bit as when it
@@ -170,6 +173,16 @@ def _int8_sums(vectors):
     return sums
 
 
+@njit(nogil=True, cache=True)
+def _check_sums(block, start, lines, values, n, width, out):
+    """Refuse indices of `sum_int8_lines` that lead out of its arrays."""
+    if not (0 <= n <= lines.size and n <= values.size and 0 <= width <= out.size):
+        raise IndexError("sums of lines: more lines or columns than there are")
+    for t in range(n):
+        if lines[t] < 0 or start < 0 or start + (lines[t] + 1) * width > block.size:
+            raise IndexError("sums of lines: a line is out of bounds")
+
+
 _sum_16, _sum_32, _sum_64 = _int8_sums(1), _int8_sums(2), _int8_sums(4)
 
 
@@ -179,6 +192,8 @@ def sum_int8_lines(block, start, lines, values, n, width, out):
 
     `block` is flat int8. Added one after the other, nothing fused, as in `score_lanes`.
     """
+    if CHECKED:
+        _check_sums(block, start, lines, values, n, width, out)
     offset = 0
     while width - offset >= 4 * LANES:
         _sum_64(block, start, lines, values, n, width, offset, out)
@@ -191,7 +206,7 @@ def sum_int8_lines(block, start, lines, values, n, width, out):
 
 
 @intrinsic
-def hinge_step_lanes(
+def _hinge_step_lanes(
     typing_context, dot, alpha, row, positive, active, norm, diagonal, d_row, old_max, high, low, delta
 ):
     """One squared-hinge coordinate step of one row for sixteen labels at once.
@@ -271,3 +286,50 @@ def popcount(typing_context, word):
         return b.ctpop(args[0])
 
     return types.uint64(types.uint64), codegen
+
+
+# --- checked mode: the same steps after a look at every index ---------------------------------------------------------
+
+
+@njit(nogil=True, cache=True)
+def _check_rows(W, ids, values, start, stop, base, width, out):
+    """Refuse indices of a sum over rows of `width` numbers that lead out of its arrays."""
+    if not (start >= 0 and stop <= ids.size and stop <= values.size and out.size >= width):
+        raise IndexError("sums of rows: entries are out of bounds")
+    if not 0 <= base < W.size // width:
+        raise IndexError("sums of rows: the first row is out of bounds")
+    for t in range(start, stop):
+        if not 0 <= ids[t] < W.size // width:
+            raise IndexError("sums of rows: a row is out of bounds")
+
+
+@njit(nogil=True, cache=True)
+def _checked_dot_lanes(W, ids, values, start, stop, base, out):
+    _check_rows(W, ids, values, start, stop, base, LANES, out)
+    _dot_lanes(W, ids, values, start, stop, base, out)
+
+
+@njit(nogil=True, cache=True)
+def _checked_axpy_lanes(W, ids, values, start, stop, base, bias, delta):
+    _check_rows(W, ids, values, start, stop, base, LANES, delta)
+    _axpy_lanes(W, ids, values, start, stop, base, bias, delta)
+
+
+@njit(nogil=True, cache=True)
+def _checked_score_lanes(W, ids, values, start, stop, base, scale, out):
+    _check_rows(W, ids, values, start, stop, base, 2 * LANES, out)
+    _score_lanes(W, ids, values, start, stop, base, scale, out)
+
+
+@njit(nogil=True, cache=True)
+def _checked_hinge_step_lanes(dot, alpha, row, positive, active, norm, diagonal, d_row, old_max, high, low, delta):
+    vectors = min(dot.size, old_max.size, high.size, low.size, delta.size)
+    if vectors < LANES or not 0 <= row < alpha.size // LANES or (d_row if d_row >= 0 else 1) >= diagonal.size // LANES:
+        raise IndexError("a step of sixteen labels: a row is out of bounds")
+    return _hinge_step_lanes(dot, alpha, row, positive, active, norm, diagonal, d_row, old_max, high, low, delta)
+
+
+dot_lanes = _checked_dot_lanes if CHECKED else _dot_lanes
+axpy_lanes = _checked_axpy_lanes if CHECKED else _axpy_lanes
+score_lanes = _checked_score_lanes if CHECKED else _score_lanes
+hinge_step_lanes = _checked_hinge_step_lanes if CHECKED else _hinge_step_lanes

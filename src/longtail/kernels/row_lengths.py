@@ -6,7 +6,8 @@ scale = 1 / ‖x‖        square = ‖x‖² + extra
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from longtail.kernels.compilation import njit
 
 SHORTEST = 1e-60  # squared length below which a row counts as empty: its scale would not fit a float
 

@@ -8,7 +8,8 @@ order: rows can be added and taken away again, in any number of threads, and the
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from longtail.kernels.compilation import njit
 
 UNIT = np.float32(2.0**30)  # a value is a whole number of 1 / UNIT
 

@@ -36,9 +36,11 @@ def filter_topk(topk: TopK, pairs: np.ndarray | Sequence[Sequence[int]]) -> TopK
     wanted = _check_pairs(pairs, topk.n_rows)
     if wanted.size == 0 or topk.ids.size == 0:
         return topk
-    # one number per pair: row · width + label
-    width = np.int64(max(int(topk.ids.max()), int(wanted[:, 1].max())) + 1)
-    removed = np.unique(wanted[:, 0] * width + wanted[:, 1])
+    width = np.int64(topk.ids.max()) + 1
+    wanted = wanted[wanted[:, 1] < width]  # a label that is never predicted needs no removing
+    if wanted.size == 0:
+        return topk
+    removed = np.unique(wanted[:, 0] * width + wanted[:, 1])  # one number per pair: row · width + label
     keys = np.arange(topk.n_rows, dtype=np.int64)[:, None] * width + topk.ids
     at = np.minimum(np.searchsorted(removed, keys), removed.size - 1)
     keep = (removed[at] != keys) & (topk.ids >= 0)
@@ -58,6 +60,10 @@ def _check_pairs(pairs: np.ndarray | Sequence[Sequence[int]], n_rows: int) -> np
     whole = A.dtype.kind in "iu" or (A.dtype.kind == "f" and bool((np.isfinite(A) & (np.floor(A) == A)).all()))
     if not whole:
         raise DataError(f"pairs must hold whole numbers, row and label; got dtype {A.dtype}.")
+    bad = np.iinfo(np.int64).max < A if A.dtype.kind in "uf" else np.zeros(A.shape, dtype=bool)
+    if bad.any():
+        at = int(np.flatnonzero(bad.any(axis=1))[0])
+        raise DataError(f"pairs must hold whole numbers below 2**63; got {A[at].max()} in line {at + 1}.")
     out = A.astype(np.int64)
     bad = (out[:, 0] < 0) | (out[:, 0] >= n_rows) | (out[:, 1] < 0)
     if bad.any():

@@ -16,6 +16,8 @@ from longtail.metrics.measures import Measure, identity
 from longtail.metrics.row_metrics import Judged, judge
 from longtail.validate import MatrixLike
 
+MANY, MANY_LABELS = 4, 1_000_000  # from so many labels on per true and predicted label, those in use are counted
+
 
 @dataclass(frozen=True, eq=False)
 class LabelTally:
@@ -48,6 +50,22 @@ def tally_labels(judged: Judged, k: int) -> LabelTally:
         return np.bincount(labels, minlength=judged.n_labels).astype(np.int64)
 
     return LabelTally(count(judged.Y.indices), count(ids[ids >= 0]), count(ids[hits]))
+
+
+def tally_tested_labels(judged: Judged, k: int) -> LabelTally:
+    """Count the same for tested labels only, in their order; memory follows these, however many labels there are."""
+    ids, hits = judged.ids[:, :k], judged.hits[:, :k]
+    if judged.n_labels <= MANY * (judged.Y.nnz + ids.size) + MANY_LABELS:
+        counts = tally_labels(judged, k)
+        kept = counts.true > 0
+        return LabelTally(counts.true[kept], counts.predicted[kept], counts.hits[kept])
+    tested, true = np.unique(judged.Y.indices, return_counts=True)
+
+    def count(labels: np.ndarray) -> np.ndarray:
+        known = labels[np.isin(labels, tested)]
+        return np.bincount(np.searchsorted(tested, known), minlength=tested.size).astype(np.int64)
+
+    return LabelTally(true.astype(np.int64), count(ids[ids >= 0]), count(ids[hits]))
 
 
 def coverage_at_k(Y_true: MatrixLike, topk: TopK, k: int = 5) -> float:
@@ -159,9 +177,7 @@ def macro_f1_at_k(Y_true: MatrixLike, topk: TopK, k: int = 5) -> float:
 
 def label_measures(judged: Judged, k: int) -> list[Measure]:
     """Return all metrics of `LABEL_METRICS` at k, with one unit per tested label."""
-    counts = tally_labels(judged, k)
-    kept = counts.true > 0
-    tested = LabelTally(counts.true[kept], counts.predicted[kept], counts.hits[kept])
+    tested = tally_tested_labels(judged, k)
     return [Measure(f"{name}@{k}", (of_label(tested),), identity) for name, of_label in LABEL_METRICS.items()]
 
 

@@ -2,6 +2,8 @@ from .answers import Explanation as Explanation
 from .answers import LabelCircle as LabelCircle
 from .answers import LinearLayer as LinearLayer
 from .answers import TextExplanation as TextExplanation
+from .answers import with_finite_scores as with_finite_scores
+from .base import MAX_BIAS as MAX_BIAS
 from .base import MAX_K as MAX_K
 from .base import RowClassifier as RowClassifier
 from .base import XMCEstimator as XMCEstimator
@@ -23,6 +25,7 @@ from .fitting import Stages as Stages
 from .fitting import of_stage as of_stage
 from .fitting import rows_of_dataset as rows_of_dataset
 from .params import Estimator as Estimator
+from .params import Idle as Idle
 from .params import Transformer as Transformer
 from .params import available_if as available_if
 from .params import clone as clone

@@ -8,10 +8,29 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail.data import TopK
+from longtail.errors import ModelError
 from longtail.facts import WordFacts
 from longtail.notebook import table_card
 
 FEATURES_SHOWN = 10  # of an explanation, in a notebook
+
+
+def with_finite_scores(top: TopK) -> TopK:
+    """Return predictions as they are; scores that are no numbers, of weights too large to add up, are refused.
+
+    >>> with_finite_scores(TopK([[0, 1]], [[1.0, np.nan]]))
+    Traceback (most recent call last):
+    ...
+    longtail.errors.ModelError: the scores of row 0 are not finite: ...are too large.
+    """
+    wrong = ~np.isfinite(top.scores) & (top.ids >= 0)
+    if wrong.any():
+        raise ModelError(
+            f"the scores of row {int(np.argmax(wrong.any(axis=1)))} are not finite: weights of the model or numbers of "
+            "the row are too large."
+        )
+    return top
 
 
 @dataclass(frozen=True)

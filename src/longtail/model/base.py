@@ -33,6 +33,7 @@ from longtail.validate import (
     as_rows,
     as_sparse,
     check_integer,
+    check_label_numbers,
     check_same_rows,
     check_width,
 )
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 MAX_K = 1 << 20  # labels of one row that can be asked for
+MAX_BIAS = 1e6  # of the constant feature; its square must not leave the range of 32-bit floats
 HELD_OUT_K = 5  # labels predicted for every held-out row
 UNSAVED = ("n_jobs",)  # changes how fast a model is made, never which
 
@@ -70,6 +72,7 @@ class XMCEstimator(Estimator):
     tagger_method: ClassVar[str | None] = None  # the name by which a Tagger makes it
     reads_texts: ClassVar[bool] = False  # it makes its own rows from texts, without features
     has_epochs: ClassVar[bool] = False  # it is trained in epochs, and `fit` reports each to `on_epoch`
+    trained_twice: ClassVar[bool] = True  # by a Tagger: to calibrate without the rows held out, then with all
     reads_rows: ClassVar[bool] = False  # fit(X, Y): rows and their labels are all it needs
     prediction_params: ClassVar[tuple[str, ...]] = ()  # parameters that a fitted model still reads; others wait for fit
     shape_params: ClassVar[tuple[str, ...]] = ()  # parameters that a saved network is built by when it is loaded
@@ -111,26 +114,36 @@ class XMCEstimator(Estimator):
         """Train as a Tagger does; return predictions for the held-out rows, if there are any.
 
         The features learn from the texts. A first model is trained without the rows held out, and calibrated on them;
-        then this one is trained on all rows and takes over the calibration.
+        then this one is trained on all rows and takes over the calibration. Where a second training would give scores
+        of another scale (not `trained_twice`), this one is trained without these rows and stays so.
         """
         if on_epoch is not None and not self.has_epochs:
             raise ParameterError(
                 name="on_epoch", problem=f"is for models trained in epochs; got it for {type(self).__name__}."
             )
-        X, held_out = rows_of_dataset(data, features, progress), None
-        if split is not None:
-            train, test = split
-            first = clone(self)
-            first.fit_rows(X[train], data.Y[train], of_stage(progress, "Training (calibration)"))
-            held_out = first.judge(X[test], data.Y[test])
-        stage = of_stage(progress, "Training")
-        if on_epoch is None:
-            self.fit_rows(X, data.Y, stage)
-        else:
-            self.fit_rows_in_epochs(X, data.Y, stage, on_epoch)
-        if held_out is not None:
-            self.calibration_ = first.calibration_
+        X, stage = rows_of_dataset(data, features, progress), of_stage(progress, "Training")
+        if split is None:
+            self._fit_rows_reporting(X, data.Y, stage, on_epoch)
+            return None
+        train, test = split
+        if not self.trained_twice:
+            self._fit_rows_reporting(X[train], data.Y[train], stage, on_epoch)
+            return self.judge(X[test], data.Y[test])
+        first = clone(self)
+        first.fit_rows(X[train], data.Y[train], of_stage(progress, "Training (calibration)"))
+        held_out = first.judge(X[test], data.Y[test])
+        self._fit_rows_reporting(X, data.Y, stage, on_epoch)
+        self.calibration_ = first.calibration_
         return held_out
+
+    def _fit_rows_reporting(
+        self, X: Rows, Y: sp.csr_array, progress: Progress | None, report: EpochReport | None
+    ) -> None:
+        """Train on rows, and report every epoch where that was asked for."""
+        if report is None:
+            self.fit_rows(X, Y, progress)
+        else:
+            self.fit_rows_in_epochs(X, Y, progress, report)
 
     def fit_rows(self, X: MatrixLike, Y: MatrixLike, progress: Progress | None = None) -> Self:
         """Train on rows and their labels, each row by itself; returns self."""
@@ -178,7 +191,8 @@ class XMCEstimator(Estimator):
         `shape` measures the rows that the Tagger's features make of the data.
         """
         measured = shape()
-        return plan_row_training(data, measured, self.estimate_fit(data, measured, probe), n_held_out)
+        once = self.estimate_fit(data, measured, probe)
+        return plan_row_training(data, measured, once, n_held_out, self.trained_twice)
 
     def estimate_fit(self, data: Dataset, shape: Shape, probe: bool) -> Estimate:
         """Return the expected cost of one `fit_rows`; without a probe, memory alone."""
@@ -300,6 +314,14 @@ class XMCEstimator(Estimator):
         if row.shape[0] != 1:
             raise DataError(f"explain takes one row; got {row.shape[0]}.")
         return row.indices, row.data * row_scale(row, normalize)[0]
+
+    def _explainable(self, labels: LabelNumbers) -> list[int]:
+        """Return the numbers of labels to explain, checked; nothing speaks for a label that is never given."""
+        numbers, may = check_label_numbers("labels", labels, self.n_labels_).tolist(), self.predictable_labels()
+        for number in numbers:
+            if not may[number]:
+                raise ParameterError(f"label {number} has no training row, so there is nothing to explain.")
+        return numbers
 
     @property
     def calibrated_(self) -> bool:
@@ -447,13 +469,8 @@ def allowed_labels(n_labels: int, allow: LabelNumbers | None, deny: LabelNumbers
     for name, labels in (("allow", allow), ("deny", deny)):
         if labels is None:
             continue
-        numbers = np.unique(np.asarray(labels))
-        if numbers.size and (numbers.dtype.kind not in "iu" or numbers[0] < 0 or numbers[-1] >= n_labels):
-            raise ParameterError(
-                name=name, problem=f"must hold label numbers from 0 to {n_labels - 1}; got {labels!r}."
-            )
         chosen = np.zeros(n_labels, dtype=bool)
-        chosen[numbers.astype(np.int64)] = True
+        chosen[check_label_numbers(name, labels, n_labels)] = True
         out &= chosen if name == "allow" else ~chosen
     if not out.any():
         raise ParameterError("allow and deny leave no label to predict.")

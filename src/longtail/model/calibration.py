@@ -77,6 +77,8 @@ class Calibration:
 
 def _best_threshold(probabilities: np.ndarray, right: np.ndarray, n_true: int) -> float:
     """Return where to cut the ranked pairs for the best micro F1."""
+    if not right.any():
+        return 0.5  # nothing to choose by; no probability is above 0
     order = np.argsort(-probabilities, kind="stable")
     ranked = probabilities[order]
     true_positives = np.cumsum(right[order])

@@ -91,17 +91,18 @@ class TrainingPlan:
     network: Json | None = None  # of a network that reads texts: what its memory consists of
 
 
-def plan_row_training(data: Dataset, shape: Shape, once: Estimate, n_held_out: int) -> TrainingPlan:
-    """Return the cost of reading texts and fitting twice: without the rows held out, to calibrate, and with all."""
+def plan_row_training(data: Dataset, shape: Shape, once: Estimate, n_held_out: int, twice: bool = True) -> TrainingPlan:
+    """Return the cost of reading texts and of fitting without the rows held out, and, if `twice`, with all rows too."""
     textual = data.texts is not None
-    first = (data.n_rows - n_held_out) / data.n_rows if n_held_out else 0.0  # a first model, without the rows held out
+    with_some = (data.n_rows - n_held_out) / data.n_rows if n_held_out else 0.0  # of the time for all rows
+    fits = with_some + 1 if twice or not n_held_out else with_some
     judging = 0.1 + 3 * n_held_out * once.predict_us / 1e6 + n_held_out * 3e-5 if n_held_out else 0.0
     loading = shape.text_seconds + shape.loading_seconds + once.loading_seconds
     X = 8 * shape.nonzeros
     terms = TERM_BYTES * shape.n_features
     reading, rows = (3 * X + terms, X + terms) if textual else (0.0, 0.0)  # counts, blocks of rows, all rows
     without_held_out = X + once.memory_bytes if n_held_out else 0.0  # on a copy of the rows that are not held out
-    with_all = once.memory_bytes + (once.kept_bytes if n_held_out else 0.0)  # the first model is still there
+    with_all = once.memory_bytes + (once.kept_bytes if n_held_out else 0.0) if fits >= 1 else 0.0  # beside the first
     features_bytes = shape.feature_bytes if textual else 0.0
     saving = once.kept_bytes + once.model_bytes
     return TrainingPlan(
@@ -110,7 +111,7 @@ def plan_row_training(data: Dataset, shape: Shape, once: Estimate, n_held_out: i
         nonzeros=round(shape.nonzeros),
         memory_bytes=max(reading, rows + max(without_held_out, with_all, saving)),
         model_bytes=once.model_bytes + features_bytes + sum(map(len, data.label_texts or ())),
-        seconds=loading + (1 + first) * once.seconds + judging,
+        seconds=loading + fits * once.seconds + judging,
         predict_us=once.predict_us + 1e6 * shape.text_seconds / max(data.n_rows, 1),
         sampled_rows=int(shape.rows.size),
         probed_rows=once.probed_rows,

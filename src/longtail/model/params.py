@@ -9,13 +9,14 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from longtail.errors import ParameterError, near
+from longtail.errors import Keyword, ParameterError, near
 from longtail.validate import Rows, check_choice
 
 if TYPE_CHECKING:
@@ -24,6 +25,20 @@ if TYPE_CHECKING:
 OUTPUTS = ("default", "pandas", "polars")
 
 T = TypeVar("T")
+
+
+class Idle(NamedTuple):
+    """Why a parameter has no effect: another one has a value, or has not.
+
+    >>> str(Idle("with", Keyword("valid", 0))), str(Idle("without", Keyword("overlap")))
+    ('with valid=0', 'without overlap')
+    """
+
+    word: str  # "with" or "without"
+    other: Keyword
+
+    def __str__(self) -> str:
+        return f"{self.word} {self.other}".removesuffix("=")
 
 
 class Estimator:
@@ -66,6 +81,23 @@ class Estimator:
         for name, values in inner.items():
             getattr(self, name).set_params(**values)
         return self
+
+    def idle_params(self) -> dict[str, Idle]:
+        """Return the parameters that were changed and have no effect beside the others, and why."""
+        return {}
+
+    def _idle_among(self, *names: str, word: str, other: Keyword) -> dict[str, Idle]:
+        """Return those of some parameters that are not at their default, as idle for one reason."""
+        own = self._defaults()
+        changed = [name for name in names if not _same(getattr(self, name), own[name])]
+        return {name: Idle(word, other) for name in changed}
+
+    def _warn_of_idle_params(self, *but: str) -> None:
+        """Warn of each parameter that was changed in vain, in one sentence; `but` names those that do count."""
+        for name, idle in self.idle_params().items():
+            if name not in but:
+                shown = Keyword(name, getattr(self, name))
+                warnings.warn(f"{shown} has no effect {idle}.", UserWarning, stacklevel=3)
 
     def __repr__(self) -> str:
         given = (
@@ -163,3 +195,8 @@ def clone(estimator: T) -> T:
     from sklearn.base import clone as sklearn_clone
 
     return sklearn_clone(estimator)
+
+
+def _same(value: Any, default: Any) -> bool:
+    """Say whether a parameter is as its default; arrays and modules never are."""
+    return value is default or (type(value) is type(default) and bool(np.all(value == default)))

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from longtail.data import Dataset, TopK
 from longtail.kernels import EVERY_ROW, LANES, Progress, blocks, hinge_lanes, logistic_lanes, run_tasks
 from longtail.model import (
+    MAX_BIAS,
     MAX_K,
     Estimate,
     Explanation,
@@ -163,7 +164,7 @@ class OneVsAllClassifier(RowClassifier):
             C=check_real("C", self.C, low=0, open_low=True),
             loss=check_choice("loss", self.loss, LOSSES),
             positive_weight=check_real("positive_weight", self.positive_weight, low=0, open_low=True),
-            bias=check_real("bias", self.bias, low=0),
+            bias=check_real("bias", self.bias, low=0, high=MAX_BIAS),
             threshold=check_real("threshold", self.threshold, low=0),
             tol=check_real("tol", self.tol, low=0, open_low=True),
             max_iter=check_integer("max_iter", self.max_iter, low=1),
@@ -216,7 +217,7 @@ class OneVsAllClassifier(RowClassifier):
         """Return for the one row X, per label, the features that speak for or against it, strongest first."""
         ids, values = self._one_row(X, self.normalize)
         out = []
-        for label in labels:
+        for label in self._explainable(labels):
             terms = []
             for f, x in zip(ids, values, strict=True):
                 low, high = self.weights_.indptr[f], self.weights_.indptr[f + 1]
@@ -226,7 +227,7 @@ class OneVsAllClassifier(RowClassifier):
             bias = float(self.bias_[label])
             score = bias + sum(weight for _, weight in terms)
             terms.sort(key=lambda pair: -abs(pair[1]))
-            out.append(Explanation(int(label), score, score, bias, terms, []))
+            out.append(Explanation(label, score, score, bias, terms, []))
         return out
 
     def to_part(self) -> Part:

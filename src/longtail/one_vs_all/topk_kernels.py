@@ -7,9 +7,8 @@ only the weights of its own features, and one dense line of scores per thread is
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from longtail.kernels import score_lanes
+from longtail.kernels import njit, score_lanes
 
 WIDTH = 32  # labels scored side by side in `dense_topk`
 

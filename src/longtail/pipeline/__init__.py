@@ -13,7 +13,6 @@ explain            the words for and against each label
 tree_description   a tagger's label tree as facts; label_slots: the leaf slots of one label
 auditing           which label sets a model can never give; output_layer: the layer that is audited
 imputation         labels of rows from labels of groups; imputation_facts: what was done, in numbers and words
-compiled           whether the kernels were compiled on this machine before
 """
 
 from longtail._front_door import front_door

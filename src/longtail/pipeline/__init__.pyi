@@ -1,5 +1,4 @@
 from .auditing import audit_model as audit_model
-from .compiled import is_compiled as is_compiled
 from .evaluation import compare_taggers as compare_taggers
 from .evaluation import evaluate_tagger as evaluate_tagger
 from .evaluation import evaluation_facts as evaluation_facts

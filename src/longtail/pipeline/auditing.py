@@ -171,6 +171,8 @@ def _label_sets(
     layer: Layer, data: Dataset, facts: AuditFacts, rows: int | None, random_state: Any, limit: int
 ) -> sp.csr_array:
     """Return the label sets of the rows in the layer's numbering; rows with labels it never gives are told apart."""
+    if layer.names is not None and data.n_labels != layer.n_labels:
+        data = data.compact_labels()
     Y = data.Y
     facts["data"] = {"name": data.name, "rows": int(Y.shape[0])}
     if rows is not None and check_integer("rows", rows, low=1) < Y.shape[0]:

@@ -108,8 +108,9 @@ def compare_taggers(
 ) -> ComparisonFacts:
     """Return where tagger b is better or worse than a on the same rows, with intervals and p-values."""
     names = [*a.labels_, *sorted(set(b.labels_) - set(a.labels_))]
-    names += sorted(set(data.names()) - set(names))
-    Y = data.align(names)[0].Y
+    compact = data.compact_labels()
+    names += sorted(set(compact.names()) - set(names))
+    Y = compact.align(names)[0].Y
     tops = []
     for tagger in (a, b):
         top = predict_dataset(tagger, data, k=_n_predicted(ks, filter_pairs), progress=progress)
@@ -146,6 +147,7 @@ def model_facts(tagger: Tagger) -> ModelFacts:
 
 def truth(tagger: Tagger, data: Dataset) -> tuple[Any, tuple[str, ...]]:
     """Return the true labels in the tagger's numbering, labels it does not know after those it knows, and the names."""
+    data = data.compact_labels()
     unknown = sorted(set(data.names()) - set(tagger.labels_))
     names = (*tagger.labels_, *unknown)
     return data.align(names)[0].Y, names
@@ -178,8 +180,11 @@ def _filtered(top: TopK, data: Dataset, names: Sequence[str], filter_pairs: Any)
     if pairs.size and (pairs[:, 1].min() < 0 or pairs[:, 1].max() >= data.n_labels):
         worst = int(pairs[:, 1].max())
         raise DataError(f"the filter names label {worst}; the data has labels 0 to {data.n_labels - 1}.")
-    renumber = np.array([where[name] for name in data.names()], dtype=np.int64)
-    return filter_topk(top, np.column_stack([pairs[:, 0], renumber[pairs[:, 1]]]) if pairs.size else pairs)
+    named, codes = np.unique(pairs[:, 1], return_inverse=True)
+    known = [str(i) if data.label_names is None else data.label_names[i] for i in named.tolist()]
+    numbers = np.array([where.get(name, -1) for name in known], dtype=np.int64)[codes]
+    kept = numbers >= 0  # a label that neither the model nor the rows know is never predicted
+    return filter_topk(top, np.column_stack([pairs[:, 0], numbers])[kept])
 
 
 def _constants(name: str) -> tuple[float, float]:

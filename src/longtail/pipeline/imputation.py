@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import Dataset, GroupedDataset, GroupsOfRow, LabelsOfGroup
-from longtail.errors import DataError
+from longtail.errors import DataError, Keyword, ParameterError
 from longtail.facts import ImputationFacts
 from longtail.groups import Eagle, calibrated_confidence, group_likeness, group_shares, propagate
 from longtail.model import RowClassifier, Stages, TextFeatures, rows_of_dataset
@@ -90,6 +90,7 @@ def impute_dataset(
     """
     check_choice("assign", assign, ASSIGNS)
     n_iter, rounds = check_integer("n_iter", n_iter, low=0), check_integer("rounds", rounds, low=0)
+    _refuse_idle(assign, n_iter, rounds, model)
     seed = resolve_seed(random_state)
     Y_groups = _with_rows(data)
     X = rows_of_dataset(data.rows, new_features(features, n_jobs), progress)
@@ -97,7 +98,8 @@ def impute_dataset(
         found, confidence = propagate(data.groups, Y_groups), group_shares(data.groups, Y_groups)
         alike = group_likeness(X, data.groups)
     else:
-        model = model if model is not None else LabelTreeClassifier(random_state=seed, n_jobs=n_jobs)
+        if rounds and model is None:
+            model = LabelTreeClassifier(random_state=seed, n_jobs=n_jobs)
         eagle = Eagle(n_iter, assign=assign, model=model, rounds=rounds, random_state=seed, n_jobs=n_jobs)
         tell = None if progress is None else lambda done, total: progress("Assigning labels", done, total)
         eagle.fit(X, data.groups, Y_groups, progress=tell)
@@ -106,6 +108,20 @@ def impute_dataset(
             confidence = calibrated_confidence(eagle, X, data.groups, Y_groups, seed)
     facts = imputing_facts(data, X, found, confidence, Y_groups, alike, assign, n_iter, rounds)
     return Imputed(replace(data.rows, Y=found), confidence, facts)
+
+
+def _refuse_idle(assign: str, n_iter: int, rounds: int, model: RowClassifier | None) -> None:
+    """Refuse settings that were given and would do nothing."""
+    given = {"n_iter": n_iter != DEFAULT_ITERATIONS, "rounds": rounds > 0, "model": model is not None}
+    idle = [name for name in given if given[name]] if assign == "propagate" else []
+    if idle:
+        raise ParameterError(
+            "{name} has no effect with {other}, which learns nothing.", name=idle[0], other=Keyword("assign", assign)
+        )
+    if model is not None and not rounds:
+        raise ParameterError(
+            "{name} has no effect with {other}: it is never asked.", name="model", other=Keyword("rounds", 0)
+        )
 
 
 def _with_rows(data: GroupedDataset) -> sp.csr_array:

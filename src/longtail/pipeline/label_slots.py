@@ -63,7 +63,7 @@ def label_facts(
     >>> kinds = [["fruit", "apple"], ["fruit", "pear"], ["vehicle", "car"], ["vehicle", "train"]] * 5
     >>> model = LabelTreeClassifier(max_leaf=3, branching=2, balanced=True)
     >>> facts = label_facts(Tagger(model=model, random_state=0).fit(texts, kinds), "fruit")
-    >>> len(facts["places"]), sorted(other["label"] for other in facts["places"][0]["neighbours"])
+    >>> len(facts["slots"]), sorted(other["label"] for other in facts["slots"][0]["neighbours"])
     (1, ['apple', 'pear'])
     """
     whole, tagger = tagger, tree_tagger(tagger)
@@ -81,7 +81,7 @@ def label_facts(
         "trees": len(model.trees_),
         "overlap": model.overlap,
         "split_positives": model.split_positives,
-        "places": slots,
+        "slots": slots,
         "data": None,
     }
     if data is not None:
@@ -127,8 +127,8 @@ def page_splits(tagger: Tagger, n: int = SPLITS_ON_A_PAGE) -> SplitsFacts | None
     return {
         "labels": int(used.size),
         "several": int((used > 1).sum()),
-        "by_places": [
-            {"places": n_slots, "labels": int((used == n_slots).sum())} for n_slots in range(1, int(used.max()) + 1)
+        "by_slots": [
+            {"slots": n_slots, "labels": int((used == n_slots).sum())} for n_slots in range(1, int(used.max()) + 1)
         ],
         "trees": len(model.trees_),
         "listed": [
@@ -136,7 +136,7 @@ def page_splits(tagger: Tagger, n: int = SPLITS_ON_A_PAGE) -> SplitsFacts | None
                 "label": tagger.labels_[label],
                 "rows": int(counts[label]),
                 "unlike": round(unlike[label], 4),
-                "places": _slots(look, label, paths, *NAMED_ON_A_PAGE),
+                "slots": _slots(look, label, paths, *NAMED_ON_A_PAGE),
             }
             for label in order
         ],
@@ -236,13 +236,14 @@ def _unlike(weights: SlotWeights) -> float:
 
 def _add_rows(tagger: Tagger, model: LabelTreeClassifier, facts: LabelFacts, data: Dataset, n: int) -> LabelDataFacts:
     """Give the rows of the data that have the label to its leaf slots; return the size of the data."""
+    data = data.compact_labels()
     names = data.names()
     of = np.flatnonzero(data.Y.indices == names.index(facts["label"])) if facts["label"] in names else np.empty(0, int)
     rows = np.searchsorted(data.Y.indptr, of, side="right") - 1
     mine = data.take(rows)
     X = tagger.dataset_rows(mine) if rows.size else None
     for tree in range(len(model.trees_)):
-        slots = [slot for slot in facts["places"] if slot["tree"] == tree]
+        slots = [slot for slot in facts["slots"] if slot["tree"] == tree]
         scores = np.zeros((len(slots), rows.size), dtype=np.float32)
         for at, slot in enumerate(slots):
             if X is not None:

@@ -14,8 +14,7 @@ from longtail.data import read_labels
 from longtail.errors import DataError, ModelError
 from longtail.model import Calibration, LabelCircle, LinearLayer, XMCEstimator
 from longtail.pipeline.tagger import Tagger
-from longtail.planning import available_memory
-from longtail.validate import MatrixLike
+from longtail.validate import MatrixLike, available_memory
 
 COPIES = 3  # of dense weights that an audit keeps
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from longtail.data import Dataset
+from longtail.data import Dataset, rows_per_label
 from longtail.errors import LongtailError, Parameter
 from longtail.facts import MemoryFacts, PlanFacts
 from longtail.pipeline.held_out import held_out_rows
 from longtail.pipeline.tagger import Tagger
-from longtail.planning import available_memory, shape_of, used_memory
-from longtail.validate import resolve_jobs
+from longtail.planning import shape_of
+from longtail.validate import available_memory, resolve_jobs, used_memory
 
 CLEARLY = 1.5  # how far an estimate of memory may be off
 KERNELS = 90_000_000  # bytes of compiled code
@@ -31,7 +29,7 @@ def plan_training(
     >>> facts["rows"], facts["labels"], facts["features"], facts["memory"]["fits"]
     (300, 10, 130, True)
     """
-    tagger = Tagger() if tagger is None else tagger
+    data, tagger = data.compact_labels(), Tagger() if tagger is None else tagger
     held, model, used = held_out_rows(data.n_rows, tagger.calibrate), tagger.new_model(), used_memory()
     cost = model.plan(data, lambda: shape_of(data, tagger.features), held, probe)
     facts: PlanFacts = {
@@ -40,12 +38,13 @@ def plan_training(
         "threads": resolve_jobs(model.n_jobs),
         "rows": data.n_rows,
         "labels": data.n_labels,
-        "labels_used": int((np.bincount(data.Y.indices, minlength=data.n_labels) > 0).sum()),
+        "labels_used": rows_per_label(data.Y).size,
         "labels_per_row": data.Y.nnz / max(data.n_rows, 1),
         "features": cost.n_features,
         "features_estimated": cost.features_estimated,
         "nonzeros": cost.nonzeros,
         "calibration_rows": held,
+        "trainings": 2 if held and model.trained_twice else 1,
         "tree": cost.tree,
         "memory": _fits(used + KERNELS + cost.memory_bytes, used),
         "train_seconds": None,

@@ -74,7 +74,8 @@ class Tagger(Estimator):
         Share of the rows (at most 20,000 rows) held out to learn what a score means as a probability and which
         threshold suits label sets. A first model is trained without them, the final one with all rows; 0 skips this,
         which halves the training time. With fewer than 50 rows there is nothing to learn from, and it is skipped too.
-        "prime" is trained once, without the rows held out.
+        Networks ("dft", "prime") are trained once, without the rows held out: trained again, a network gives scores of
+        another scale.
     random_state : int, Generator, RandomState or None, default=None
         Seed; the same seed gives the same model, byte for byte ("dft" and "prime": on a CPU, with the same number of
         threads). None for 0.
@@ -170,6 +171,7 @@ class Tagger(Estimator):
 
         `on_epoch`, of models trained in epochs ("dft", "prime"), gets a record with the loss after every epoch.
         """
+        data = data.compact_labels()
         seed, model = resolve_seed(self.random_state), self.new_model()
         features = None if model.reads_texts or data.texts is None else new_features(self.features, self.n_jobs)
         split = hold_out(data.Y, self.calibrate, seed)

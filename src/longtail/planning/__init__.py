@@ -1,4 +1,4 @@
-"""Estimates before a training: the shape of data judged from a sample, and the memory of this machine."""
+"""Estimates before a training: the shape of data judged from a sample."""
 
 from longtail._front_door import front_door
 

@@ -11,13 +11,14 @@ import scipy.sparse as sp
 
 from longtail.data import Dataset, TopK
 from longtail.encoder import DEFAULT_ENCODER, check_new_encoder
-from longtail.errors import DataError, ModelError, ParameterError
+from longtail.errors import DataError, Keyword, ModelError, ParameterError
 from longtail.facts import ModelFacts, WordFacts
 from longtail.kernels import Progress
 from longtail.model import (
     MAX_K,
     EpochReport,
     HeldOut,
+    Idle,
     LinearLayer,
     Shape,
     Split,
@@ -29,12 +30,13 @@ from longtail.model import (
     XMCEstimator,
     allowed_labels,
     of_stage,
+    with_finite_scores,
 )
 from longtail.prime.check_data import check_label_texts, check_more, check_training, label_texts_of, texts_of
 from longtail.prime.hybrid import SHARE, WEIGHT, StageFeatures, TreeStage, fit_tree_stage, learn_words, line_of
 from longtail.prime.plan import plan_prime
 from longtail.prime.schema import PRIME_SCHEMA
-from longtail.prime.settings import INDEXES, PRECISIONS, resolve_settings
+from longtail.prime.settings import INDEXES, PRECISIONS, PRESETS, resolve_settings
 from longtail.storage import Part, PartSchema, checked, pack_strings, unpack_strings
 from longtail.text import as_texts, check_unicode
 from longtail.training import on_device, pick_device, require_transformers
@@ -50,6 +52,7 @@ from longtail.validate import (
     check_choice,
     check_flag,
     check_integer,
+    check_label_numbers,
     check_real,
     check_width,
     resolve_seed,
@@ -181,6 +184,7 @@ class Prime(XMCEstimator):
     tagger_method: ClassVar[str | None] = "prime"
     reads_texts: ClassVar[bool] = True
     has_epochs: ClassVar[bool] = True
+    trained_twice: ClassVar[bool] = False
     prediction_params: ClassVar[tuple[str, ...]] = ("device", "index", "mixed_precision", "n_jobs", "precision")
     tree_: TreeStage | None  # trained by `fit_tree`
     stored_: dict[str, np.ndarray]  # the label vectors, as `precision` keeps them
@@ -264,6 +268,22 @@ class Prime(XMCEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    def idle_params(self) -> dict[str, Idle]:
+        out: dict[str, Idle] = {}
+        preset = PRESETS.get(self.preset, {})
+        if not self.classifier:
+            out |= self._idle_among("fusion", word="without", other=Keyword("classifier", True))
+        if not (preset.get("centroids", True) if self.centroids is None else self.centroids):
+            names = ("momentum", "centroid_rule")
+            out |= self._idle_among(*names, word="without", other=Keyword("centroids", True))
+        if not self.validation:
+            out |= self._idle_among("patience", word="without", other=Keyword("validation"))
+        if self.n_free == 0:
+            out |= self._idle_among("n_private", word="with", other=Keyword("n_free", 0))
+        if self.checkpoint is None:
+            out |= self._idle_among("checkpoint_minutes", word="without", other=Keyword("checkpoint"))
+        return out
+
     def fit(
         self,
         texts: Sequence[str],
@@ -293,6 +313,7 @@ class Prime(XMCEstimator):
         self
         """
         self._check_params()
+        self._warn_of_idle_params()
         texts, Y, names = check_training(texts, Y, label_texts)
         settings = resolve_settings(self.get_params(deep=False), len(texts), Y.shape[1])
         require_transformers()
@@ -468,15 +489,17 @@ class Prime(XMCEstimator):
         allowed = None if allow is None and deny is None else allowed_labels(self.n_labels_, allow, deny)
         rows = self._check_rows(X)
         if self.tree_ is not None:
-            return self.tree_.topk(self, as_sparse(rows), k, allowed)
-        return TopK(*self.search_.topk(as_dense(rows), k, allowed))
+            return with_finite_scores(self.tree_.topk(self, as_sparse(rows), k, allowed))
+        return with_finite_scores(TopK(*self.search_.topk(as_dense(rows), k, allowed)))
 
     def label_scores(self, texts: Sequence[str], labels: Sequence[int]) -> np.ndarray:
         """Return the scores of some labels, (n_texts, n_labels asked for)."""
+        self._check_fitted()
+        labels = check_label_numbers("labels", labels, self.n_labels_).tolist()
         if self.tree_ is None or not len(labels):
-            return self.encode(texts) @ self.output_weights()[0][list(labels)].T
-        top = self.predict_topk(texts, k=len(labels), allow=list(labels))
-        return top.to_csr(self.n_labels_)[:, list(labels)].toarray()
+            return self.encode(texts) @ self.output_weights()[0][labels].T
+        top = self.predict_topk(texts, k=len(labels), allow=labels)
+        return top.to_csr(self.n_labels_)[:, labels].toarray()
 
     @property
     def search_(self) -> LabelSearch:
@@ -546,7 +569,7 @@ class Prime(XMCEstimator):
         from longtail.prime.explain import word_weights
 
         self._check_fitted()
-        numbers = [check_integer("labels", label, low=0, high=self.n_labels_ - 1) for label in labels]
+        numbers = check_label_numbers("labels", labels, self.n_labels_).tolist()
         return word_weights(lambda texts: self.label_scores(texts, numbers), as_texts([text])[0], self.max_length)
 
     def output_weights(self) -> tuple[np.ndarray, None]:

@@ -8,9 +8,12 @@ from .html.example_section import explanation_html as explanation_html
 from .html.rendering import write_page as write_page
 from .terminal.audit_terminal import show_audit as show_audit
 from .terminal.audit_terminal import show_narrow as show_narrow
+from .terminal.console import screen as screen
 from .terminal.evaluation import show_comparison as show_comparison
 from .terminal.evaluation import show_dataset as show_dataset
 from .terminal.evaluation import show_evaluation as show_evaluation
+from .terminal.inert import InertStream as InertStream
+from .terminal.inert import inert as inert
 from .terminal.label_terminal import show_label as show_label
 from .terminal.model_terminal import show_explanation as show_explanation
 from .terminal.model_terminal import show_inspection as show_inspection

@@ -104,8 +104,8 @@ def splits_sentence(splits: SplitsFacts) -> str:
     out += "so that different kinds of rows find them. "
     n = len(splits.get("listed") or [])
     if n < n_split:
-        out += f"These are the {count(n)} with the most places; among equals, those whose places are most unlike. "
-    out += "Each place is told by labels that stand beside it there, and by words of the label that lead there rather "
+        out += f"These are the {count(n)} with the most leaf slots; among equals, those whose slots are most unlike. "
+    out += "Each slot is told by labels that stand beside it there, and by words of the label that lead there rather "
     out += "than elsewhere."
     return out + (f" This is the first of {splits['trees']} trees." if splits.get("trees", 1) > 1 else "")
 
@@ -113,17 +113,17 @@ def splits_sentence(splits: SplitsFacts) -> str:
 def slots_sentence(facts: LabelFacts) -> str:
     """Return how many leaf slots a label has and how many training rows have it.
 
-    >>> slots_sentence({"label": "belt", "rows": 1, "trees": 1, "places": [{"tree": 0}, {"tree": 0}]})
-    'belt has two places in the tree. One training row has it.'
+    >>> slots_sentence({"label": "belt", "rows": 1, "trees": 1, "slots": [{"tree": 0}, {"tree": 0}]})
+    'belt has two leaf slots in the tree. One training row has it.'
     """
     label, trees = facts.get("label", ""), int(facts.get("trees") or 1)
-    sizes = [sum(slot.get("tree", 0) == tree for slot in facts["places"]) for tree in range(trees)]
+    sizes = [sum(slot.get("tree", 0) == tree for slot in facts["slots"]) for tree in range(trees)]
     if trees == 1:
-        out = f"{label} has {NUMBERS.get(sizes[0], sizes[0])} place{'s' * (sizes[0] != 1)} in the tree."
+        out = f"{label} has {NUMBERS.get(sizes[0], sizes[0])} leaf slot{'s' * (sizes[0] != 1)} in the tree."
     elif max(sizes) == 1:
-        out = f"{label} has one place in each of the {trees} trees."
+        out = f"{label} has one leaf slot in each of the {trees} trees."
     else:
-        out = f"{label} has {', '.join(map(str, sizes[:-1]))} and {sizes[-1]} places in the {trees} trees."
+        out = f"{label} has {', '.join(map(str, sizes[:-1]))} and {sizes[-1]} leaf slots in the {trees} trees."
     rows = facts.get("rows")
     if rows is None:
         return out

@@ -17,6 +17,7 @@ from longtail.storage.schema import ArraySpec, PartSchema, Sizes, bound_name, ev
 from longtail.storage.values import Path, Value, fields_problem, shown
 
 BLOCK = 1 << 16  # entries looked at together: they stay in cache, so each is read from memory once
+LARGEST_FLOAT = 1e30  # of an array: larger ones would overflow where they are multiplied and added up
 HALF_EXPONENT = 0x7C00  # all bits set: infinite, or no number
 PARAMETERS, ARRAYS, CROSSCHECKS = "parameters", "arrays", "cross-checks"
 
@@ -221,10 +222,10 @@ def _not_finite(block: np.ndarray, allowed: str) -> str | None:
     if block.dtype == np.float16:  # compared by their bits: numpy is slow with half floats
         if int((block.view(np.uint16) & HALF_EXPONENT).max()) < HALF_EXPONENT:
             return None
-    elif math.isfinite(block.min()) and math.isfinite(block.max()):  # both are NaN if any entry is
+    elif block.min() >= -LARGEST_FLOAT and block.max() <= LARGEST_FLOAT:  # both are NaN if any entry is
         return None
-    if allowed == "finite" or not bool((np.isfinite(block) | np.isneginf(block)).all()):
-        return f"must hold numbers that are {allowed}"
+    if allowed == "finite" or not bool(((abs(block) <= LARGEST_FLOAT) | np.isneginf(block)).all()):
+        return f"must hold numbers that are {allowed}, and at most {LARGEST_FLOAT:g} in size"
     return None
 
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from longtail.kernels import run_tasks
+from longtail.kernels import njit, run_tasks
 from longtail.text.lexicon import Analysis, Lexicon, NgramCounts, cut_texts, grown
 
 BLOCKS_PER_SHARE = 16  # a thread with less to do costs more than it saves: its lexicon has to be merged

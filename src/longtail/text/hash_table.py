@@ -7,7 +7,8 @@ stay free, so a search always ends.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from longtail.kernels import njit
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _FREE, _HALF = np.uint64(0), np.uint64(32)

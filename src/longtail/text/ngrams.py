@@ -11,8 +11,8 @@ inline, made fitting a quarter to a half slower.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from longtail.kernels import njit
 from longtail.text.hash_table import mix
 
 _FREE, _ONE, _SHIFT = np.uint64(0), np.uint64(1), np.uint64(32)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from longtail.kernels import njit
 
 FEW = 16  # touched features are sorted if fewer than 1 in 16 of all; otherwise all features are scanned
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from longtail.kernels import njit
 from longtail.text.utf8 import write_code_point
 
 

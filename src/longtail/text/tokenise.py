@@ -11,8 +11,8 @@ built from Python's own rules: the kernels know nothing about Unicode but how to
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from longtail.kernels import njit
 from longtail.text.hash_table import mix
 from longtail.text.utf8 import read_code_point, write_code_point
 

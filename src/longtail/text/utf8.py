@@ -6,7 +6,8 @@ Lone surrogates are read and written as Python's "surrogatepass" does.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from longtail.kernels import njit
 
 CODE_POINTS = 0x110000
 

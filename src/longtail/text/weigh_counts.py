@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 
+from longtail.kernels import njit
 from longtail.text.lexicon import NgramCounts
 from longtail.validate import make_csr
 

@@ -10,9 +10,8 @@ scoring a chunk alike, so that a row scores the same to the last bit either way.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from longtail.kernels import LANES, SHORTEST, sum_int8_lines
+from longtail.kernels import LANES, SHORTEST, njit, sum_int8_lines
 from longtail.tree.chunk_kernels import find_lines, sums_of_lines, sums_sparse
 
 INDEXED_FROM = 8  # times as many rows must visit a chunk before it is spread out if it has an index

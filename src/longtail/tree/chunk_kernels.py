@@ -9,9 +9,8 @@ A trained chunk keeps one line per feature that any child uses: a short list of 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from longtail.kernels import LANES, popcount
+from longtail.kernels import LANES, njit, popcount
 
 QUANTA = 127  # largest q: one byte a weight; precision at k is the same as with floats
 

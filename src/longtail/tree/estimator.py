@@ -15,9 +15,11 @@ from longtail.data import Dataset, TopK
 from longtail.errors import DataError, Keyword, ParameterError
 from longtail.kernels import Progress
 from longtail.model import (
+    MAX_BIAS,
     MAX_K,
     Estimate,
     Explanation,
+    Idle,
     LinearLayer,
     RowClassifier,
     Shape,
@@ -94,6 +96,7 @@ PUBLISHED: dict[str, Any] = {
 # how models were trained, and how they predict, that were saved before these parameters existed
 BEFORE_BALANCE: dict[str, Any] = {"keep_leaf": True, "slot_rows": 3, "balance": 2.0}
 BEAM_BEFORE, PATH_WEIGHT_BEFORE = 7, 0.3  # of labels that overlap
+SLOT_PARAMS = ("merge", "split_positives", "keep_leaf", "slot_rows", "balance")  # without effect where none are chosen
 # read when predicting, and checked then
 SEARCH_PARAMS = ("beam", "link", "merge", "negatives", "normalize", "path_weight")
 MERGED_AT_LEAST = 20  # leaf slots taken from each tree of an ensemble before they are merged
@@ -161,7 +164,8 @@ class LabelTreeClassifier(RowClassifier):
         Trees in the ensemble: score = log(Σ exp(score) / n_trees).
     overlap : int or "auto", default=1
         Leaves a label may stand in; a label takes those that most of its rows are sent to. "auto" for 2 where the beam
-        misses more than 2 % of the labels of the training rows, else 1.
+        misses more than 2 % of the labels of the training rows, else 1; with positives split where the beam then
+        reaches 5 % more of them.
     rounds : int or None, default=None
         Times the slots are chosen and everything is trained again; 0 to train the leaves only. None for 1 where labels
         overlap. With `overlap=1`, a number moves each label to the leaf that most of its rows are sent to.
@@ -294,6 +298,11 @@ class LabelTreeClassifier(RowClassifier):
         """
         return cls(**{**PUBLISHED, "overlap": overlap, **params})
 
+    def idle_params(self) -> dict[str, Idle]:
+        if self.overlap != 1 or self.rounds is not None:
+            return {}
+        return self._idle_among(*SLOT_PARAMS, word="without", other=Keyword("overlap"))
+
     def fit(
         self,
         X: MatrixLike,
@@ -322,6 +331,9 @@ class LabelTreeClassifier(RowClassifier):
                 needed=Keyword("loss", "squared_hinge"),
                 got=self.loss,
             )
+        if tree is not None and label_vectors is not None:
+            raise ParameterError("label_vectors have no effect where a tree is given; leave one of them out.")
+        self._warn_of_idle_params("merge", "balance")  # which the published method sets, for its plain tree too
         X, Y = self._begin_fit(X, Y)
         X = as_sparse(X)
         self.C_ = default_C(X.shape[0], X.nnz / X.shape[0])
@@ -436,7 +448,7 @@ class LabelTreeClassifier(RowClassifier):
             loss=check_choice("loss", self.loss, LOSSES),
             C=C if self.C is None else check_real("C", self.C, low=0, open_low=True),
             positive_weight=check_real("positive_weight", self.positive_weight, low=0, open_low=True),
-            bias=check_real("bias", self.bias, low=0),
+            bias=check_real("bias", self.bias, low=0, high=MAX_BIAS),
             tol=check_real("tol", self.tol, low=0, open_low=True),
             max_iter=check_integer("max_iter", self.max_iter, low=1),
             threshold=check_real("threshold", self.threshold, low=0),
@@ -589,7 +601,7 @@ class LabelTreeClassifier(RowClassifier):
         """
         ids, values = self._one_row(X, self.normalize)
         out = []
-        for label in labels:
+        for label in self._explainable(labels):
             explanations = [
                 explain_slot(tree, chunks, self._beam_plan(tree, 1), int(slot), ids, values)
                 for tree, chunks in zip(self.trees_, self.chunks_, strict=True)
@@ -641,7 +653,7 @@ class LabelTreeClassifier(RowClassifier):
 def _as_before_balance(params: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters of a model saved before overlap had all of them, such that it does what it did."""
     if params.get("overlap", 1) == 1:
-        return {**params, **BEFORE_BALANCE, "rounds": None}
+        return {name: value for name, value in params.items() if name not in ("rounds", *SLOT_PARAMS)}
     before = {**params, **BEFORE_BALANCE}
     if params.get("beam") is None:
         before["beam"] = BEAM_BEFORE

@@ -257,7 +257,7 @@ class LabelTree:
             "n_labels": self.n_labels,
             "n_levels": self.n_levels,
             "n_leaves": self.n_leaves,
-            "n_places": self.n_slots,
+            "n_slots": self.n_slots,
             "levels": [
                 {
                     "nodes": self.n_nodes(level),

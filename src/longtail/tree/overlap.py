@@ -9,7 +9,7 @@ label, the positives that can be recalled number
 Counting a row once for every slot that recalls it makes this linear in C, and the best C with λ slots per label
 takes the λ largest entries of each row of Yᵀ M (`overlap=λ`, as published; the cap `room` on the labels of a cluster
 and `hold`, which keeps the slots one starts from, are ours). Counting it once only, and taking one slot after the
-other while it recalls enough further rows, gives fewer slots for the same recall (`overlap="auto"`).
+other while it recalls enough further rows, gives fewer slots for the same recall (`overlap="coverage"`).
 
 `disentangle` chooses the slots, `recalled` counts what they recall, `assign_rows` assigns each positive to one slot
 of its label, and `drop_idle_slots` removes slots that few rows are assigned to.
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.errors import DataError, ParameterError
+from longtail.errors import DataError, ParameterError, near
 from longtail.kernels import blocks, run_tasks
 from longtail.tree.label_tree import LabelTree
 from longtail.tree.overlap_kernels import best_slots, choose_slots, fill_slots
@@ -37,9 +37,10 @@ from longtail.validate import (
     resolve_jobs,
 )
 
-MAX_SLOTS_AUTO = 6  # slots of one label, at most, with "auto"
-LEAST_AUTO = 2  # rows that a further slot must recall with "auto"...
-SHARE_AUTO = 0.02  # ... and this share of the label's rows
+COVERAGE = "coverage"  # as `overlap`: slots by the rows that they recall and no other slot does
+MAX_SLOTS_COVERAGE = 6  # slots of one label, at most, with "coverage"
+LEAST_COVERAGE = 2  # rows that a further slot must recall with "coverage"...
+SHARE_COVERAGE = 0.02  # ... and this share of the label's rows
 MOST = 2**20  # upper bound of slots of a label, and of rows for a further one
 LABELS_PER_TASK = 1024
 ROWS_PER_TASK = 16_384
@@ -65,9 +66,10 @@ def disentangle(
         Not zero where the matcher finds a cluster for a training row.
     Y : {array-like, sparse matrix} of shape (n_rows, n_labels)
         The labels of the rows.
-    overlap : int or "auto", default=2
-        Slots per label, at most: the largest entries of Yᵀ M, as published. "auto" counts every row once, and takes as
-        many slots as recall at least 2 rows, and 2 % of the label's rows, that no slot before recalls.
+    overlap : int or "coverage", default=2
+        Slots per label, at most: the largest entries of Yᵀ M, as published. "coverage" counts every row once, and takes
+        as many slots as recall at least 2 rows, and 2 % of the label's rows, that no slot before recalls. (The "auto"
+        of `LabelTreeClassifier` is another thing: 1 or 2 for all labels.)
     start : LabelTree, {array-like, sparse matrix} of shape (n_labels, n_clusters) or None, default=None
         Where the labels stand now. A label none of whose rows finds any cluster stays there.
     hold : bool, default=False
@@ -95,16 +97,16 @@ def disentangle(
     M, Y = as_sparse(matcher, "matcher"), as_labels(Y, "Y")
     check_same_rows(M, Y, "matcher", "Y")
     n_jobs = resolve_jobs(n_jobs)
-    overlap, least = check_overlap(overlap), check_integer("least", least, low=1, high=MOST)
+    overlap, least = _slots_wanted(overlap), check_integer("least", least, low=1, high=MOST)
     if check_flag("hold", hold) and start is None:
         raise ParameterError(name="hold", allowed="False where no start is given", got=True)
     first = _start(start, Y.shape[1], M.shape[1])
     if room is not None:
         room = check_real("room", room, low=1)
-    if overlap != "auto":
+    if overlap != COVERAGE:
         return _largest(M, Y, first, hold, int(overlap), least, room)
     held_slots = first if hold else None
-    ids, gains = _coverage(M, Y, held_slots, max(least, LEAST_AUTO), SHARE_AUTO, MAX_SLOTS_AUTO, n_jobs)
+    ids, gains = _coverage(M, Y, held_slots, max(least, LEAST_COVERAGE), SHARE_COVERAGE, MAX_SLOTS_COVERAGE, n_jobs)
     kept = ids >= 0
     if room is not None:
         cap = room * kept.sum() / M.shape[1]
@@ -123,6 +125,20 @@ def check_overlap(overlap: Any) -> int | str:
     if not whole or not 1 <= overlap <= MOST:
         raise ParameterError(name="overlap", allowed=f"a whole number from 1 to {MOST} or 'auto'", got=overlap)
     return int(overlap)
+
+
+def _slots_wanted(overlap: Any) -> int | str:
+    """Return `overlap` of `disentangle` if it is a number of slots or "coverage"."""
+    whole = isinstance(overlap, int | np.integer) and not isinstance(overlap, bool)
+    if whole and 1 <= overlap <= MOST:
+        return int(overlap)
+    if isinstance(overlap, str) and overlap == COVERAGE:
+        return overlap
+    hint = (
+        f" Did you mean '{COVERAGE}'?" if isinstance(overlap, str) and overlap == "auto" else near(overlap, [COVERAGE])
+    )
+    allowed = f"a whole number from 1 to {MOST} or '{COVERAGE}'"
+    raise ParameterError(name="overlap", allowed=allowed, got=overlap, hint=hint)
 
 
 def recalled(matcher: Any, Y: Any, slots: Any) -> int:

@@ -20,6 +20,8 @@ from longtail.tree.beam import merge_lists, search_block, search_one
 from longtail.tree.chunks import Chunks
 from longtail.tree.label_tree import LabelTree
 
+INT32_MAX = np.iinfo(np.int32).max
+CSR = (sp.csr_array, sp.csr_matrix)
 NO_LABELS = np.empty(0, dtype=np.int32)
 BLOCK_ROWS = 8192  # searched together
 DENSE_FROM = 12  # rows that must visit a chunk before spreading it out pays (measured on eurlex-4k)
@@ -167,13 +169,26 @@ def search_row(
 
 
 def is_one_row(X: Any, n_features: int) -> bool:
-    """Say whether X is one CSR row of real numbers."""
+    """Say whether X is one CSR row of real numbers, whose ids can be read as int32 and which points to all entries."""
+    if not isinstance(X, CSR) or X.shape != (1, n_features):
+        return False
+    ids, data, pointers = X.indices, X.data, X.indptr
     return (
-        isinstance(X, sp.csr_array | sp.csr_matrix)
-        and X.shape == (1, n_features)
-        and X.data.dtype.kind in "fiub"
-        and X.data.size == X.indices.size
+        data.dtype.kind in "fiub"
+        and pointers.shape == (2,)
+        and pointers.tolist() == [0, ids.size]
+        and ids.shape == data.shape
+        and ids.ndim == 1
+        and (ids.dtype.char == "i" or _fits_int32(ids))
     )
+
+
+def _fits_int32(ids: np.ndarray) -> bool:
+    """Say whether ids of another type stay what they are as int32; below 0 they are large as unsigned numbers."""
+    kind = ids.dtype.kind
+    if kind not in "iu" or not ids.size:
+        return kind in "iu"
+    return int((ids.view(f"u{ids.itemsize}") if kind == "i" else ids).max()) <= INT32_MAX
 
 
 def labels_of(tree: LabelTree, chunks: Chunks, children: np.ndarray) -> np.ndarray:

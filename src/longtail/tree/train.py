@@ -38,7 +38,9 @@ from longtail.validate import make_csr
 ROWS_OF_A_SLOT = 3  # rows that a slot needs where each row is assigned to one slot
 RECALL_ENOUGH = 0.98  # "auto": share of the training positives in leaves that the beam reaches; with more, no overlap
 OVERLAP_AUTO = 2  # "auto": leaves of a label where the beam reaches fewer
+RECALL_BY_SPLITTING = 0.05  # "auto": positives are split where the beam then reaches this share of them more
 NEARLY_ONE = 1e-6  # rows this near to unit length are taken as they are
+MANY_FEATURES = 1_000_000  # columns beyond the entries, from which on a root is trained over the features in use
 Counter = Callable[[int], None]  # (labels or nodes finished since the last call)
 
 
@@ -134,40 +136,76 @@ class TrainingTask:
         return self.rows.search(Chunks.join(levels, self.rows.n_features), plan, self.n_jobs, len(levels) - 1)
 
 
+@dataclass(frozen=True)
+class UpperLevels:
+    """A tree whose levels above the labels are trained, and the slot that each positive is assigned to, if to one."""
+
+    tree: LabelTree
+    levels: list[list[PackedChunk]]
+    assigned: sp.csr_array | None = None  # (n_rows, n_slots)
+
+    def reached(self, task: TrainingTask, links: Sequence[LevelLink]) -> int:
+        """Return how many labels of the training rows stand in leaves that the beam reaches."""
+        nodes, _ = task.search(self.levels, links)
+        return recalled(matches(nodes, self.tree.n_leaves), task.Y, self.tree)
+
+
 def train_tree(
     tree: LabelTree, task: TrainingTask, links: Sequence[LevelLink], settings: OverlapSettings, done: Counter
 ) -> tuple[LabelTree, Chunks]:
     """Train one tree; with overlap, find the slots of the labels first and train again."""
-    known: list[list[PackedChunk]] = []
-    assigned, keep_known = None, settings.n_rounds == 0
-    for turn in range(0 if settings.plain else max(settings.n_rounds, 1)):
-        turn_done = done if turn == 0 else None
-        known = train_levels(tree, task, links, leaves=False, assigned=assigned, done=turn_done)
-        nodes, scores = task.search(known, links)
-        matched, overlap = matches(nodes, tree.n_leaves), settings.overlap
-        if overlap == "auto":
-            if turn == 0 and recalled(matched, task.Y, tree) >= RECALL_ENOUGH * task.Y.nnz:
-                keep_known = True  # the plain tree, whose upper levels are trained already
-                break
-            overlap = OVERLAP_AUTO
-        tree = tree.with_slots(
-            disentangle(
-                matched,
-                task.Y,
-                overlap,
-                start=tree,
-                hold=settings.keep_leaf,
-                least=settings.slot_rows,
-                room=settings.balance,
-                n_jobs=task.n_jobs,
-            )
+    upper = UpperLevels(tree, []) if settings.plain else choose_slots(tree, task, links, settings, done)
+    levels = train_levels(upper.tree, task, links, known=upper.levels, assigned=upper.assigned, done=done)
+    return upper.tree, Chunks.join(levels, task.rows.n_features)
+
+
+def choose_slots(
+    tree: LabelTree, task: TrainingTask, links: Sequence[LevelLink], settings: OverlapSettings, done: Counter
+) -> UpperLevels:
+    """Choose the leaves of every label by where its rows are sent, and train the levels above; once per round."""
+    upper = UpperLevels(tree, train_levels(tree, task, links, leaves=False, done=done))
+    auto, split = settings.overlap == "auto", settings.split_positives
+    for turn in range(max(settings.n_rounds, 1)):
+        if auto and turn == 0 and upper.reached(task, links) >= RECALL_ENOUGH * task.Y.nnz:
+            return upper  # the plain tree
+        nodes, scores = task.search(upper.levels, links)
+        slots = disentangle(
+            matches(nodes, tree.n_leaves),
+            task.Y,
+            OVERLAP_AUTO if auto else settings.overlap,
+            start=upper.tree,
+            hold=settings.keep_leaf,
+            least=settings.slot_rows,
+            room=settings.balance,
+            n_jobs=task.n_jobs,
         )
-        if settings.split_positives:
-            assigned = assign_rows(tree, task.Y, nodes, scores, task.n_jobs)
-            tree = drop_idle_slots(tree, assigned, ROWS_OF_A_SLOT)
-            assigned = assign_rows(tree, task.Y, nodes, scores, task.n_jobs)
-    levels = train_levels(tree, task, links, known=known if keep_known else (), assigned=assigned, done=done)
-    return tree, Chunks.join(levels, task.rows.n_features)
+        upper = UpperLevels(upper.tree.with_slots(slots), upper.levels)
+        told = done if turn == settings.n_rounds - 1 else None
+        if not split and settings.n_rounds > 0:
+            upper = _trained(upper, task, links, told)
+            if auto and turn == 0:
+                enough = upper.reached(task, links) + RECALL_BY_SPLITTING * task.Y.nnz
+                if enough < task.Y.nnz:  # else splitting cannot reach so many more
+                    apart = _trained(_one_slot_each(upper, task, nodes, scores), task, links, None)
+                    split = apart.reached(task, links) > enough
+                    upper = apart if split else upper
+        elif split:
+            upper = _one_slot_each(upper, task, nodes, scores)
+            upper = _trained(upper, task, links, told) if settings.n_rounds > 0 else upper
+    return upper
+
+
+def _one_slot_each(shared: UpperLevels, task: TrainingTask, nodes: np.ndarray, scores: np.ndarray) -> UpperLevels:
+    """Assign each positive to one slot of its label, the one whose leaf scores best, and drop slots with few rows."""
+    assigned = assign_rows(shared.tree, task.Y, nodes, scores, task.n_jobs)
+    tree = drop_idle_slots(shared.tree, assigned, ROWS_OF_A_SLOT)
+    return UpperLevels(tree, shared.levels, assign_rows(tree, task.Y, nodes, scores, task.n_jobs))
+
+
+def _trained(upper: UpperLevels, task: TrainingTask, links: Sequence[LevelLink], done: Counter | None) -> UpperLevels:
+    """Train the levels above the labels for new slots."""
+    levels = train_levels(upper.tree, task, links, leaves=False, assigned=upper.assigned, done=done)
+    return replace(upper, levels=levels)
 
 
 def train_levels(
@@ -285,7 +323,13 @@ class ChunkRows:
 
 
 def local_rows(rows: TrainingRows, members: np.ndarray | None) -> ChunkRows:
-    """Return the rows of a chunk over their own features; all rows as they are for the root."""
+    """Return the rows of a chunk over their own features; all rows as they are for the root.
+
+    Where the root has far more columns than entries, as with hashed features, it is over its own features too.
+    """
+    if members is None and rows.n_features > MANY_FEATURES + rows.indices.size:
+        features, ids = np.unique(rows.indices, return_inverse=True)
+        return ChunkRows(rows.indptr, ids.astype(np.int32), rows.data, rows.norms, features.astype(np.int32))
     if members is None:
         features = np.arange(rows.n_features, dtype=np.int32)
         return ChunkRows(rows.indptr, rows.indices, rows.data, rows.norms, features)

@@ -5,13 +5,17 @@ from .arrays import as_sparse as as_sparse
 from .arrays import check_same_rows as check_same_rows
 from .arrays import check_width as check_width
 from .arrays import make_csr as make_csr
+from .memory import available_memory as available_memory
+from .memory import used_memory as used_memory
 from .parameters import check_choice as check_choice
 from .parameters import check_flag as check_flag
 from .parameters import check_integer as check_integer
+from .parameters import check_label_numbers as check_label_numbers
 from .parameters import check_real as check_real
 from .parameters import check_widths as check_widths
 from .parameters import resolve_jobs as resolve_jobs
 from .parameters import resolve_seed as resolve_seed
+from .sparse_arrays import check_sparse_arrays as check_sparse_arrays
 from .types import Json as Json
 from .types import LabelNumbers as LabelNumbers
 from .types import MatrixLike as MatrixLike

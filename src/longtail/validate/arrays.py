@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.errors import DataError
+from longtail.validate.sparse_arrays import POINTED, check_sparse_arrays
 
 INT32_MAX = np.iinfo(np.int32).max
 COMPLEX = "Complex data not supported: {name} must hold real numbers; got dtype {got}."
@@ -44,9 +45,14 @@ def as_sparse(X: Any, name: str = "X") -> sp.csr_array:
         raise DataError(COMPLEX, name=name, got=X.dtype)
     if X.dtype.kind not in "biuf":
         raise DataError("{name} must hold numbers; got dtype {got}.", name=name, got=X.dtype)
+    check_sparse_arrays(X, name)  # before scipy converts it
     source = X
+    if X.format == "csr" and int(X.indptr[-1]) < max(X.indices.size, X.data.size):  # entries that no row points to
+        used = int(X.indptr[-1])
+        X = sp.csr_array((X.data[:used], X.indices[:used], X.indptr), shape=X.shape)
     M = sp.csr_array(X)
-    _check_structure(M, name)
+    if X.format not in POINTED:  # made of Python objects, or converted
+        check_sparse_arrays(M, name)
     if M.data.size and not np.isfinite(M.data).all():
         raise _not_finite(M, name)
     with np.errstate(over="ignore"):  # reported by name below
@@ -152,24 +158,6 @@ def check_width(X: Any, n_features: int, name: str = "X", columns: str = "featur
             allowed=n_features,
             columns=columns,
             got=X.shape[1],
-        )
-
-
-def _check_structure(M: sp.csr_array, name: str) -> None:
-    """Refuse a matrix whose arrays point outside of it: scipy accepts those, and a kernel would crash."""
-    indptr, ids = M.indptr, M.indices
-    sound = indptr.size == M.shape[0] + 1 and indptr[0] == 0 and indptr[-1] <= min(ids.size, M.data.size)
-    if not sound or bool((indptr[1:] < indptr[:-1]).any()):
-        raise DataError("{name} is not a sound CSR matrix: its row pointers do not fit its entries.", name=name)
-    if ids.size and (int(ids.min()) < 0 or int(ids.max()) >= M.shape[1]):
-        at = int(np.flatnonzero((ids < 0) | (ids >= M.shape[1]))[0])
-        row = int(np.searchsorted(indptr, at, side="right") - 1)
-        raise DataError(
-            "{name} must have column ids from 0 to {last}; got {got} in row {row}.",
-            name=name,
-            last=M.shape[1] - 1,
-            got=int(ids[at]),
-            row=row,
         )
 
 

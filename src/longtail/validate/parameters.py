@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 import numbers
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from longtail.errors import ParameterError, near
 
+INT64_MAX = 2**63 - 1
+
 
 def check_integer(name: str, value: Any, *, low: int | None = None, high: int | None = None) -> int:
-    """Return `value` as an int within [low, high].
+    """Return `value` as an int within [low, high]; without `high`, one that compiled code can hold.
 
     >>> check_integer("k", 0, low=1)
     Traceback (most recent call last):
@@ -22,6 +24,8 @@ def check_integer(name: str, value: Any, *, low: int | None = None, high: int | 
     longtail.errors.ParameterError: k must be an integer >= 1; got 0.
     """
     ok = isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
+    if ok and high is None and value > INT64_MAX:
+        high = INT64_MAX
     if not ok or (low is not None and value < low) or (high is not None and value > high):
         raise ParameterError(name=name, allowed=f"an integer{_range(low, high)}", got=value)
     return int(value)
@@ -65,6 +69,36 @@ def check_choice(name: str, value: Any, allowed: Sequence[str]) -> str:
     if not isinstance(value, str) or value not in allowed:
         raise ParameterError(name=name, allowed=f"one of {list(allowed)}", got=value, hint=near(value, allowed))
     return value
+
+
+def check_label_numbers(name: str, labels: Any, n_labels: int) -> np.ndarray:
+    """Return a list of label numbers as int64, each from 0 to n_labels - 1; it may be empty.
+
+    >>> check_label_numbers("labels", [2, 0], 3).tolist()
+    [2, 0]
+    >>> check_label_numbers("labels", [0, 3], 3)
+    Traceback (most recent call last):
+    ...
+    longtail.errors.ParameterError: labels must hold label numbers from 0 to 2; got 3.
+    """
+
+    def refused(got: Any) -> ParameterError:
+        return ParameterError(name=name, problem=f"must hold label numbers from 0 to {n_labels - 1}; got {got!r}.")
+
+    if isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "iu":
+        outside = labels[(labels < 0) | (labels >= n_labels)]
+        if outside.size:
+            raise refused(int(outside[0]))
+        return labels.astype(np.int64)
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        allowed = f"a list of label numbers from 0 to {n_labels - 1}"
+        raise ParameterError(name=name, allowed=allowed, got=labels)
+    values = list(labels)
+    for value in values:
+        whole = isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
+        if not whole or not 0 <= value < n_labels:
+            raise refused(value)
+    return np.array(values, dtype=np.int64)
 
 
 def check_widths(name: str, value: Any) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import io
+import threading
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -18,9 +19,11 @@ from typing import IO, Any, Protocol
 from longtail.data.dataset import Dataset
 from longtail.data.formats.files import replacing, text_blocks
 from longtail.data.formats.records import Batch, Columns, group_names_of, make_batch, names_in_row, weights_in_row
+from longtail.data.limits import DEFAULT_LIMITS, Limits
 from longtail.errors import DataError
 
 ROWS = 1024
+BATCH_CHARACTERS = 1 << 22  # after so many a batch ends, whatever its rows
 FIELD_LIMIT = 2**31 - 1  # Python's own limit is 131,072 characters a cell
 
 
@@ -32,13 +35,14 @@ class TableReader(Protocol):
     def __iter__(self) -> Iterator[list[str]]: ...
 
 
-def table_batches(path: Path, columns: Columns, delimiter: str) -> Iterator[Batch]:
+def table_batches(path: Path, columns: Columns, delimiter: str, limits: Limits = DEFAULT_LIMITS) -> Iterator[Batch]:
     """Yield the rows of a CSV (delimiter ",") or TSV (delimiter "\\t") file."""
-    reader = csv.reader(_iter_lines(path), delimiter=delimiter, strict=True)
-    header = _read_header(path, reader, columns)
+    table = _Table(path, delimiter, limits)
+    header = _read_header(path, table, columns)
+    limits.check("table_columns", len(header), str(path))
     wanted = {name: header.index(name) for name in columns.all() if name in header}
     while True:
-        numbers, rows = _read_rows(path, reader, len(header))
+        numbers, rows = _read_rows(path, table, len(header))
         if not rows:
             return
         values: dict[str, list[Any]] = {name: [row[at] for row in rows] for name, at in wanted.items()}
@@ -74,15 +78,64 @@ def write_table(dataset: Dataset, path: str | Path, columns: Columns, delimiter:
         _write_out(text, file, dataset.n_rows - 1)
 
 
-def _iter_lines(path: Path) -> Iterator[str]:
-    for _, text in text_blocks(path):
-        yield from io.StringIO(text, newline="\n")  # only \n ends a line here; csv sees to \r\n
+class _Table:
+    """The records of a file, read by `csv.reader`, with a count of the characters that wait for their record's end."""
+
+    def __init__(self, path: Path, delimiter: str, limits: Limits) -> None:
+        self.path, self.limits, self.waiting, self.fed = path, limits, 0, 0
+        self.reader: TableReader = csv.reader(self._lines(), delimiter=delimiter, strict=True)
+
+    def _lines(self) -> Iterator[str]:
+        """Yield the lines; a quote that is never closed joins them all into one record, which has a limit."""
+        for _, text in text_blocks(self.path, limits=self.limits):
+            self.waiting += len(text)
+            self.fed += len(text)
+            if self.waiting - len(text) > self.limits.line_bytes:
+                self.limits.check("line_bytes", self.waiting, f"a record of {self.path}")
+            yield from io.StringIO(text, newline="\n")  # only \n ends a line here; csv sees to \r\n
+
+    def next_rows(self, count: int) -> list[tuple[int, list[str]]]:
+        """Return the next rows, at most `count`, fewer where they are long, with the line that each starts in."""
+        out: list[tuple[int, list[str]]] = []
+        enough, start = self.fed + BATCH_CHARACTERS, self.reader.line_num + 1
+        try:
+            with _LiftedLimit():
+                for row in islice(self.reader, count):
+                    out.append((start, row))
+                    start, self.waiting = self.reader.line_num + 1, 0
+                    if self.fed > enough:
+                        break
+        except csv.Error as error:
+            stray = "a carriage return stands in a cell without quotes"
+            quote = "a quoted cell is not closed, or text follows its closing quote"
+            raise DataError(f"{self.path} line {start}: {stray if 'new-line' in str(error) else quote}.") from error
+        return out
 
 
-def _read_header(path: Path, reader: TableReader, columns: Columns) -> list[str]:
+class _LiftedLimit:
+    """Lifts Python's limit on cells, which holds for the whole process, while at least one thread reads rows."""
+
+    lock = threading.Lock()
+    readers = 0
+    before = 0
+
+    def __enter__(self) -> None:
+        with _LiftedLimit.lock:
+            if _LiftedLimit.readers == 0:
+                _LiftedLimit.before = csv.field_size_limit(FIELD_LIMIT)
+            _LiftedLimit.readers += 1
+
+    def __exit__(self, *error: object) -> None:
+        with _LiftedLimit.lock:
+            _LiftedLimit.readers -= 1
+            if _LiftedLimit.readers == 0:
+                csv.field_size_limit(_LiftedLimit.before)
+
+
+def _read_header(path: Path, table: _Table, columns: Columns) -> list[str]:
     header: list[str] = []
     while not header:
-        numbered = _next_rows(path, reader, 1)
+        numbered = table.next_rows(1)
         if not numbered:
             raise DataError(f"{path} is empty.")
         header = [cell.strip() for cell in numbered[0][1]]
@@ -95,11 +148,11 @@ def _read_header(path: Path, reader: TableReader, columns: Columns) -> list[str]
     return header
 
 
-def _read_rows(path: Path, reader: TableReader, width: int) -> tuple[list[int], list[list[str]]]:
+def _read_rows(path: Path, table: _Table, width: int) -> tuple[list[int], list[list[str]]]:
     numbers: list[int] = []
     rows: list[list[str]] = []
     while not rows:
-        numbered = _next_rows(path, reader, ROWS)
+        numbered = table.next_rows(ROWS)
         if not numbered:
             break
         for line, row in numbered:
@@ -110,24 +163,6 @@ def _read_rows(path: Path, reader: TableReader, width: int) -> tuple[list[int], 
             numbers.append(line)
             rows.append(row)
     return numbers, rows
-
-
-def _next_rows(path: Path, reader: TableReader, count: int) -> list[tuple[int, list[str]]]:
-    """Return the next rows with the number of the line they start in; the limit on cells is lifted for the while."""
-    before = csv.field_size_limit(FIELD_LIMIT)
-    out: list[tuple[int, list[str]]] = []
-    start = reader.line_num + 1
-    try:
-        for row in islice(reader, count):
-            out.append((start, row))
-            start = reader.line_num + 1
-    except csv.Error as error:
-        stray = "a carriage return stands in a cell without quotes"
-        quote = "a quoted cell is not closed, or text follows its closing quote"
-        raise DataError(f"{path} line {start}: {stray if 'new-line' in str(error) else quote}.") from error
-    finally:
-        csv.field_size_limit(before)
-    return out
 
 
 def _check_names(kind: str, names: Sequence[str], separator: str) -> None:

@@ -6,20 +6,23 @@ In a plain file every line is a text, the empty ones too, so that predictions st
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from longtail.data.dataset import Dataset
 from longtail.data.formats.files import replacing, split_lines, text_blocks
 from longtail.data.formats.records import Batch, names_in_row
+from longtail.data.limits import DEFAULT_LIMITS, Limits
 from longtail.errors import DataError
 
 PREFIX = "__label__"
+LABELS = re.compile(rf"\s*(?:{PREFIX}\S*(?:\s+|\Z))+")  # all labels at the start of a line, at once
 
 
-def fasttext_batches(path: Path) -> Iterator[Batch]:
+def fasttext_batches(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[Batch]:
     """Yield the rows of a fastText file."""
-    for first, text in text_blocks(path):
+    for first, text in text_blocks(path, limits=limits):
         numbers: list[int] = []
         texts: list[str] = []
         labels: list[list[str]] = []
@@ -35,9 +38,9 @@ def fasttext_batches(path: Path) -> Iterator[Batch]:
         yield Batch(numbers, texts, labels)
 
 
-def line_batches(path: Path) -> Iterator[Batch]:
+def line_batches(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[Batch]:
     """Yield the lines of a plain file as texts without labels."""
-    for first, text in text_blocks(path):
+    for first, text in text_blocks(path, limits=limits):
         lines = split_lines(text)
         yield Batch(range(first, first + len(lines)), lines)
 
@@ -68,12 +71,9 @@ def write_fasttext(dataset: Dataset, path: str | Path) -> None:
 
 
 def _split_labels(line: str) -> tuple[list[str], str]:
-    names: list[str] = []
-    rest = line.strip()
-    while rest.startswith(PREFIX):
-        word, *tail = rest.split(maxsplit=1)
-        names.append(word.removeprefix(PREFIX))
-        rest = tail[0] if tail else ""
+    head = LABELS.match(line)
+    names = [word.removeprefix(PREFIX) for word in head.group().split()] if head else []
+    rest = line[head.end() :].strip() if head else line.strip()
     if PREFIX in rest:  # labels after the text has begun
         words = rest.split()
         late = [word for word in words if word.startswith(PREFIX)]

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import bz2
 import contextlib
+import glob
 import gzip
+import io
 import lzma
 import os
 import zlib
@@ -16,6 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
+from longtail.data.limits import DEFAULT_LIMITS, Limits, over_limit
 from longtail.errors import DataError
 
 BLOCK = 1 << 20  # bytes of text held at a time
@@ -33,15 +36,33 @@ def plain_name(path: Path) -> str:
     return path.name.removesuffix(path.suffix) if path.suffix.lower() in COMPRESSED else path.name
 
 
+class _Metered(io.RawIOBase):
+    """The bytes of a compressed file, refused when they get more than the limit."""
+
+    def __init__(self, path: Path, file: IO[bytes], limits: Limits) -> None:
+        self.path, self.file, self.done, self.most = path, file, 0, limits.bytes_to_unpack()
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes."""
+        chunk = self.file.read(size if size >= 0 else self.most - self.done + 1)
+        self.done += len(chunk)
+        if self.done > self.most:
+            over_limit("unpacked_bytes", self.most, 2 * self.most, str(self.path))
+        return chunk
+
+
 @contextlib.contextmanager
-def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading, through .gz, .xz and .bz2; what goes wrong becomes one clear sentence."""
+def open_bytes(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[IO[bytes]]:
+    """Open a file for reading, through .gz, .xz and .bz2; what goes wrong becomes one clear sentence.
+
+    A compressed file can only be read from its beginning to its end.
+    """
     if path.is_dir():
         raise DataError(f"{path} is a folder, not a file.")
     suffix = path.suffix.lower()
     try:
         with path.open("rb") as raw:
-            yield OPENERS[suffix](raw, "rb") if suffix in OPENERS else raw
+            yield cast(IO[bytes], _Metered(path, OPENERS[suffix](raw, "rb"), limits)) if suffix in OPENERS else raw
     except FileNotFoundError as error:
         raise DataError(f"{path} does not exist.") from error
     except PermissionError as error:
@@ -49,28 +70,35 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     except (EOFError, lzma.LZMAError, zlib.error, OSError) as error:
         if suffix in COMPRESSED:
             raise DataError(f"{path} is truncated or damaged.") from error
-        raise DataError(f"{path} cannot be read: {error}.") from error
+        raise DataError(f"{path} cannot be read: {error.strerror if isinstance(error, OSError) else error}.") from error
 
 
-def line_blocks(path: Path, size: int = BLOCK, *, may_be_empty: bool = False) -> Iterator[tuple[int, bytes]]:
+def line_blocks(
+    path: Path, size: int = BLOCK, *, may_be_empty: bool = False, limits: Limits = DEFAULT_LIMITS
+) -> Iterator[tuple[int, bytes]]:
     """Yield whole lines as (number of the first line, bytes ending in a newline), about `size` bytes at a time.
 
     A byte order mark at the start is dropped. A file without a single byte is refused unless `may_be_empty`.
     """
-    line, rest, anything = 1, [b""], False
-    with open_bytes(path) as file:
+    line, rest, waiting, anything = 1, [b""], 0, False
+    with open_bytes(path, limits) as file:
         while chunk := file.read(size):
             if not anything:
                 chunk = chunk.removeprefix(BOM)
                 anything = True
             cut = chunk.rfind(b"\n") + 1
+            waiting += len(chunk) if cut == 0 else chunk.index(b"\n")
+            limits.check("line_bytes", waiting, f"{path} line {line}")
             if cut == 0:
                 rest.append(chunk)
                 continue
             block = b"".join([*rest, chunk[:cut]])
-            rest = [chunk[cut:]]
+            rest, waiting = [chunk[cut:]], len(chunk) - cut
+            if limits.line_bytes < size:
+                _check_lines(path, line, block, limits)
             yield line, block
             line += block.count(b"\n")
+            limits.check("line_bytes", waiting, f"{path} line {line}")
     if not anything and not may_be_empty:
         raise DataError(f"{path} is empty.")
     last = b"".join(rest)
@@ -78,9 +106,17 @@ def line_blocks(path: Path, size: int = BLOCK, *, may_be_empty: bool = False) ->
         yield line, last + b"\n"
 
 
-def text_blocks(path: Path, size: int = BLOCK, *, may_be_empty: bool = False) -> Iterator[tuple[int, str]]:
+def _check_lines(path: Path, first: int, block: bytes, limits: Limits) -> None:
+    """Refuse a block with a line that is too long."""
+    for number, line in enumerate(block.split(b"\n"), first):
+        limits.check("line_bytes", len(line), f"{path} line {number}")
+
+
+def text_blocks(
+    path: Path, size: int = BLOCK, *, may_be_empty: bool = False, limits: Limits = DEFAULT_LIMITS
+) -> Iterator[tuple[int, str]]:
     """Yield whole lines as (number of the first line, text); a byte that is not UTF-8 is refused by its line."""
-    for line, block in line_blocks(path, size, may_be_empty=may_be_empty):
+    for line, block in line_blocks(path, size, may_be_empty=may_be_empty, limits=limits):
         yield line, decode(path, line, block)
 
 
@@ -114,7 +150,11 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     through = path.exists() and not path.is_file()  # a device or a pipe: written to, never replaced
     temporary = path if through else path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as raw:
+        if not through:
+            _remove_leftovers(path)
+        with temporary.open("wb" if through else "xb") as raw:
+            if not through:
+                _lock(raw)
             if not through and path.exists():
                 temporary.chmod(path.stat().st_mode & 0o777)
             suffix = path.suffix.lower()
@@ -139,6 +179,27 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         if not through:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
+
+
+def _lock(file: IO[bytes]) -> bool:
+    """Mark a temporary file as being written, as long as its process lives; says whether nobody else writes it."""
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):  # no file locks on this system, or another process holds this one
+        return False
+    return True
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove the temporary files of writers that were killed; those of living ones are locked."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        with contextlib.suppress(OSError):
+            with left.open("rb") as file:
+                dead = _lock(file)
+            if dead or left.name == f".{path.name}.{os.getpid()}.tmp":
+                left.unlink()
 
 
 def check_writable(path: Path) -> None:

@@ -20,8 +20,9 @@ from typing import NamedTuple
 import scipy.sparse as sp
 
 from longtail.data.formats.guess_format import guess_format
-from longtail.data.formats.records import Batch, Columns, NameMatrix
+from longtail.data.formats.records import Batch, Columns, NameMatrix, checked
 from longtail.data.formats.registry import REGISTRY, Format, GroupCounts, Options
+from longtail.data.limits import DEFAULT_LIMITS, Limits
 from longtail.errors import DataError
 from longtail.validate import check_choice
 
@@ -45,6 +46,7 @@ def read_groups(
     group_column: str = "group",
     labels_column: str = "labels",
     label_separator: str = ";",
+    limits: Limits = DEFAULT_LIMITS,
 ) -> GroupLabels:
     """Read a groups file.
 
@@ -60,6 +62,8 @@ def read_groups(
         The columns of the names of the groups and of their labels.
     label_separator : str, default=";"
         What separates the names in a string of labels.
+    limits : Limits
+        The most that the file may hold.
 
     Returns
     -------
@@ -83,10 +87,10 @@ def read_groups(
         raise DataError(f"{path} has the format '{chosen}'; labels of groups come as {', '.join(GROUP_FORMATS)}.")
     format_ = REGISTRY[chosen]
     if format_.read_group_counts is not None:
-        groups = _from_counts(path, format_.read_group_counts(path), label_names)
+        groups = _from_counts(path, format_.read_group_counts(path, limits), label_names)
     else:
         columns = Columns((), labels_column, group_column, "", label_separator)
-        groups = _from_records(path, format_, columns, label_names)
+        groups = _from_records(path, format_, columns, label_names, limits)
     if groups.Y.shape[0] == 0:
         raise DataError(f"{path} has no groups.")
     if groups.Y.nnz == 0:
@@ -108,12 +112,18 @@ def _from_counts(path: Path, counts: GroupCounts, label_names: Sequence[str] | N
     return GroupLabels(names or tuple(str(i) for i in range(Y.shape[0])), Y, own)
 
 
-def _from_records(path: Path, format: Format, columns: Columns, label_names: Sequence[str] | None) -> GroupLabels:
+def _from_records(
+    path: Path, format: Format, columns: Columns, label_names: Sequence[str] | None, limits: Limits
+) -> GroupLabels:
     unit = format.unit
-    labels = NameMatrix(lambda line: f"{path} {unit} {line}", label_names)
+
+    def where(line: int) -> str:
+        return f"{path} {unit} {line}"
+
+    labels = NameMatrix(where, label_names, "label", limits)
     names: list[str] = []
     seen: dict[str, int] = {}
-    for batch in _group_batches(path, format, columns):
+    for batch in checked(where, _group_batches(path, format, columns, limits), limits):
         for line, name in zip(batch.lines, batch.ids or (), strict=True):
             name = name.strip() if format.splits_strings else name  # as names of groups are read in rows
             if not name:
@@ -132,12 +142,12 @@ def _from_records(path: Path, format: Format, columns: Columns, label_names: Seq
     return GroupLabels(tuple(names), Y, all_names)
 
 
-def _group_batches(path: Path, format: Format, columns: Columns) -> Iterator[Batch]:
+def _group_batches(path: Path, format: Format, columns: Columns, limits: Limits) -> Iterator[Batch]:
     """Yield the records, with the names of the groups as ids, from the first key that the file has."""
     keys = tuple(dict.fromkeys((columns.id, *OTHER_KEYS)))
     for key in keys:
         named = False
-        options = Options(Columns((), columns.labels, key, "", columns.separator))
+        options = Options(Columns((), columns.labels, key, "", columns.separator), limits=limits)
         for batch in format.batches(path, options) if format.batches is not None else ():
             if not batch.texts:
                 continue

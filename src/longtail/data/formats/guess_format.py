@@ -6,13 +6,14 @@ from pathlib import Path
 
 from longtail.data.formats.files import line_blocks, plain_name
 from longtail.data.formats.registry import REGISTRY
+from longtail.data.limits import DEFAULT_LIMITS, Limits
 from longtail.errors import DataError, Keyword
 
 PEEK = 1 << 16
 TEXT_SUFFIXES = (".txt", ".text")  # of files that may hold one text per line
 
 
-def guess_format(path: Path) -> tuple[str, str]:
+def guess_format(path: Path, limits: Limits = DEFAULT_LIMITS) -> tuple[str, str]:
     """Return the name of the format and what it was guessed from: "name", "first line" or "files".
 
     >>> guess_format(Path("train.jsonl.xz"))
@@ -24,7 +25,7 @@ def guess_format(path: Path) -> tuple[str, str]:
     for name, format in REGISTRY.items():
         if suffix in format.suffixes:
             return name, "name"
-    guessed = _guess_first_line(path)
+    guessed = _guess_first_line(path, limits)
     if guessed == "lines" and suffix not in TEXT_SUFFIXES:
         raise DataError(
             "{path}: neither its name nor its first line tells the format; {advice}, one of {allowed}.",
@@ -64,14 +65,14 @@ def _guess_folder(path: Path) -> str:
     raise DataError(f"{path} is a folder in none of the known layouts: it has {', '.join(some)} and {last}.")
 
 
-def _guess_first_line(path: Path) -> str:
+def _guess_first_line(path: Path, limits: Limits) -> str:
     if not path.is_file():  # a pipe can be read once only
         raise DataError(
             "{path} is not a regular file, so its format cannot be guessed; say which it is ({advice}).",
             path=path,
             advice=Keyword("format"),
         )
-    for _, block in line_blocks(path, PEEK):
+    for _, block in line_blocks(path, PEEK, limits=limits):
         line = block.lstrip(b"\r\n").partition(b"\n")[0]
         for name, format in REGISTRY.items():
             if format.first_line is not None and format.first_line.match(line):

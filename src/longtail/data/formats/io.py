@@ -13,8 +13,9 @@ from longtail.data.dataset import Dataset
 from longtail.data.formats.files import plain_name
 from longtail.data.formats.guess_format import guess_format, guess_target
 from longtail.data.formats.label_list import read_labels, write_labels
-from longtail.data.formats.records import Batch, Columns, collect, rebatch
+from longtail.data.formats.records import Batch, Columns, checked, collect, rebatch
 from longtail.data.formats.registry import ALL_FIELDS, REGISTRY, Format, Options
+from longtail.data.limits import DEFAULT_LIMITS, Limits
 from longtail.errors import DataError, Keyword, ParameterError
 from longtail.validate import Json, check_choice, check_integer
 
@@ -40,6 +41,7 @@ def read(
     part: str = "train",
     split: int = 0,
     name: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Dataset:
     """Read a file or a folder into a Dataset.
 
@@ -74,6 +76,8 @@ def read(
         The column of the split files of a folder.
     name : str or None, default=None
         The name of the data; None takes the file's name.
+    limits : Limits, default=Limits()
+        The most that the file may hold.
 
     Returns
     -------
@@ -90,14 +94,14 @@ def read(
     path = Path(path)
     check_choice("part", part, PARTS)
     columns = _columns(text_column, labels_column, id_column, group_column, label_separator)
-    listed = None if labels_file is None else read_labels(labels_file)
+    listed = None if labels_file is None else read_labels(labels_file, limits)
     names = tuple(label_names) if label_names is not None else listed.names if listed else None
     n_labels = len(names) if n_labels is None and names is not None else n_labels
     texts = None if listed is None or names is None else listed.texts_of(names)
-    format_, how, guessed = _choose(path, format)
+    format_, how, guessed = _choose(path, format, limits)
     name = _stem(path) if name is None else name
     options = Options(
-        columns, names, texts, group_names, zero_based, n_features, n_labels, part, split, name, labels_required
+        columns, names, texts, group_names, zero_based, n_features, n_labels, part, split, name, labels_required, limits
     )
     try:
         if format_.read:
@@ -182,6 +186,7 @@ def iter_texts(
     id_column: str = "id",
     zero_based: bool | str = "auto",
     n_features: int | None = None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Iterator[Dataset]:
     """Yield a file as small Datasets, in constant memory.
 
@@ -194,8 +199,8 @@ def iter_texts(
         The file; a libsvm file is read twice unless `zero_based` and `n_features` are given.
     batch_rows : int, default=1000
         The most rows of one Dataset.
-    format, text_column, id_column, zero_based, n_features
-        As in `read`.
+    format, text_column, id_column, zero_based, n_features, limits
+        As in `read`; there is no limit for rows here.
 
     Yields
     ------
@@ -212,11 +217,12 @@ def iter_texts(
     path = Path(path)
     batch_rows = check_integer("batch_rows", batch_rows, low=1)
     columns = _columns(text_column, "", id_column, "", ";")
-    format_, how, guessed = _choose(path, format)
+    limits = replace(limits, unpacked_bytes=limits.bytes_to_unpack(streamed=True))
+    format_, how, guessed = _choose(path, format, limits)
     if format_.batches is None and format_.matrices is None:
         able = [name for name, f in REGISTRY.items() if f.batches or f.matrices]
         raise DataError(f"{path} has the format '{guessed}', which cannot be read row by row; use one of {able}.")
-    options = Options(columns, zero_based=zero_based, n_features=n_features, name=_stem(path))
+    options = Options(columns, zero_based=zero_based, n_features=n_features, name=_stem(path), limits=limits)
     return _walk(path, batch_rows, format_, options, how, guessed)
 
 
@@ -238,7 +244,8 @@ def _walk(path: Path, rows: int, format_: Format, options: Options, how: str, gu
                 for low in range(0, X.shape[0], rows):
                     yield Dataset(X=X[low : low + rows], Y=Y[low : low + rows], name=options.name)
             return
-        for batch in rebatch(format_.batches(path, options) if format_.batches else (), rows):
+        batches = format_.batches(path, options) if format_.batches else ()
+        for batch in rebatch(checked(lambda at: f"{path} {format_.unit} {at}", batches, options.limits), rows):
             empty = sp.csr_array((len(batch.texts), 0), dtype=np.float32)
             ids = None if batch.ids is None else tuple(batch.ids)
             yield Dataset(Y=empty, texts=tuple(batch.texts), ids=ids, name=options.name)
@@ -251,7 +258,7 @@ def _walk(path: Path, rows: int, format_: Format, options: Options, how: str, gu
 def _read_texts(path: Path, format_: Format, options: Options, labels_required: bool) -> Dataset:
     if format_.batches is None:
         raise DataError(f"{path} cannot be read as rows of text.")
-    seen = _LabelsSeen()
+    seen = _RowsSeen(path, options.limits)
     batches = seen.watch(format_.batches(path, options))
     data = collect(
         lambda at: f"{path} {format_.unit} {at}",
@@ -260,19 +267,23 @@ def _read_texts(path: Path, format_: Format, options: Options, labels_required: 
         options.group_names,
         label_texts=options.label_texts,
         name=options.name,
+        limits=options.limits,
     )
     if labels_required and data.n_rows and not seen.any:
         raise DataError(f"{path} has no labels: no row has '{options.columns.labels}'.")
     return data
 
 
-class _LabelsSeen:
-    """Notes whether any batch that passes has labels."""
+class _RowsSeen:
+    """Counts the rows of the batches that pass, and notes whether any has labels."""
 
-    any = False
+    def __init__(self, path: Path, limits: Limits) -> None:
+        self.path, self.limits, self.rows, self.any = path, limits, 0, False
 
     def watch(self, batches: Iterator[Batch]) -> Iterator[Batch]:
         for batch in batches:
+            self.rows += len(batch.texts)
+            self.limits.check("rows", self.rows, str(self.path))
             self.any = self.any or batch.labels is not None
             yield batch
 
@@ -294,19 +305,19 @@ def _read_matrix(path: Path, format_: Format, options: Options) -> Dataset:
     return replace(data, label_names=tuple(names), label_texts=texts)
 
 
-def _choose(path: Path, format: str | None) -> tuple[Format, str, str]:
+def _choose(path: Path, format: str | None, limits: Limits = DEFAULT_LIMITS) -> tuple[Format, str, str]:
     if not path.exists():
         raise DataError(f"{path} does not exist.")
     if format is not None:
         return REGISTRY[check_choice("format", format, list(REGISTRY))], "", format
-    guessed, how = guess_format(path)
+    guessed, how = guess_format(path, limits)
     return REGISTRY[guessed], how, guessed
 
 
 def _with_guess(error: DataError, guessed: str) -> DataError:
     """Add what was guessed to a complaint; not needed where the file's name says it already."""
-    told = " (read as '{guessed}', guessed from its first line; {advice} to change that)"
-    return error.extended(told, guessed=guessed, advice=Keyword("format", verb="pass"))
+    told = " (read as '{guessed}', guessed from its first line; {remedy} to change that)"
+    return error.extended(told, guessed=guessed, remedy=Keyword("format", verb="pass"))
 
 
 def _columns(text: str | Sequence[str], labels: str, id: str, group: str, separator: str) -> Columns:

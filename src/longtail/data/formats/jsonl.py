@@ -4,12 +4,14 @@
 `id` and `group` may be missing. Empty lines are skipped.
 
 Lines are parsed many at a time, as one JSON array: one call into the parser for a thousand lines instead of a thousand
-calls. Where that does not give one object per line, the lines are parsed singly, to name the bad one.
+calls. Between the lines stands a number that no file can know; where it does not come out between every two objects,
+the lines are parsed singly, to name the bad one.
 """
 
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from pathlib import Path
@@ -18,14 +20,18 @@ from typing import Any
 from longtail.data.dataset import Dataset
 from longtail.data.formats.files import replacing, split_lines, text_blocks
 from longtail.data.formats.records import Batch, Columns, group_names_of, make_batch, names_in_row, weights_in_row
+from longtail.data.limits import DEFAULT_LIMITS, Limits
 from longtail.errors import DataError
 
+BETWEEN = secrets.randbits(60)  # a line that is JSON only together with the next one does not give it back
 JSON_BLOCK = 1 << 16  # parsed objects take several times the room of their text, and should stay in the cache
 
 
-def iter_objects(path: Path, size: int = JSON_BLOCK) -> Iterator[tuple[Sequence[int], list[dict[str, Any]]]]:
+def iter_objects(
+    path: Path, size: int = JSON_BLOCK, limits: Limits = DEFAULT_LIMITS
+) -> Iterator[tuple[Sequence[int], list[dict[str, Any]]]]:
     """Yield the objects of a file with their line numbers, some tens of kilobytes of text at a time."""
-    for first, text in text_blocks(path, size):
+    for first, text in text_blocks(path, size, limits=limits):
         lines = split_lines(text)
         numbers: Sequence[int] = range(first, first + len(lines))
         objects = _parse_together(lines)
@@ -35,13 +41,15 @@ def iter_objects(path: Path, size: int = JSON_BLOCK) -> Iterator[tuple[Sequence[
             objects = _parse_together(lines)
         if objects is None:
             objects = [_parse_line(path, number, line) for number, line in zip(numbers, lines, strict=True)]
+        if max(map(len, lines), default=0) > limits.json_depth:
+            _check_depth(path, numbers, lines, objects, limits)
         yield numbers, objects
 
 
-def jsonl_batches(path: Path, columns: Columns) -> Iterator[Batch]:
+def jsonl_batches(path: Path, columns: Columns, limits: Limits = DEFAULT_LIMITS) -> Iterator[Batch]:
     """Yield the rows of a file; a line without a text is refused by its number."""
     wanted = columns.texts()
-    for numbers, objects in iter_objects(path):
+    for numbers, objects in iter_objects(path, limits=limits):
         values = {name: _values_of_key(objects, name) for name in columns.all()}
         if wanted and not all(values[wanted[0]]):  # look closer: an empty text is fine, no text is not
             for number, record in zip(numbers, objects, strict=True):
@@ -91,10 +99,13 @@ def _record_bytes(record: dict[str, Any]) -> bytes:
 
 def _parse_together(lines: list[str]) -> list[dict[str, Any]] | None:
     try:
-        objects = json.loads("[" + ",".join(lines) + "]")
+        values = json.loads("[" + f",{BETWEEN},".join(lines) + "]")
     except (ValueError, RecursionError):
         return None
-    one_each = len(objects) == len(lines) and set(map(type, objects)) <= {dict}
+    objects, between = values[::2], values[1::2]
+    one_each = (
+        len(objects) == len(lines) and set(map(type, objects)) <= {dict} and between.count(BETWEEN) == len(between)
+    )
     return objects if one_each else None
 
 
@@ -102,9 +113,29 @@ def _parse_line(path: Path, number: int, line: str) -> dict[str, Any]:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
-        reason = getattr(error, "msg", "nested too deeply")
+        other = "nested too deeply" if isinstance(error, RecursionError) else "a number has too many digits"
+        reason = getattr(error, "msg", other)
         raise DataError(f"{path} line {number} is not JSON: {reason}.") from error
     if not isinstance(record, dict):
         kind = {list: "a list", str: "a string", type(None): "null"}.get(type(record), f"{record!r}")
         raise DataError(f"{path} line {number} must be a JSON object; got {kind}.")
     return record
+
+
+def _check_depth(
+    path: Path, numbers: Sequence[int], lines: list[str], objects: list[dict[str, Any]], limits: Limits
+) -> None:
+    """Refuse an object that is nested too deeply."""
+    for number, line, value in zip(numbers, lines, objects, strict=True):
+        if line.count("{") + line.count("[") > limits.json_depth:  # else it cannot be
+            limits.check("json_depth", _depth(value), f"{path} line {number}")
+
+
+def _depth(value: Any) -> int:
+    """Return how many objects and lists stand inside each other."""
+    depth, layer = 0, [value]
+    while layer:
+        depth += 1
+        inner = (part.values() if isinstance(part, dict) else part for part in layer)
+        layer = [part for parts in inner for part in parts if isinstance(part, dict | list)]
+    return depth

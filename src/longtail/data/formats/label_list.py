@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from longtail.data.dataset import Dataset
 from longtail.data.formats.files import plain_name, replacing, split_lines, text_blocks
 from longtail.data.formats.jsonl import iter_objects
+from longtail.data.limits import DEFAULT_LIMITS, Limits
 from longtail.errors import DataError
 
 NAME_KEYS = ("id", "uid", "name")
@@ -34,7 +35,7 @@ class LabelList(NamedTuple):
         return tuple(text_of.get(name, "") for name in names)
 
 
-def read_labels(path: str | Path) -> LabelList:
+def read_labels(path: str | Path, limits: Limits = DEFAULT_LIMITS) -> LabelList:
     """Read a list of labels.
 
     >>> import tempfile
@@ -45,13 +46,14 @@ def read_labels(path: str | Path) -> LabelList:
     """
     path = Path(path)
     json_lines = plain_name(path).lower().endswith((".jsonl", ".json", ".ndjson"))
-    numbers, names, texts = _from_jsonl(path) if json_lines else _from_lines(path)
+    numbers, names, texts = _from_jsonl(path, limits) if json_lines else _from_lines(path, limits)
     seen: dict[str, int] = {}
     for number, name in zip(numbers, names, strict=True):
         if name in seen:
             raise DataError(f"{path} line {number}: the label {name!r} stands in line {seen[name]} already.")
         if not name:
             raise DataError(f"{path} line {number}: the name of the label is empty.")
+        limits.check("label_characters", len(name), f"{path} line {number}")
         seen[name] = number
     return LabelList(tuple(names), tuple(t or "" for t in texts) if any(t is not None for t in texts) else None)
 
@@ -66,11 +68,11 @@ def write_labels(dataset: Dataset, path: str | Path) -> None:
             file.write((json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace"))
 
 
-def _from_jsonl(path: Path) -> tuple[list[int], list[str], list[str | None]]:
+def _from_jsonl(path: Path, limits: Limits) -> tuple[list[int], list[str], list[str | None]]:
     numbers: list[int] = []
     names: list[str] = []
     texts: list[str | None] = []
-    for lines, records in iter_objects(path):
+    for lines, records in iter_objects(path, limits=limits):
         for number, record in zip(lines, records, strict=True):
             numbers.append(number)
             names.append(_label_name(path, number, record))
@@ -91,9 +93,9 @@ def _label_name(path: Path, number: int, record: dict[str, Any]) -> str:
     raise DataError(f"{path} line {number} has no name under 'id', 'uid' or 'name'; it has: {keys}.")
 
 
-def _from_lines(path: Path) -> tuple[list[int], list[str], list[str | None]]:
+def _from_lines(path: Path, limits: Limits) -> tuple[list[int], list[str], list[str | None]]:
     names: list[str] = []
-    for _, text in text_blocks(path):
+    for _, text in text_blocks(path, limits=limits):
         names += [line.strip() for line in split_lines(text)]
     while names and not names[-1]:
         names.pop()

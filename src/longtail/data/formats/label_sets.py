@@ -9,10 +9,11 @@ from longtail.data.formats.files import plain_name
 from longtail.data.formats.jsonl import jsonl_batches
 from longtail.data.formats.npz import read_npz_counts
 from longtail.data.formats.records import Columns, collect
+from longtail.data.limits import DEFAULT_LIMITS, Limits
 from longtail.errors import DataError
 
 
-def read_label_sets(path: str | Path, labels_column: str = "labels") -> Dataset | None:
+def read_label_sets(path: str | Path, labels_column: str = "labels", limits: Limits = DEFAULT_LIMITS) -> Dataset | None:
     """Read the label sets of a JSONL file or of a matrix (npz), which need no texts; None for any other file.
 
     >>> import tempfile
@@ -27,11 +28,12 @@ def read_label_sets(path: str | Path, labels_column: str = "labels") -> Dataset 
     kind, stem = plain_name(path).lower(), Path(plain_name(path)).stem
     if kind.endswith((".jsonl", ".ndjson")):
         columns = Columns(text=(), labels=labels_column, id="", group="")
-        data = collect(lambda line: f"{path} line {line}", jsonl_batches(path, columns), name=stem)
+        batches = jsonl_batches(path, columns, limits)
+        data = collect(lambda line: f"{path} line {line}", batches, name=stem, limits=limits)
         if data.n_rows == 0 or data.n_labels == 0:
             raise DataError(f"{path} has no rows." if data.n_rows == 0 else f"{path} has no labels: no row has any.")
         return data
     if kind.endswith(".npz") and not path.name.startswith("X"):
-        Y, _, names = read_npz_counts(path)
+        Y, _, names = read_npz_counts(path, limits)
         return Dataset(Y=Y, texts=("",) * Y.shape[0], label_names=names, name=stem)
     return None

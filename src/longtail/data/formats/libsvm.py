@@ -17,8 +17,16 @@ import scipy.sparse as sp
 
 from longtail.data.dataset import Dataset
 from longtail.data.formats.files import line_blocks, replacing
-from longtail.data.formats.xmc import INT32_MAX, WRITE_ROWS, RowStack, describe_problem, rows_to_text
+from longtail.data.formats.xmc import (
+    INT32_MAX,
+    WRITE_ROWS,
+    RowStack,
+    check_row_labels,
+    describe_problem,
+    rows_to_text,
+)
 from longtail.data.formats.xmc_parser import ParsedRows, parse_rows
+from longtail.data.limits import DEFAULT_LIMITS, Limits
 from longtail.errors import DataError, Keyword, ParameterError
 
 COMMENT = re.compile(rb"#[^\n]*")
@@ -30,6 +38,7 @@ def read_libsvm(
     n_features: int | None = None,
     n_labels: int | None = None,
     name: str = "",
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Dataset:
     """Read a libsvm file, compressed or not.
 
@@ -43,8 +52,9 @@ def read_libsvm(
     path = Path(path)
     _check_zero_based(zero_based)
     stack, lowest, highest, tallest = RowStack(), INT32_MAX, -1, -1
-    for rows in _parsed_blocks(path, n_labels):
+    for rows in _parsed_blocks(path, n_labels, limits):
         stack.add(_without_blank(rows))
+        limits.check("rows", stack.n_rows, str(path))
         lowest = min(lowest, int(rows.x_indices.min(initial=INT32_MAX)))
         highest = max(highest, int(rows.x_indices.max(initial=-1)))
         tallest = max(tallest, int(rows.y_indices.max(initial=-1)))
@@ -57,7 +67,7 @@ def read_libsvm(
 
 
 def libsvm_matrices(
-    path: Path, zero_based: bool | str, n_features: int | None = None
+    path: Path, zero_based: bool | str, n_features: int | None = None, limits: Limits = DEFAULT_LIMITS
 ) -> Iterator[tuple[sp.csr_array, sp.csr_array]]:
     """Yield X and Y, about a megabyte of text at a time.
 
@@ -66,10 +76,10 @@ def libsvm_matrices(
     _check_zero_based(zero_based)
     first = int(not zero_based)
     if zero_based == "auto" or n_features is None:
-        lowest, highest = _id_range(path, whole=n_features is None)
+        lowest, highest = _id_range(path, n_features is None, limits)
         first = _first_id(path, zero_based, lowest, highest, n_features)
         n_features = highest + 1 - first if n_features is None else n_features
-    for rows in _parsed_blocks(path, None):
+    for rows in _parsed_blocks(path, None, limits):
         ids, stack = rows.x_indices, RowStack()
         _first_id(path, first == 0, int(ids.min(initial=INT32_MAX)), int(ids.max(initial=-1)), n_features)
         stack.add(_without_blank(rows))
@@ -120,7 +130,7 @@ def _first_id(path: Path, zero_based: bool | str, lowest: int, highest: int, n_f
     return first
 
 
-def _id_range(path: Path, whole: bool) -> tuple[int, int]:
+def _id_range(path: Path, whole: bool, limits: Limits) -> tuple[int, int]:
     """Return the lowest and highest feature id of a file, or only so far that an id 0 is found."""
     if not path.is_file():
         raise DataError(
@@ -129,7 +139,7 @@ def _id_range(path: Path, whole: bool) -> tuple[int, int]:
             setting=Keyword("zero_based"),
         )
     lowest, highest = INT32_MAX, -1
-    for rows in _parsed_blocks(path, None):
+    for rows in _parsed_blocks(path, None, limits):
         lowest = min(lowest, int(rows.x_indices.min(initial=INT32_MAX)))
         highest = max(highest, int(rows.x_indices.max(initial=-1)))
         if lowest == 0 and not whole:
@@ -137,13 +147,16 @@ def _id_range(path: Path, whole: bool) -> tuple[int, int]:
     return lowest, highest
 
 
-def _parsed_blocks(path: Path, n_labels: int | None) -> Iterator[ParsedRows]:
+def _parsed_blocks(path: Path, n_labels: int | None, limits: Limits) -> Iterator[ParsedRows]:
     most = INT32_MAX if n_labels is None else n_labels
-    for line, block in line_blocks(path):
+    for line, block in line_blocks(path, limits=limits):
         text = COMMENT.sub(b"", block) if b"#" in block else block
         rows, problem = parse_rows(text, INT32_MAX, most)
         if problem:
             raise DataError(describe_problem(path, line, text, problem, INT32_MAX, most))
+        check_row_labels(path, line, rows, limits)
+        limits.check("features", int(rows.x_indices.max(initial=-1)) + 1, str(path))
+        limits.check("labels", int(rows.y_indices.max(initial=-1)) + 1, str(path))
         yield rows
 
 

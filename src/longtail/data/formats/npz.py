@@ -6,23 +6,25 @@ One file holds X and Y each as a dense array (`X`) or as the arrays of a CSR mat
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 
 from longtail.data.dataset import Dataset
-from longtail.data.formats.files import open_bytes, replacing
-from longtail.errors import DataError
+from longtail.data.formats.files import replacing
+from longtail.data.formats.npz_arrays import read_npz_arrays, scipy_matrix
+from longtail.data.limits import DEFAULT_LIMITS, Limits
+from longtail.errors import DataError, ModelError
 from longtail.storage import Part, pack_csr, pack_strings, unpack_strings
 from longtail.validate import Rows, as_labels
 
 STRINGS = ("texts", "ids", "label_names", "label_texts", "group_names")
 
 
-def read_npz(path: str | Path, name: str = "", labels_required: bool = True) -> Dataset:
+def read_npz(
+    path: str | Path, name: str = "", labels_required: bool = True, limits: Limits = DEFAULT_LIMITS
+) -> Dataset:
     """Read one .npz file, an `X….npz` file with its `Y….npz` beside it, or a folder with `X.npz` and `Y.npz`.
 
     With `labels_required=False` an X without its Y is read too, as rows without labels.
@@ -30,39 +32,42 @@ def read_npz(path: str | Path, name: str = "", labels_required: bool = True) -> 
     path = Path(path)
     if path.is_dir():
         path = path / "X.npz"
-    arrays = _load_arrays(path)
+    arrays = read_npz_arrays(path, limits)
     if "Y" in arrays or "Y.data" in arrays:
-        X, Y, groups = (_unpack_matrix(path, arrays, key) for key in ("X", "Y", "groups"))
+        X, Y, groups = (_unpack_matrix(path, arrays, key, limits) for key in ("X", "Y", "groups"))
         strings = {key: tuple(_unpack_names(path, arrays, key)) for key in STRINGS if f"{key}.bytes" in arrays}
         return Dataset(Y=Y, X=X, groups=groups, name=name, **strings)
     if not labels_required and {"groups", "groups.data"} & set(arrays):
-        groups = as_labels(_unpack_matrix(path, arrays, "groups"), "groups")
+        groups = as_labels(_unpack_matrix(path, arrays, "groups", limits), "groups")
         empty = sp.csr_array((groups.shape[0], 0), dtype=np.float32)
-        return Dataset(X=_unpack_matrix(path, arrays, "X"), Y=empty, groups=groups, name=name)
+        return Dataset(X=_unpack_matrix(path, arrays, "X", limits), Y=empty, groups=groups, name=name)
     if "format" not in arrays and "X" not in arrays:
         raise DataError(f"{path} has no arrays 'X' and 'Y'; it has: {', '.join(sorted(arrays)) or 'nothing'}.")
     partner = path.with_name("Y" + path.name[1:])
     if not path.name.startswith("X") or not partner.is_file():
         if not labels_required:
-            X = _saved_by_scipy(path, arrays)
+            X = _saved_by_scipy(path, arrays, limits)
             return Dataset(X=X, Y=sp.csr_array((X.shape[0] if X.ndim else 0, 0), dtype=np.float32), name=name)
         raise DataError(f"{path} has no labels: it has no array 'Y', and there is no {partner.name} beside it.")
-    return Dataset(X=_saved_by_scipy(path, arrays), Y=_saved_by_scipy(partner, _load_arrays(partner)), name=name)
+    Y = _saved_by_scipy(partner, read_npz_arrays(partner, limits), limits)
+    return Dataset(X=_saved_by_scipy(path, arrays, limits), Y=Y, name=name)
 
 
-def read_npz_counts(path: Path) -> tuple[sp.csr_array, tuple[str, ...] | None, tuple[str, ...] | None]:
+def read_npz_counts(
+    path: Path, limits: Limits = DEFAULT_LIMITS
+) -> tuple[sp.csr_array, tuple[str, ...] | None, tuple[str, ...] | None]:
     """Read how often groups have labels: the counts, and the names of groups and of labels where the file has them.
 
     The file has `Y` with perhaps `group_names` and `label_names`, or is a matrix saved by scipy.
     """
-    arrays = _load_arrays(path)
+    arrays = read_npz_arrays(path, limits)
     if "Y" not in arrays and "Y.data" not in arrays:
-        return as_labels(_saved_by_scipy(path, arrays), "Y_groups"), None, None
+        return as_labels(_saved_by_scipy(path, arrays, limits), "Y_groups"), None, None
     group_names, label_names = (
         tuple(_unpack_names(path, arrays, key)) if f"{key}.bytes" in arrays else None
         for key in ("group_names", "label_names")
     )
-    return as_labels(_unpack_matrix(path, arrays, "Y"), "Y_groups"), group_names, label_names
+    return as_labels(_unpack_matrix(path, arrays, "Y", limits), "Y_groups"), group_names, label_names
 
 
 def write_npz(dataset: Dataset, path: str | Path) -> None:
@@ -81,60 +86,33 @@ def write_npz(dataset: Dataset, path: str | Path) -> None:
         np.savez_compressed(file, allow_pickle=False, **arrays)
 
 
-def _load_arrays(path: Path) -> dict[str, np.ndarray]:
-    with open_bytes(path) as file:
-        if not file.read(1):
-            raise DataError(f"{path} is empty.")
-        file.seek(0)
-        try:
-            archive = np.load(file, allow_pickle=False)
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise DataError(f"{path} holds a single array; an .npz file with X and Y is needed.")
-            return {key: archive[key] for key in archive.files}
-        except ValueError as error:
-            if isinstance(error, DataError):
-                raise
-            if "pickle" in str(error):
-                raise DataError(f"{path} holds pickled objects, which are not loaded: they can run code.") from error
-            raise DataError(f"{path} is truncated or damaged.") from error
-        except (zipfile.BadZipFile, zlib.error, EOFError, KeyError) as error:
-            raise DataError(f"{path} is truncated or damaged.") from error
-
-
-def _unpack_matrix(path: Path, arrays: dict[str, np.ndarray], key: str) -> Rows | None:
+def _unpack_matrix(path: Path, arrays: dict[str, np.ndarray], key: str, limits: Limits) -> Rows | None:
     """Return the dense or sparse matrix saved under a name, or None."""
     if key in arrays:
         return arrays[key]
     if f"{key}.data" not in arrays:
         return None
     try:
-        data, indices, indptr = (arrays[f"{key}.{part}"] for part in ("data", "indices", "indptr"))
-        return _check_csr(sp.csr_array((data, indices, indptr), shape=tuple(arrays[f"{key}.shape"].tolist())))
-    except (KeyError, ValueError, TypeError) as error:
+        own = {part: arrays[f"{key}.{part}"] for part in ("data", "indices", "indptr", "shape")}
+        return scipy_matrix(path, {**own, "format": np.array("csr")}, limits)
+    except (KeyError, DataError) as error:
+        if isinstance(error, DataError) and "limit" in error.fields:
+            raise
         raise DataError(f"{path}: the sparse matrix '{key}' is damaged.") from error
 
 
-def _saved_by_scipy(path: Path, arrays: dict[str, np.ndarray]) -> Rows:
+def _saved_by_scipy(path: Path, arrays: dict[str, np.ndarray], limits: Limits) -> Rows:
     """Return the matrix of a file written by scipy.sparse.save_npz, or a single dense array."""
-    if "format" not in arrays:
-        if len(arrays) == 1:
-            return next(iter(arrays.values()))
-        raise DataError(f"{path} was not written by scipy.sparse.save_npz.")
-    try:
-        with open_bytes(path) as file:
-            return _check_csr(sp.csr_array(sp.load_npz(file)))
-    except (KeyError, ValueError, TypeError, NotImplementedError) as error:
-        raise DataError(f"{path} is not a sparse matrix that scipy can read.") from error
-
-
-def _check_csr(M: sp.csr_array) -> sp.csr_array:
-    M.check_format(full_check=True)  # an id out of bounds would make scipy read foreign memory
-    return M
+    if "format" in arrays:
+        return scipy_matrix(path, arrays, limits)
+    if len(arrays) == 1:
+        return next(iter(arrays.values()))
+    raise DataError(f"{path} was not written by scipy.sparse.save_npz.")
 
 
 def _unpack_names(path: Path, arrays: dict[str, np.ndarray], key: str) -> list[str]:
     part = Part("npz", arrays=arrays)
     try:
         return unpack_strings(key, part)
-    except (UnicodeDecodeError, LookupError, TypeError) as error:
+    except (UnicodeDecodeError, LookupError, TypeError, ModelError) as error:
         raise DataError(f"{path}: the strings '{key}' are damaged.") from error

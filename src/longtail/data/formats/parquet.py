@@ -12,12 +12,14 @@ from typing import Any
 from longtail.data.dataset import Dataset
 from longtail.data.formats.files import open_bytes, plain_name, replacing
 from longtail.data.formats.records import Batch, Columns, group_names_of, make_batch, names_in_row, weights_in_row
+from longtail.data.limits import DEFAULT_LIMITS, Limits, over_limit
 from longtail.errors import DataError, MissingExtraError
 
 ROWS = 4096
+BATCH_BYTES = 1 << 26  # of rows that are read together
 
 
-def parquet_batches(path: Path, columns: Columns) -> Iterator[Batch]:
+def parquet_batches(path: Path, columns: Columns, limits: Limits = DEFAULT_LIMITS) -> Iterator[Batch]:
     """Yield the rows of a Parquet file, one small batch at a time."""
     if plain_name(path) != path.name:
         raise DataError(f"{path} is a packed Parquet file, which cannot be read in place; unpack it first.")
@@ -27,19 +29,54 @@ def parquet_batches(path: Path, columns: Columns) -> Iterator[Batch]:
             raise DataError(f"{path} is empty.")
     try:
         with pq.ParquetFile(path) as source:
-            names = source.schema_arrow.names
-            for name in columns.texts():
-                if name not in names:
-                    raise DataError(f"{path} has no column '{name}'; it has: {', '.join(names)}.")
-            wanted = [name for name in columns.all() if name in names]
-            done = 0
-            for part in source.iter_batches(batch_size=ROWS, columns=wanted):
-                values = {name: part.column(name).to_pylist() for name in wanted}
+            wanted = _wanted_columns(path, source.schema_arrow.names, columns, limits)
+            done, unpacked, most = 0, 0, limits.bytes_to_unpack()
+            for part in source.iter_batches(batch_size=_rows_at_a_time(source.metadata), columns=wanted):
+                unpacked += part.nbytes
+                if unpacked > most:
+                    over_limit("unpacked_bytes", most, 2 * most, str(path))
+                values = {name: _as_list(path, name, part.column(name), done) for name in wanted}
                 lines = range(done + 1, done + 1 + part.num_rows)
                 done += part.num_rows
                 yield make_batch(lambda row: f"{path} row {row}", lines, values, columns, columns.separator)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last: a name of a column
         raise DataError(f"{path} is not a readable Parquet file.") from error
+
+
+def _wanted_columns(path: Path, names: list[str], columns: Columns, limits: Limits) -> list[str]:
+    """Return the columns to read, each of which must stand in the file once."""
+    limits.check("table_columns", len(names), str(path))
+    for name in columns.texts():
+        if name not in names:
+            raise DataError(f"{path} has no column '{name}'; it has: {', '.join(names)}.")
+    wanted = [name for name in columns.all() if name in names]
+    for name in wanted:
+        if names.count(name) > 1:
+            raise DataError(f"{path} has the column '{name}' {names.count(name)} times.")
+    return wanted
+
+
+def _rows_at_a_time(metadata: Any) -> int:
+    """Return how many rows to read together: fewer where they are long."""
+    groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
+    longest = max((group.total_byte_size / max(group.num_rows, 1) for group in groups), default=0)
+    return min(max(int(BATCH_BYTES / max(longest, 1)), 1), ROWS)
+
+
+def _as_list(path: Path, name: str, column: Any, done: int) -> list[Any]:
+    """Return the values of a column; one that Python cannot hold is refused by its row."""
+    try:
+        return column.to_pylist()
+    except (ValueError, OverflowError):
+        pass
+    for row, value in enumerate(column, done + 1):
+        try:
+            value.as_py()
+        except UnicodeDecodeError:
+            raise DataError(f"{path} row {row}: '{name}' is not UTF-8.") from None
+        except (ValueError, OverflowError):
+            raise DataError(f"{path} row {row}: '{name}' holds a value out of range.") from None
+    raise DataError(f"{path}: the column '{name}' cannot be read.")
 
 
 def write_parquet(dataset: Dataset, path: str | Path, columns: Columns) -> None:

@@ -18,11 +18,14 @@ import scipy.sparse as sp
 from longtail.data.dataset import Dataset
 from longtail.data.formats.files import COMPRESSED
 from longtail.data.formats.jsonl import iter_objects
+from longtail.data.formats.records import short_repr
 from longtail.data.formats.split_folder import read_integers
+from longtail.data.limits import DEFAULT_LIMITS, Limits
 from longtail.errors import DataError
 from longtail.validate import check_choice
 
 RAW_PARTS = {"train": "trn.json", "test": "tst.json"}
+MOST_WEIGHT = float(np.finfo(np.float32).max)
 TEXT_FIELDS = ("title", "content")
 
 
@@ -31,7 +34,12 @@ def is_raw_folder(folder: Path) -> bool:
     return any(_find_file(folder, stem) for stem in (*RAW_PARTS.values(), "lbl.json"))
 
 
-def read_raw_folder(folder: str | Path, part: str = "train", text_fields: Sequence[str] = TEXT_FIELDS) -> Dataset:
+def read_raw_folder(
+    folder: str | Path,
+    part: str = "train",
+    text_fields: Sequence[str] = TEXT_FIELDS,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Dataset:
     """Return the training or test rows of a raw text folder."""
     folder = Path(folder)
     if not folder.is_dir():
@@ -40,19 +48,23 @@ def read_raw_folder(folder: str | Path, part: str = "train", text_fields: Sequen
         _required_file(folder, s) for s in (RAW_PARTS[check_choice("part", part, list(RAW_PARTS))], "lbl.json")
     )
     names, label_texts = [], []
-    for lines, records in iter_objects(label_file):
+    for lines, records in iter_objects(label_file, limits=limits):
         for line, record in zip(lines, records, strict=True):
             names.append(_uid(label_file, line, record))
+            limits.check("label_characters", len(names[-1]), f"{label_file} line {line}")
             label_texts.append(_joined_text(label_file, line, record, ("title",)))
     texts, ids, counts, indices, weights = [], [], [0], [], []
-    for lines, records in iter_objects(file):
+    for lines, records in iter_objects(file, limits=limits):
         for line, record in zip(lines, records, strict=True):
             ids.append(_uid(file, line, record))
             texts.append(_joined_text(file, line, record, text_fields))
+            limits.check("text_characters", len(texts[-1]), f"{file} line {line}")
             labels, rel = _targets(file, line, record, len(names))
+            limits.check("row_labels", len(labels), f"{file} line {line}")
             indices += labels
             weights += rel
             counts.append(len(indices))
+        limits.check("rows", len(texts), str(file))
     Y = sp.csr_array(
         (np.array(weights, dtype=np.float32), np.array(indices, dtype=np.int32), np.array(counts, dtype=np.int64)),
         shape=(len(texts), len(names)),
@@ -67,7 +79,7 @@ def read_raw_folder(folder: str | Path, part: str = "train", text_fields: Sequen
     )
 
 
-def read_filter(path: str | Path) -> np.ndarray:
+def read_filter(path: str | Path, limits: Limits = DEFAULT_LIMITS) -> np.ndarray:
     """Return the pairs of a filter file, int64 (n_pairs, 2): row, label. An empty file has no pairs.
 
     >>> import tempfile
@@ -76,7 +88,7 @@ def read_filter(path: str | Path) -> np.ndarray:
     >>> read_filter(file).tolist()
     [[0, 17], [3, 2]]
     """
-    return read_integers(Path(path), width=2, may_be_empty=True)
+    return read_integers(Path(path), width=2, may_be_empty=True, limits=limits)
 
 
 def _targets(path: Path, line: int, record: dict[str, Any], n_labels: int) -> tuple[list[int], list[float]]:
@@ -89,8 +101,9 @@ def _targets(path: Path, line: int, record: dict[str, Any], n_labels: int) -> tu
             allowed = f"allowed are 0 to {n_labels - 1}"
             raise DataError(f"{path} line {line}: the label {label!r} is out of range; {allowed}.")
     for weight in rel:
-        if type(weight) not in (int, float) or not 0 <= weight < np.inf:
-            raise DataError(f"{path} line {line}: 'target_rel' must hold numbers >= 0; got {weight!r}.")
+        if type(weight) not in (int, float) or not 0 <= weight <= MOST_WEIGHT:
+            allowed = f"numbers from 0 to {MOST_WEIGHT:g}"
+            raise DataError(f"{path} line {line}: 'target_rel' must hold {allowed}; got {short_repr(weight)}.")
     merged = dict(zip(labels, rel, strict=True))  # a label named twice counts once
     return sorted(merged), [float(merged[label]) for label in sorted(merged)]
 

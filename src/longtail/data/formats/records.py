@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data.dataset import Dataset
+from longtail.data.limits import DEFAULT_LIMITS, Limits
 from longtail.errors import DataError
 
 
@@ -148,6 +149,19 @@ def _check_ids(
     return [str(value) for value in values]
 
 
+def checked(where: Callable[[int], str], batches: Iterable[Batch], limits: Limits) -> Iterator[Batch]:
+    """Pass batches on, refusing texts and lists of names that are over their limits."""
+    for batch in batches:
+        if batch.texts and max(map(len, batch.texts)) > limits.text_characters:
+            for line, text in zip(batch.lines, batch.texts, strict=True):
+                limits.check("text_characters", len(text), where(line))
+        for rows, kind in ((batch.labels, "labels"), (batch.groups, "groups")):
+            if rows and max(map(len, rows)) > limits.row_labels:
+                for line, row in zip(batch.lines, rows, strict=True):
+                    limits.check("row_labels", len(row), where(line), kind)
+        yield batch
+
+
 def rebatch(batches: Iterable[Batch], rows: int) -> Iterator[Batch]:
     """Cut batches down to at most `rows` rows each."""
     for batch in batches:
@@ -162,12 +176,13 @@ def collect(
     group_names: Sequence[str] | None = None,
     label_texts: Sequence[str] | None = None,
     name: str = "",
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Dataset:
     """Return the Dataset of all batches; a label or group that is not among the names given is refused by its line."""
     texts: list[str] = []
     ids: list[str] = []
-    labels, groups = NameMatrix(where, label_names), NameMatrix(where, group_names, "group")
-    for batch in batches:
+    labels, groups = NameMatrix(where, label_names, "label", limits), NameMatrix(where, group_names, "group", limits)
+    for batch in checked(where, batches, limits):
         if not batch.texts:
             continue
         if texts and bool(ids) != (batch.ids is not None):
@@ -193,11 +208,20 @@ def collect(
 class NameMatrix:
     """Rows of names gathered into a CSR matrix of ones; names are numbered as they come and sorted at the end."""
 
-    def __init__(self, where: Callable[[int], str], names: Sequence[str] | None = None, kind: str = "label") -> None:
+    def __init__(
+        self,
+        where: Callable[[int], str],
+        names: Sequence[str] | None = None,
+        kind: str = "label",
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
         self.where = where
         self.kind = kind
+        self.limits = limits
         self.names = None if names is None else tuple(names)
-        self.numbers: dict[str, int] = _NumbersOfNames() if names is None else {name: i for i, name in enumerate(names)}
+        self.numbers: dict[str, int] = (
+            _NumbersOfNames(limits.label_characters) if names is None else {name: i for i, name in enumerate(names)}
+        )
         self.counts: list[np.ndarray] = []
         self.codes: list[np.ndarray] = []
         self.used = False
@@ -213,9 +237,13 @@ class NameMatrix:
         try:
             self.codes.append(np.fromiter(flat, dtype=np.int32, count=int(counts.sum())))
         except KeyError as error:
-            line = next(n for n, row in zip(lines, rows, strict=True) if error.args[0] in row)
+            name = error.args[0]
+            where = self.where(next(n for n, row in zip(lines, rows, strict=True) if name in row))
+            if self.names is None:
+                of = f"characters in the name of a {self.kind}"
+                self.limits.check("label_characters", len(name), where, of)
             raise DataError(
-                f"{self.where(line)}: the {self.kind} {error.args[0]!r} is not in the list of {self.kind}s."
+                f"{where}: the {self.kind} {short_repr(name)} is not in the list of {self.kind}s."
             ) from None
         self.counts.append(counts)
         if "" in self.numbers:
@@ -241,9 +269,15 @@ class NameMatrix:
 
 
 class _NumbersOfNames(dict[str, int]):
-    """A number for every name, given in the order they are asked for."""
+    """A number for every name, given in the order they are asked for; a name that is too long is a KeyError."""
+
+    def __init__(self, longest: int) -> None:
+        super().__init__()
+        self.longest = longest
 
     def __missing__(self, name: str) -> int:
+        if len(name) > self.longest:
+            raise KeyError(name)
         self[name] = number = len(self)
         return number
 

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from longtail.data.dataset import Dataset
 from longtail.data.formats import csv_table, fasttext, jsonl, libsvm, npz, parquet, raw_folder, split_folder, xmc
 from longtail.data.formats.records import Batch, Columns
+from longtail.data.limits import DEFAULT_LIMITS, Limits
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Options:
     split: int = 0
     name: str = ""
     labels_required: bool = True
+    limits: Limits = DEFAULT_LIMITS
 
 
 GroupCounts: TypeAlias = tuple[sp.csr_array, tuple[str, ...] | None, tuple[str, ...] | None]
@@ -65,7 +67,7 @@ class Format:
     read: Callable[[Path, Options], Dataset] | None = None  # the whole file or folder
     matrices: Callable[[Path, Options], Iterator[tuple[sp.csr_array, sp.csr_array]]] | None = None  # X, Y by blocks
     write: Callable[[Dataset, Path, Columns], None] | None = None
-    read_group_counts: Callable[[Path], GroupCounts] | None = None  # a groups file as a matrix of counts
+    read_group_counts: Callable[[Path, Limits], GroupCounts] | None = None  # a groups file as a matrix of counts
     keeps: tuple[str, ...] = ()  # the fields of a Dataset that survive writing
     keeps_weights: bool = False  # label weights survive writing without a column of their own
     has_columns: bool = False  # records with named fields: they can hold label weights, and labels of groups
@@ -83,7 +85,7 @@ REGISTRY: dict[str, Format] = {
         (".jsonl", ".ndjson"),
         write_suffixes=(".json",),
         first_line=re.compile(rb"\s*\{"),
-        batches=lambda path, o: jsonl.jsonl_batches(path, o.columns),
+        batches=lambda path, o: jsonl.jsonl_batches(path, o.columns, o.limits),
         write=jsonl.write_jsonl,
         keeps=TEXT_FIELDS,
         has_columns=True,
@@ -91,7 +93,7 @@ REGISTRY: dict[str, Format] = {
     "csv": Format(
         "comma-separated columns with a header: text, labels (a;b), id, group",
         (".csv",),
-        batches=lambda path, o: csv_table.table_batches(path, o.columns, ","),
+        batches=lambda path, o: csv_table.table_batches(path, o.columns, ",", o.limits),
         write=partial(csv_table.write_table, delimiter=","),
         keeps=TEXT_FIELDS,
         has_columns=True,
@@ -100,7 +102,7 @@ REGISTRY: dict[str, Format] = {
     "tsv": Format(
         "the same, separated by tabs",
         (".tsv", ".tab"),
-        batches=lambda path, o: csv_table.table_batches(path, o.columns, "\t"),
+        batches=lambda path, o: csv_table.table_batches(path, o.columns, "\t", o.limits),
         write=partial(csv_table.write_table, delimiter="\t"),
         keeps=TEXT_FIELDS,
         has_columns=True,
@@ -109,7 +111,7 @@ REGISTRY: dict[str, Format] = {
     "parquet": Format(
         "Parquet columns: text, labels (lists or a;b), id, group; needs pyarrow",
         (".parquet", ".pq"),
-        batches=lambda path, o: parquet.parquet_batches(path, o.columns),
+        batches=lambda path, o: parquet.parquet_batches(path, o.columns, o.limits),
         write=parquet.write_parquet,
         keeps=TEXT_FIELDS,
         has_columns=True,
@@ -120,20 +122,20 @@ REGISTRY: dict[str, Format] = {
         "__label__x __label__y text",
         (".ft", ".fasttext"),
         first_line=re.compile(rb"__label__"),
-        batches=lambda path, o: fasttext.fasttext_batches(path),
+        batches=lambda path, o: fasttext.fasttext_batches(path, o.limits),
         write=lambda data, path, columns: fasttext.write_fasttext(data, path),
         keeps=("texts", "label_names"),
     ),
     "lines": Format(
-        "one text per line, without labels", (".text",), batches=lambda path, o: fasttext.line_batches(path)
+        "one text per line, without labels", (".text",), batches=lambda path, o: fasttext.line_batches(path, o.limits)
     ),
     "xmc": Format(
         "XMC repository text: a header 'rows features labels', then label,label feature:value …",
         (".xmc",),
         write_suffixes=(".txt",),
         first_line=re.compile(rb"\s*[0-9]+[ \t]+[0-9]+[ \t]+[0-9]+\s*\Z"),
-        read=lambda path, o: xmc.read_xmc(path, o.name),
-        matrices=lambda path, o: xmc.xmc_matrices(path),
+        read=lambda path, o: xmc.read_xmc(path, o.name, o.limits),
+        matrices=lambda path, o: xmc.xmc_matrices(path, o.limits),
         write=lambda data, path, columns: xmc.write_xmc(data, path),
         keeps=("X",),
     ),
@@ -141,8 +143,8 @@ REGISTRY: dict[str, Format] = {
         "libsvm text with several labels per row, without a header",
         (".svm", ".libsvm", ".svmlight"),
         first_line=re.compile(rb"(?:[0-9]+(?:,[0-9]+)*)?[ \t]+[0-9]+:[0-9.+-]|[0-9]+:[0-9.+-]"),
-        read=lambda path, o: libsvm.read_libsvm(path, o.zero_based, o.n_features, o.n_labels, o.name),
-        matrices=lambda path, o: libsvm.libsvm_matrices(path, o.zero_based, o.n_features),
+        read=lambda path, o: libsvm.read_libsvm(path, o.zero_based, o.n_features, o.n_labels, o.name, o.limits),
+        matrices=lambda path, o: libsvm.libsvm_matrices(path, o.zero_based, o.n_features, o.limits),
         write=lambda data, path, columns: libsvm.write_libsvm(data, path),
         keeps=("X",),
     ),
@@ -150,7 +152,7 @@ REGISTRY: dict[str, Format] = {
         "numpy archive with X and Y (all else too), or X.npz beside Y.npz",
         (".npz",),
         folder=FolderLayout("X.npz", lambda folder: (folder / "X.npz").is_file()),
-        read=lambda path, o: npz.read_npz(path, o.name, o.labels_required),
+        read=lambda path, o: npz.read_npz(path, o.name, o.labels_required, o.limits),
         write=lambda data, path, columns: npz.write_npz(data, path),
         read_group_counts=npz.read_npz_counts,
         keeps=ALL_FIELDS,
@@ -159,12 +161,12 @@ REGISTRY: dict[str, Format] = {
     "xmc-splits": Format(
         "folder with an XMC text file and *_trn_split.txt, *_tst_split.txt (part=, split=)",
         folder=FolderLayout("*_trn_split.txt", split_folder.is_split_folder),
-        read=lambda path, o: split_folder.read_split_folder(path, o.split)[o.part == "test"],
+        read=lambda path, o: split_folder.read_split_folder(path, o.split, o.limits)[o.part == "test"],
     ),
     "xmc-raw": Format(
         "folder with trn.json, tst.json and lbl.json, as .json or .json.gz (part=)",
         folder=FolderLayout("trn.json", raw_folder.is_raw_folder),
-        read=lambda path, o: raw_folder.read_raw_folder(path, o.part),
+        read=lambda path, o: raw_folder.read_raw_folder(path, o.part, limits=o.limits),
     ),
 }
 

@@ -14,6 +14,7 @@ import numpy as np
 from longtail.data.dataset import Dataset
 from longtail.data.formats.files import line_blocks
 from longtail.data.formats.xmc import read_xmc
+from longtail.data.limits import DEFAULT_LIMITS, Limits
 from longtail.errors import DataError, Keyword
 from longtail.validate import check_integer
 
@@ -21,7 +22,7 @@ TRAIN_SPLIT = re.compile(r".*(?:trn_split|trsplit)\.txt(?:\.gz|\.xz|\.bz2)?\Z", 
 TEST_SPLIT = re.compile(r".*(?:tst_split|tstsplit)\.txt(?:\.gz|\.xz|\.bz2)?\Z", re.IGNORECASE)
 
 
-def read_split_folder(folder: str | Path, split: int = 0) -> tuple[Dataset, Dataset]:
+def read_split_folder(folder: str | Path, split: int = 0, limits: Limits = DEFAULT_LIMITS) -> tuple[Dataset, Dataset]:
     """Return the training and the test rows of one split (0 is the first column of the split files)."""
     folder = Path(folder)
     split = check_integer("split", split, low=0)
@@ -33,8 +34,8 @@ def read_split_folder(folder: str | Path, split: int = 0) -> tuple[Dataset, Data
     if len(named) != 1:
         names = ", ".join(p.name for p in named) or "none"
         raise DataError(f"{folder} must hold one data file beside its split files; found: {names}.")
-    data = read_xmc(named[0], name=folder.name)
-    train, test = (data.take(_split_rows(file, split, data.n_rows)) for file in (train_file, test_file))
+    data = read_xmc(named[0], folder.name, limits)
+    train, test = (data.take(_split_rows(file, split, data.n_rows, limits)) for file in (train_file, test_file))
     return train, test
 
 
@@ -43,10 +44,12 @@ def is_split_folder(folder: Path) -> bool:
     return any(TRAIN_SPLIT.match(p.name) or TEST_SPLIT.match(p.name) for p in _files_in(folder))
 
 
-def read_integers(path: Path, width: int | None = None, *, may_be_empty: bool = False) -> np.ndarray:
+def read_integers(
+    path: Path, width: int | None = None, *, may_be_empty: bool = False, limits: Limits = DEFAULT_LIMITS
+) -> np.ndarray:
     """Return a table of whole numbers, separated by spaces, as int64; every line must have as many."""
     pieces = []
-    for first, block in line_blocks(path, may_be_empty=may_be_empty):
+    for first, block in line_blocks(path, may_be_empty=may_be_empty, limits=limits):
         lines = block.rstrip().split(b"\n") if block.strip() else []
         width = width or (len(lines[0].split()) if lines else 0) or 1
         try:
@@ -69,8 +72,8 @@ def _bad_line(path: Path, first: int, lines: list[bytes], width: int) -> str:
     return f"{path} holds a number that is too large."
 
 
-def _split_rows(path: Path, split: int, n_rows: int) -> np.ndarray:
-    table = read_integers(path)
+def _split_rows(path: Path, split: int, n_rows: int, limits: Limits) -> np.ndarray:
+    table = read_integers(path, limits=limits)
     if split >= table.shape[1]:
         raise DataError(
             "{path} has {n} splits, numbered from 0; got {got}.",

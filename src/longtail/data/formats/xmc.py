@@ -28,6 +28,7 @@ from longtail.data.formats.xmc_parser import (
     ParseProblem,
     parse_rows,
 )
+from longtail.data.limits import DEFAULT_LIMITS, Limits
 from longtail.errors import DataError
 
 INT32_MAX = np.iinfo(np.int32).max
@@ -42,7 +43,7 @@ class XmcHeader(NamedTuple):
     labels: int
 
 
-def read_xmc(path: str | Path, name: str = "") -> Dataset:
+def read_xmc(path: str | Path, name: str = "", limits: Limits = DEFAULT_LIMITS) -> Dataset:
     """Read a file of XMC text, compressed or not.
 
     >>> import tempfile
@@ -54,25 +55,29 @@ def read_xmc(path: str | Path, name: str = "") -> Dataset:
     """
     path = Path(path)
     header, stack = XmcHeader(0, 0, 0), RowStack()
-    for file_header, rows in iter_xmc(path):
+    for file_header, rows in iter_xmc(path, limits=limits):
         header = file_header
+        limits.check("rows", header.rows, str(path))
         stack.add(rows)
     X, Y = stack.matrices(header.features, header.labels)
     return Dataset(Y=Y, X=X, name=name)
 
 
-def iter_xmc(path: Path, size: int = BLOCK) -> Iterator[tuple[XmcHeader, ParsedRows]]:
+def iter_xmc(path: Path, size: int = BLOCK, limits: Limits = DEFAULT_LIMITS) -> Iterator[tuple[XmcHeader, ParsedRows]]:
     """Yield the rows of a file, about a megabyte of text at a time; at least one (possibly empty) block comes."""
     header: XmcHeader | None = None
     done, extra = 0, 0
-    for line, block in line_blocks(path, size):
+    for line, block in line_blocks(path, size, limits=limits):
         if header is None:
             cut = block.index(b"\n") + 1
             header = _parse_header(path, block[:cut])
+            limits.check("features", header.features, f"{path} line 1")
+            limits.check("labels", header.labels, f"{path} line 1")
             line, block = line + 1, block[cut:]
         rows, problem = parse_rows(block, header.features, header.labels)
         if problem:
             raise DataError(describe_problem(path, line, block, problem, header.features, header.labels))
+        check_row_labels(path, line, rows, limits)
         n_rows = rows.x_indptr.size - 1
         keep = min(n_rows, header.rows - done)
         blank = np.diff(rows.x_indptr[keep:]) + np.diff(rows.y_indptr[keep:]) == 0
@@ -84,12 +89,20 @@ def iter_xmc(path: Path, size: int = BLOCK) -> Iterator[tuple[XmcHeader, ParsedR
         raise DataError(f"{path} has {done + extra} rows; its header says {header.rows}.")
 
 
-def xmc_matrices(path: Path) -> Iterator[tuple[sp.csr_array, sp.csr_array]]:
+def xmc_matrices(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[tuple[sp.csr_array, sp.csr_array]]:
     """Yield X and Y of a file, about a megabyte of text at a time."""
-    for header, rows in iter_xmc(path):
+    for header, rows in iter_xmc(path, limits=limits):
         stack = RowStack()
         stack.add(rows)
         yield stack.matrices(header.features, header.labels)
+
+
+def check_row_labels(path: Path, first_line: int, rows: ParsedRows, limits: Limits) -> None:
+    """Refuse a row with too many labels."""
+    counts = np.diff(rows.y_indptr)
+    most = int(counts.max(initial=0))
+    if most > limits.row_labels:
+        limits.check("row_labels", most, f"{path} line {first_line + int(counts.argmax())}")
 
 
 class RowStack:
@@ -101,6 +114,11 @@ class RowStack:
     def __init__(self) -> None:
         dtypes = (np.int64, np.int32, np.float32, np.int64, np.int32)
         self.parts = [GrowingArray(dtype) for dtype in dtypes]
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows that were added."""
+        return self.parts[0].size
 
     def add(self, rows: ParsedRows) -> None:
         """Add a block of rows."""

@@ -17,13 +17,15 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from longtail.kernels import njit
 
 OK, BAD_LABEL, BAD_FEATURE, BAD_VALUE, FEATURE_RANGE, LABEL_RANGE, NOT_FINITE = range(7)
 
 NEWLINE, COMMA, COLON = 10, 44, 58
 ID_CAP = 10**12  # far above any int32 id; keeps a run of digits from overflowing
 TEN_TO = np.array([float(f"1e{e}") for e in range(61)])  # exact up to 1e22
+MOST_POWER = 10**12  # more than a text has digits, so that no run of zeros can make up for it
 EXACT_MANTISSA, EXACT_EXPONENT, MAX_EXPONENT = 2**53, 22, 60
 WOBBLE = 2.0**-50
 LOW, HIGH = 1.2e-38, 3.4e38  # inside the normal numbers of float32
@@ -147,7 +149,7 @@ def _parse_value(text: np.ndarray, at: int) -> tuple[int, float, int]:  # pragma
         power = 0
         digits = 0
         while 48 <= text[at] <= 57:
-            power = min(power * 10 + _digit(text[at]), 100_000)
+            power = min(power * 10 + _digit(text[at]), MOST_POWER)
             digits += 1
             at += 1
         if digits == 0:

@@ -56,7 +56,7 @@ def splits_section(splits: SplitsFacts) -> View | None:
     """Return the labels with the most leaf slots (facts from `pipeline.page_splits`).
 
     >>> slot = {"neighbours": [{"label": "judo"}], "words": [{"word": "black"}]}
-    >>> splits = {"labels": 9, "several": 1, "listed": [{"label": "belt", "rows": 12, "places": [slot, slot]}]}
+    >>> splits = {"labels": 9, "several": 1, "listed": [{"label": "belt", "rows": 12, "slots": [slot, slot]}]}
     >>> splits_section(splits)["rows"][0]["slots"][0]
     {'beside': 'judo', 'words': 'black'}
     """
@@ -68,10 +68,10 @@ def splits_section(splits: SplitsFacts) -> View | None:
                     "beside": ", ".join(neighbours(slot)) or "alone in its cluster",
                     "words": ", ".join(word_list(slot)),
                 }
-                for slot in label["places"]
+                for slot in label["slots"]
             ],
             "rows": count(label.get("rows")) or "–",
-            "n_slots": count(len(label["places"])),
+            "n_slots": count(len(label["slots"])),
         }
         for label in splits.get("listed") or []
     ]

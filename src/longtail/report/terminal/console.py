@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
+from typing import NoReturn
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from longtail.notebook import UNSAFE
 from longtail.report.plots.canvas import finite
+from longtail.report.terminal.inert import inert
 from longtail.report.terminal.unicode_plots import bar
 
 PLAIN = str.maketrans({"–": "-", "…": "...", "“": '"', "”": '"', "✓": "+", "✗": "x", "×": "x"})
 BAR = 24  # letters
+
+
+class Screen(Console):
+    """A rich console whose own colours reach the terminal and whose text is inert."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Turn what is printed into segments of text, made inert, and of control codes, which are rich's own."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(inert(segment.text), segment.style)
+
+    def on_broken_pipe(self) -> NoReturn:
+        """Let the command end quietly; rich would end the program here."""
+        raise
+
+
+def screen(stderr: bool = False) -> Screen:
+    """Return the console for stdout or stderr."""
+    stream = sys.stderr if stderr else sys.stdout
+    file = getattr(stream, "unfiltered", stream)  # what rich writes is inert already, but for its own escapes
+    return Screen(file=file, stderr=stderr, highlight=False, soft_wrap=False, markup=False, emoji=False)
 
 
 def is_plain(console: Console) -> bool:

@@ -23,10 +23,10 @@ def show_label(console: Console, facts: LabelFacts) -> None:
 
     >>> import io
     >>> console = Console(file=io.StringIO(), width=80)
-    >>> place = {"tree": 0, "labels": 3, "neighbours": [{"label": "judo"}], "words": [{"word": "black"}]}
-    >>> show_label(console, {"label": "belt", "rows": 12, "trees": 1, "places": [place]})
+    >>> slot = {"tree": 0, "labels": 3, "neighbours": [{"label": "judo"}], "words": [{"word": "black"}]}
+    >>> show_label(console, {"label": "belt", "rows": 12, "trees": 1, "slots": [slot]})
     >>> print(console.file.getvalue())
-    belt has one place in the tree. 12 training rows have it.
+    belt has one leaf slot in the tree. 12 training rows have it.
     <BLANKLINE>
     1  beside judo
        words: black
@@ -37,7 +37,7 @@ def show_label(console: Console, facts: LabelFacts) -> None:
         say(console, f"No row of {data.get('name') or 'the data'} has it.")
     trees = int(facts.get("trees") or 1)
     for tree in range(trees):
-        slots = [slot for slot in facts["places"] if slot.get("tree", 0) == tree]
+        slots = [slot for slot in facts["slots"] if slot.get("tree", 0) == tree]
         for number, slot in enumerate(slots, 1):
             console.print()
             if trees > 1 and number == 1:

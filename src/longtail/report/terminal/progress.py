@@ -19,6 +19,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from longtail.report.terminal.inert import InertStream
+
 _TERMINAL = threading.Lock()  # held by the one bar that is shown
 
 
@@ -71,11 +73,22 @@ def progress(total: int | None, label: str, unit: str = "rows", quiet: bool | No
         yield Progress(total)
         return
     try:
-        with _bar(unit) as bar:
+        with _bar(unit) as bar, _inert_stderr():
             task = bar.add_task(label, total=total)
             yield Progress(total, lambda done, of: bar.update(task, completed=done, total=of))
     finally:
         _TERMINAL.release()
+
+
+@contextlib.contextmanager
+def _inert_stderr() -> Iterator[None]:
+    """Make inert what is said beside a bar; rich, which prints it above the bar then, would follow escapes in it."""
+    before = sys.stderr
+    sys.stderr = InertStream(before, shown=True)
+    try:
+        yield
+    finally:
+        sys.stderr = before
 
 
 def as_callback(advance: Progress) -> Callable[[int, int], None]:
@@ -106,10 +119,11 @@ def is_terminal(stream: Any) -> bool:
 
 def _bar(unit: str) -> Any:
     """Return the rich progress bar; rich is imported only where a bar is shown."""
-    from rich.console import Console
     from rich.progress import BarColumn, ProgressColumn, Task, TaskProgressColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as RichProgress
     from rich.text import Text
+
+    from longtail.report.terminal.console import screen
 
     class RateColumn(ProgressColumn):
         """Finished units per second."""
@@ -124,6 +138,6 @@ def _bar(unit: str) -> Any:
         TaskProgressColumn(),
         RateColumn(),
         TimeRemainingColumn(compact=True),
-        console=Console(stderr=True),
+        console=screen(stderr=True),
         transient=True,
     )

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 
-from longtail.kernels import LANES, dot_lanes
+from longtail.kernels import LANES, dot_lanes, njit
 
 
 @njit(nogil=True, cache=True)

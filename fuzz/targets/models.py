@@ -1,0 +1,343 @@
+"""Model folders of every kind, with digests that fit: arrays, parameters, labels, headers and the manifest changed."""
+
+from __future__ import annotations
+
+import copy
+import json
+import tempfile
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fuzz.case import Case, Target, Wrong
+from fuzz.mutations import change_array, change_bytes, change_json, paths
+from fuzz.targets.model_files import ModelFiles
+from fuzz.targets.schema_changes import Declared, declared, other_array, other_value
+from fuzz.values import INTEGERS, json_value, string
+
+SAVED = Path(__file__).resolve().parents[2] / "tests" / "storage" / "saved"
+KINDS = ("schema",) * 6 + ("array",) * 4 + ("parameter",) * 2 + ("arrays", "header", "labels", "files")
+TEXTS = ["a red apple and a car", "fast old car", "\x1b[31m é 😀 blue"]
+EXPLAINED = "red apple and a fast car"
+
+
+# --- sound folders ----------------------------------------------------------------------------------------------------
+
+
+def _train_texts() -> tuple[list[str], list[list[str]]]:
+    words = {"fruit": "apple pear red", "vehicle": "car bus fast", "colour": "red blue green", "old": "old ancient car"}
+    rng, texts, labels = Random(0), [], []
+    for _ in range(60):
+        chosen = rng.sample(sorted(words), rng.randint(1, 2))
+        texts.append(" ".join(word for name in chosen for word in rng.sample(words[name].split(), 2)))
+        labels.append(chosen)
+    return texts, labels
+
+
+def _fresh_tagger(model: Any, **settings: Any) -> Any:
+    import longtail as lt
+
+    return lt.Tagger(model=model, random_state=0, n_jobs=1, **settings).fit(*_train_texts())
+
+
+def _rows() -> tuple[np.ndarray, np.ndarray]:
+    draws = np.random.default_rng(0)
+    return draws.random((40, 6)).astype(np.float32), np.tile(np.eye(4, dtype=np.float32), (10, 1))
+
+
+def _fresh_tree() -> Any:
+    import longtail as lt
+
+    return _fresh_tagger(lt.LabelTreeClassifier(branching=2, max_leaf=2, n_trees=2))
+
+
+def _fresh_overlap() -> Any:
+    import longtail as lt
+
+    return _fresh_tagger(lt.LabelTreeClassifier(branching=2, max_leaf=2, overlap=2))
+
+
+def _fresh_ova() -> Any:
+    import longtail as lt
+
+    return _fresh_tagger(lt.OneVsAllClassifier())
+
+
+def _estimator_ova() -> Any:
+    import longtail as lt
+
+    return lt.OneVsAllClassifier(n_jobs=1).fit(*_rows())
+
+
+def _estimator_tree() -> Any:
+    import longtail as lt
+
+    return lt.LabelTreeClassifier(branching=2, max_leaf=2, n_jobs=1, random_state=0).fit(*_rows())
+
+
+def _estimator_miml() -> Any:
+    from longtail.data import group_randomly
+    from longtail.groups import MIMLClassifier
+
+    X, Y = _rows()
+    grouped = group_randomly(Y, 2, random_state=0)
+    model = MIMLClassifier(hidden=4, epochs=1, batch_size=8, random_state=0, device="cpu")
+    return model.fit(X, grouped.groups, grouped.Y_groups)
+
+
+def _fresh_dft() -> Any:
+    import longtail as lt
+
+    return _fresh_tagger(lt.BottleneckClassifier(head="dft", k=2, hidden=4, epochs=1, device="cpu"))
+
+
+TRAINED: dict[str, Callable[[], Any]] = {
+    "tree-ensemble": _fresh_tree,
+    "tree-overlap": _fresh_overlap,
+    "ova": _fresh_ova,
+    "estimator-ova": _estimator_ova,
+    "estimator-tree": _estimator_tree,
+    "estimator-miml": _estimator_miml,
+    "dft-fresh": _fresh_dft,
+}
+KEPT = {  # folders of earlier versions, under tests/storage/saved
+    "saved-tree": "tree",
+    "saved-ova": "one-vs-all",
+    "saved-overlap": "overlapping-tree",
+    "saved-dft": "dft",
+    "saved-prime": "prime-with-tree",
+    "saved-prime-features": "tree-on-prime-features",
+}
+NEED_TORCH = ("estimator-miml", "dft-fresh", "saved-dft", "saved-prime", "saved-prime-features")
+TURNS = {"saved-prime": 5, "saved-prime-features": 10, "estimator-miml": 20, "dft-fresh": 20, "saved-dft": 20}
+
+
+@cache
+def sound(name: str) -> ModelFiles:
+    """Return a sound model folder, trained now or saved by an earlier version."""
+    if name in KEPT:
+        return ModelFiles.read(SAVED / KEPT[name])
+    with tempfile.TemporaryDirectory() as folder:
+        TRAINED[name]().save(Path(folder) / "model")
+        return ModelFiles.read(Path(folder) / "model")
+
+
+@cache
+def ways(name: str) -> list[tuple[Any, ...]]:
+    """Return the ways to the values of a manifest, those of parts many times: they are what matters."""
+    found = [way for way in paths(sound(name).manifest) if way[0] not in ("files", "libraries")]
+    return found + 4 * [way for way in found if way[0] == "parts" and len(way) > 3]
+
+
+@cache
+def schemas(name: str) -> Declared:
+    """Return what the schemas of a sound folder declare."""
+    return declared(sound(name))
+
+
+# --- changes ----------------------------------------------------------------------------------------------------------
+
+
+def make(rng: Random, name: str) -> Case:
+    """Return a changed model folder."""
+    kept = sound(name)
+    model = ModelFiles(kept.manifest, {part: dict(arrays) for part, arrays in kept.arrays.items()}, kept.labels)
+    change = "none"
+    if rng.random() > 0.01:
+        for _ in range(rng.choice((1, 1, 1, 2))):
+            change = _change(rng, name, model)
+    files = model.files()
+    if change == "files":
+        _change_files(rng, files)
+    show = rng.random()
+    return Case(change, files, ".", {"show": show < 0.05, "tree": 0.05 <= show < 0.15})
+
+
+def _change(rng: Random, name: str, model: ModelFiles) -> str:
+    """Change a model in one way and return the kind of change."""
+    kind = rng.choice(KINDS)
+    if kind == "schema":
+        return _change_by_schema(rng, name, model)
+    parts = [part for part in model.arrays if model.arrays[part]]
+    if kind == "parameter" or not parts:
+        known = ways(name) if model.manifest is sound(name).manifest else None
+        model.manifest = change_json(rng, model.manifest, known)
+        return "parameter"
+    part = rng.choice(parts)
+    arrays = model.arrays[part]
+    array = rng.choice(list(arrays))
+    if kind == "array":
+        change, arrays[array] = change_array(rng, arrays[array])
+        return f"array {change}"
+    if kind == "arrays":
+        other = rng.choice(list(arrays))
+        how = rng.randrange(3)
+        if how == 0:
+            del arrays[array]
+        elif how == 1:
+            arrays[string(rng)] = arrays[other]
+        else:
+            arrays[array], arrays[other] = arrays[other], arrays[array]
+    elif kind == "header":
+        _change_header(rng, model, part, array)
+    elif kind == "labels" and model.labels:
+        labels = copy.deepcopy(model.labels)
+        at = rng.randrange(len(labels))
+        labels[at : at + 1] = rng.choice(([], [labels[at]] * 2, [change_json(rng, labels[at])], [json_value(rng)]))
+        model.labels = labels
+    return kind
+
+
+def _change_by_schema(rng: Random, name: str, model: ModelFiles) -> str:
+    """Replace an array or a parameter by one that its schema allows, or just does not."""
+    part = rng.choice(list(schemas(name)))
+    arrays, params = schemas(name)[part]
+    known = [array for array in arrays if array in model.arrays.get(part, {})]
+    if known and rng.random() < 0.6:
+        array = rng.choice(known)
+        model.arrays[part][array] = other_array(rng, arrays[array], model.arrays[part][array])
+        return "schema array"
+    if not params or model.manifest is not sound(name).manifest:
+        return "none"
+    way = rng.choice(list(params))
+    model.manifest = copy.deepcopy(model.manifest)
+    holder = model.manifest["parts"][part]["params"]
+    for key in way[:-1]:
+        holder = holder[key]
+    holder[way[-1]] = other_value(rng, params[way], holder[way[-1]])
+    return "schema parameter"
+
+
+def _change_header(rng: Random, model: ModelFiles, part: str, array: str) -> None:
+    """Let the header of an array file say something else than its bytes."""
+    size = rng.choice(INTEGERS)
+    shape: Any = rng.choice(([size], [size, size], [0, size], [], [-1], "x", [1.5], [[1]], [2**32, 2**32]))
+    offsets: Any = rng.choice(([0, size], [size, size], [-8, 0], [8, 0], [0], "x", [0, 8], None))
+    entry = {
+        "dtype": rng.choice(("F64", "F32", "I64", "I32", "U8", "BF16", "F8_E4M3", "X", 1, None)),
+        "shape": shape,
+        "data_offsets": offsets,
+    }
+    whole = rng.random() < 0.2
+    model.headers[part] = {array: json_value(rng, entry) if whole else _few(rng, model.arrays[part], array, entry)}
+
+
+def _few(rng: Random, arrays: dict[str, np.ndarray], array: str, odd: dict[str, Any]) -> dict[str, Any]:
+    """Return the right entry of a header with one field replaced."""
+    start = 0
+    for name, value in arrays.items():
+        if name == array:
+            break
+        start += value.nbytes
+    value = arrays[array]
+    right: dict[str, Any] = {"dtype": "F32", "shape": list(value.shape), "data_offsets": [start, start + value.nbytes]}
+    field = rng.choice(list(odd))
+    return {**right, field: odd[field]}
+
+
+def _change_files(rng: Random, files: dict[str, bytes]) -> None:
+    """Change bytes of a file that no digest protects, what the manifest says of files, or remove a file."""
+    name = rng.choice(list(files))
+    kind = rng.randrange(4)
+    if kind == 0:
+        del files[name]
+    elif kind == 1:
+        files["manifest.json"] = change_bytes(rng, files["manifest.json"])
+    elif kind == 2:
+        manifest = json.loads(files["manifest.json"])
+        found = [way for way in paths(manifest) if way[0] in ("files", "libraries", "labels")]
+        files["manifest.json"] = json.dumps(change_json(rng, manifest, found)).encode()
+    else:
+        files[name] = change_bytes(rng, files[name])
+
+
+# --- running ----------------------------------------------------------------------------------------------------------
+
+
+def run(case: Case, folder: Path) -> None:
+    """Load, verify, predict, explain and inspect a model; every answer must be sound."""
+    from longtail.cli.inspect import inspection
+    from longtail.cli.output import as_json_bytes
+    from longtail.pipeline import Tagger, folder_schemas, load
+    from longtail.storage import verify_folder
+
+    whole = all(record["ok"] for record in verify_folder(folder, folder_schemas()))
+    loaded = load(folder)
+    if not whole:
+        raise Wrong("it loads, though verify says that it is damaged")
+    loaded.build()
+    model = loaded.model_ if isinstance(loaded, Tagger) else loaded
+    model.n_jobs = 1
+    if isinstance(loaded, Tagger) and loaded.reads_texts_:
+        top = loaded.predict_topk(TEXTS, k=min(2, loaded.n_labels_))
+        loaded.name_tags(top)
+    else:
+        width = model.n_features_in_  # may be huge: a list of numbers at the beginning of the row is enough
+        few = np.linspace(0, 1, 3 * min(width, 20), dtype=np.float32).reshape(3, -1)
+        rows = sp.csr_array(few)
+        rows.resize((3, width))
+        top = model.predict_topk(rows if width > 20 else few, k=min(2, model.n_labels_))
+    check_top(top, model.n_labels_)
+    as_json_bytes(inspection(folder))
+    if isinstance(loaded, Tagger) and loaded.reads_texts_:
+        facts = loaded.explain(EXPLAINED, k=min(2, loaded.n_labels_))
+        json.dumps(facts, allow_nan=False)
+    if case.options.get("show"):
+        _show(folder)
+    if case.options.get("tree") and isinstance(loaded, Tagger):
+        from longtail.pipeline import tree_facts
+
+        tree_facts(loaded)
+
+
+def check_top(top: Any, n_labels: int) -> None:
+    """Raise `Wrong` where predictions name labels that are not there, one twice, or have scores that are no numbers."""
+    ids, scores = np.asarray(top.ids), np.asarray(top.scores)
+    if ids.size and (ids.min() < -1 or ids.max() >= n_labels):
+        raise Wrong(f"labels from {ids.min()} to {ids.max()} of {n_labels}")
+    if not np.isfinite(scores[ids >= 0]).all():
+        raise Wrong("scores are not finite")
+    for row in ids.tolist():
+        known = [label for label in row if label >= 0]
+        if len(set(known)) != len(known):
+            raise Wrong("a label comes twice in a row")
+
+
+def _show(folder: Path) -> None:
+    """Show a model as `longtail inspect` does."""
+    import io
+
+    from rich.console import Console
+
+    from longtail.cli.inspect import inspection
+    from longtail.report import show_inspection
+
+    show_inspection(Console(file=io.StringIO(), width=100), inspection(folder))
+
+
+def warm_up(folder: Path, name: str) -> None:
+    """Load and ask the sound model, so that kernels are compiled and packages loaded."""
+    case = Case("none", sound(name).files(), ".", {"show": True, "tree": "tree" in name and "estimator" not in name})
+    case.write(folder)
+    run(case, folder)
+
+
+def targets() -> list[Target]:
+    """Return one target for every sound folder."""
+    return [
+        Target(
+            f"model-{name}",
+            "models",
+            partial(make, name=name),
+            run,
+            partial(warm_up, name=name),
+            TURNS.get(name, 100),
+            needs=("torch", "sentence_transformers") if name in NEED_TORCH else (),
+        )
+        for name in (*TRAINED, *KEPT)
+    ]
