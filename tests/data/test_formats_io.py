@@ -1,5 +1,6 @@
 """The front door: guessing formats, npz files, atomic writing."""
 
+import os
 import re
 
 import numpy as np
@@ -198,6 +199,24 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path, suffix):
         raise RuntimeError
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs file locks")
+def test_what_a_killed_writer_left_is_removed_by_the_next_and_that_of_a_living_one_is_not(tmp_path):
+    path, other = tmp_path / "rows[1].txt", tmp_path / ".rows[1].txt.x.2.tmp"
+    (tmp_path / ".rows[1].txt.1.tmp").write_text("half of it")
+    (tmp_path / "precious").write_text("kept")
+    (tmp_path / f".rows[1].txt.{os.getpid()}.tmp").symlink_to(tmp_path / "precious")
+    with replacing(path) as living:
+        living.write(b"whole")
+        held = tmp_path / f".rows[1].txt.{os.getpid()}.tmp"
+        held.rename(other)  # as if another process wrote it
+        with replacing(path) as second:
+            second.write(b"second")
+        assert path.read_text() == "second" and other.exists()
+        other.rename(held)
+    assert path.read_text() == "whole" and (tmp_path / "precious").read_text() == "kept"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["precious", "rows[1].txt"]
 
 
 def test_matrices_cannot_be_walked_through(tmp_path, data):

@@ -36,8 +36,15 @@ def run_in_child() -> int | None:
         return _tell(f"it needs {_size(LEAST)} at least, and this process is limited to {_size(limit)} (ulimit -v)")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     child = 0
-    handlers = {signal.SIGINT: signal.SIG_IGN, signal.SIGTERM: lambda number, frame: child and os.kill(child, number)}
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}  # Ctrl-C reaches both
+
+    def pass_on(number: int, frame: object) -> None:
+        if child:
+            os.kill(child, number)
+
+    before = {
+        signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN),  # Ctrl-C reaches the child as well
+        signal.SIGTERM: signal.signal(signal.SIGTERM, pass_on),
+    }
     child = os.fork()
     if child == 0:
         for number, handler in before.items():

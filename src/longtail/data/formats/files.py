@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bz2
 import contextlib
+import glob
 import gzip
 import io
 import lzma
@@ -149,7 +150,11 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     through = path.exists() and not path.is_file()  # a device or a pipe: written to, never replaced
     temporary = path if through else path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as raw:
+        if not through:
+            _remove_leftovers(path)
+        with temporary.open("wb" if through else "xb") as raw:
+            if not through:
+                _lock(raw)
             if not through and path.exists():
                 temporary.chmod(path.stat().st_mode & 0o777)
             suffix = path.suffix.lower()
@@ -174,6 +179,27 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         if not through:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
+
+
+def _lock(file: IO[bytes]) -> bool:
+    """Mark a temporary file as being written, as long as its process lives; says whether nobody else writes it."""
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):  # no file locks on this system, or another process holds this one
+        return False
+    return True
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove the temporary files of writers that were killed; those of living ones are locked."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        with contextlib.suppress(OSError):
+            with left.open("rb") as file:
+                dead = _lock(file)
+            if dead or left.name == f".{path.name}.{os.getpid()}.tmp":
+                left.unlink()
 
 
 def check_writable(path: Path) -> None:
