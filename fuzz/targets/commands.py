@@ -192,6 +192,8 @@ class _Screen:
 
 def warm_up(folder: Path) -> None:
     """Run every command once, so that packages are loaded and kernels compiled."""
+    with contextlib.suppress(ImportError):
+        import cryptography.hazmat.primitives.serialization  # noqa: F401 (of signatures, where it is installed)
     os.environ["TERM"] = "dumb"  # a screen without colours and bars, whose escapes would be our own
     case = Case("none", {**FILES, **{f"m/{name}": raw for name, raw in sound("ova").files().items()}}, ".")
     case.write(folder)

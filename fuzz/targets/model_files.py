@@ -79,7 +79,7 @@ class ModelFiles:
                 manifest["labels"] = name
         if "files" in manifest:
             manifest["files"] = listed
-        out["manifest.json"] = json.dumps(manifest, indent=1).encode()
+        out["manifest.json"] = json.dumps(manifest).encode()
         return out
 
 

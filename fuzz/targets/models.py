@@ -154,8 +154,8 @@ def make(rng: Random, name: str) -> Case:
     files = model.files()
     if change == "files":
         _change_files(rng, files)
-    show = rng.random()
-    return Case(change, files, ".", {"show": show < 0.05, "tree": 0.05 <= show < 0.15})
+    asked = {"verify": 0.25, "inspect": 0.3, "explain": 0.5, "show": 0.02, "tree": 0.1}
+    return Case(change, files, ".", {name: True for name, share in asked.items() if rng.random() < share})
 
 
 def _change(rng: Random, name: str, model: ModelFiles) -> str:
@@ -266,7 +266,8 @@ def run(case: Case, folder: Path) -> None:
     from longtail.pipeline import Tagger, folder_schemas, load
     from longtail.storage import verify_folder
 
-    whole = all(record["ok"] for record in verify_folder(folder, folder_schemas()))
+    asked = case.options
+    whole = not asked.get("verify") or all(record["ok"] for record in verify_folder(folder, folder_schemas()))
     loaded = load(folder)
     if not whole:
         raise Wrong("it loads, though verify says that it is damaged")
@@ -283,13 +284,14 @@ def run(case: Case, folder: Path) -> None:
         rows.resize((3, width))
         top = model.predict_topk(rows if width > 20 else few, k=min(2, model.n_labels_))
     check_top(top, model.n_labels_)
-    as_json_bytes(inspection(folder))
-    if isinstance(loaded, Tagger) and loaded.reads_texts_:
+    if asked.get("inspect"):
+        as_json_bytes(inspection(folder))
+    if asked.get("explain") and isinstance(loaded, Tagger) and loaded.reads_texts_:
         facts = loaded.explain(EXPLAINED, k=min(2, loaded.n_labels_))
         json.dumps(facts, allow_nan=False)
-    if case.options.get("show"):
+    if asked.get("show"):
         _show(folder)
-    if case.options.get("tree") and isinstance(loaded, Tagger):
+    if asked.get("tree") and isinstance(loaded, Tagger):
         from longtail.pipeline import tree_facts
 
         tree_facts(loaded)
@@ -322,7 +324,10 @@ def _show(folder: Path) -> None:
 
 def warm_up(folder: Path, name: str) -> None:
     """Load and ask the sound model, so that kernels are compiled and packages loaded."""
-    case = Case("none", sound(name).files(), ".", {"show": True, "tree": "tree" in name and "estimator" not in name})
+    asked = dict.fromkeys(("verify", "inspect", "explain", "show"), True)
+    if "tree" in name and "estimator" not in name:
+        asked["tree"] = True
+    case = Case("none", sound(name).files(), ".", asked)
     case.write(folder)
     run(case, folder)
 
@@ -337,6 +342,7 @@ def targets() -> list[Target]:
             run,
             partial(warm_up, name=name),
             TURNS.get(name, 100),
+            base=(64 if name in NEED_TORCH else 32) << 20,
             needs=("torch", "sentence_transformers") if name in NEED_TORCH else (),
         )
         for name in (*TRAINED, *KEPT)

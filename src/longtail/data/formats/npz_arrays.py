@@ -10,6 +10,7 @@ import lzma
 import math
 import os
 import struct
+import sys
 import tokenize
 import zipfile
 import zlib
@@ -171,4 +172,9 @@ def _read_array(path: Path, file: IO[bytes], size: int) -> np.ndarray:
             raise EOFError
         view[done : done + len(chunk)] = chunk
         done += len(chunk)
+    if (
+        dtype.kind == "U"
+        and out.view(np.dtype(np.uint32).newbyteorder(dtype.byteorder)).max(initial=0) > sys.maxunicode
+    ):
+        raise ValueError("letters that there are not")  # Python would not take them back
     return out.reshape(shape[::-1]).T if fortran else out.reshape(shape)
