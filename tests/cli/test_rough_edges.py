@@ -133,7 +133,7 @@ def test_help_stays_as_it_is(run):
         ("train", ["--trees", "0"], "--trees must be an integer >= 1; got 0."),
         ("train", ["--jobs", "0"], "--jobs must be an integer other than 0; got 0."),
         ("train", ["--seed", "-1"], "--seed must be an integer between 0 and 2147483647; got -1."),
-        ("train", ["--ngrams", "0"], "--ngrams must be an integer >= 1; got 0."),
+        ("train", ["--ngrams", "0"], "--ngrams must be an integer between 1 and 64; got 0."),
         ("train", ["--min-df", "1000"], "--min-df must be at most the number of texts trained on, 80; got 1000."),
         ("train", ["--positive-weight", "0"], "--positive-weight must be a number > 0; got 0.0."),
         ("train", ["--first-id", "2"], "--first-id must be 0 or 1; got '2'."),

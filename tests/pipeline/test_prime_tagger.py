@@ -229,13 +229,13 @@ def test_a_damaged_network_gets_one_sentence(tagger):
     part = tagger.model_.to_part()
     n_vectors = part.arrays["network.free.vectors"].shape[0]
     for changed, sentence in [
-        ({"network.free.cluster": None}, "is damaged: it has no 'free.cluster'."),
-        ({"network.free.vectors": None}, "is damaged: it has no 'free.vectors'."),
-        ({"network.free.cluster": np.full(N_LABELS, n_vectors)}, f"from 0 to {n_vectors - 1} of 'free.vectors'."),
+        ({"network.free.cluster": None}, "there must be both 'network.free.cluster' and 'network.free.vectors'"),
+        ({"network.free.vectors": None}, "the array 'network.free.cluster' cannot be without the array that sets"),
+        ({"network.free.cluster": np.full(N_LABELS, n_vectors)}, f"numbers from 0 to {n_vectors - 1}; it has"),
         ({"network.free.cluster": np.zeros(N_LABELS + 1, dtype=np.int64)}, "of different numbers of labels"),
-        ({"network.centroids.values": np.ones((N_LABELS, 3), np.float32)}, "do not have the width of its encoder, 32."),
-        ({"network.joiner.layer.linear1.weight": np.ones((2, 2), np.float32)}, "do not fit its parameters."),
-        ({"network.joiner.layer.linear1.weight": None}, "it has no 'joiner.layer.linear1.weight'."),
+        ({"network.centroids.values": np.ones((N_LABELS, 3), np.float32)}, "must have 32 entries (width); it has 3."),
+        ({"network.joiner.layer.linear1.weight": np.ones((2, 2), np.float32)}, "not those of a prototype network"),
+        ({"network.joiner.layer.linear1.weight": None}, "not those of a prototype network"),
     ]:
         arrays = {name: array for name, array in {**part.arrays, **changed}.items() if array is not None}
         with pytest.raises(ModelError) as refused:

@@ -11,6 +11,7 @@ from longtail.tree.chunk_kernels import (
     pack_chunk,
     rows_of_nodes,
 )
+from longtail.tree.schema import chunks_problem
 
 
 def gather_rows_plain(
@@ -109,3 +110,32 @@ def test_the_rows_of_nodes_agree_with_plain(rows, labelled):
     indices = np.array([node for nodes in own for node in nodes], np.int32)
     got, want = (f(sent, indptr, indices, 7) for f in (rows_of_nodes, rows_of_nodes_plain))
     assert np.array_equal(got[0], want[0]) and np.array_equal(got[1], want[1])
+
+
+def sound_chunks_plain(child_indptr, line_indptr, features, counts, children):
+    """The slow twin of `chunks_problem`: whether there is none."""
+    at = 0
+    for chunk in range(child_indptr.size - 1):
+        lines = slice(int(line_indptr[chunk]), int(line_indptr[chunk + 1]))
+        n_weights = int(counts[lines].sum())
+        inside = children[at : at + n_weights] < child_indptr[chunk + 1] - child_indptr[chunk]
+        if not inside.all() or not (features[lines][1:] > features[lines][:-1]).all():
+            return False
+        at += n_weights
+    return at == children.size
+
+
+@given(data=st.data())
+def test_chunks_that_do_not_fit_are_found_as_by_its_twin(data):
+    widths = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
+    n_lines = data.draw(st.lists(st.integers(0, 3), min_size=len(widths), max_size=len(widths)))
+    ends = [np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64) for sizes in (widths, n_lines)]
+    lines = int(ends[1][-1])
+    features = np.array(data.draw(st.lists(st.integers(0, 5), min_size=lines, max_size=lines)), dtype=np.int32)
+    if data.draw(st.booleans()):
+        features = np.sort(features)
+    counts = np.array(data.draw(st.lists(st.integers(0, 3), min_size=lines, max_size=lines)), dtype=np.uint8)
+    n = max(0, int(counts.sum()) + data.draw(st.integers(-1, 1)))
+    children = np.array(data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n)), dtype=np.uint8)
+    arrays = (*ends, features, counts, children)
+    assert (chunks_problem(*arrays) is None) == sound_chunks_plain(*arrays)

@@ -10,7 +10,20 @@ from typing import Any
 import click
 
 from longtail._version import __version__
-from longtail.cli import add_labels, audit, convert, demo, evaluate, explain, impute, inspect, plan, predict, train
+from longtail.cli import (
+    add_labels,
+    audit,
+    convert,
+    demo,
+    evaluate,
+    explain,
+    impute,
+    inspect,
+    plan,
+    predict,
+    sign,
+    train,
+)
 from longtail.cli.memory_limit import is_lack_of_memory, lack_of_memory
 from longtail.cli.signals import Stop
 from longtail.cli.streams import (
@@ -86,6 +99,7 @@ for command in (
     convert.convert,
     inspect.inspect,
     inspect.verify,
+    sign.sign,
 ):
     app.add_command(command)
 

@@ -11,7 +11,8 @@ from longtail.encoder import TEXT_ENCODER_SCHEMA, TextEncoder
 from longtail.errors import ModelError
 from longtail.prime.network import PrimeNetwork
 from longtail.prime.prototypes import Centroids, FreeVectors
-from longtail.storage import Part
+from longtail.prime.schema import PRIME_SCHEMA
+from longtail.storage import Part, checked
 
 ENCODER, NETWORK = "encoder.", "network."
 
@@ -32,7 +33,8 @@ def network_part(network: PrimeNetwork) -> tuple[dict[str, Any], dict[str, np.nd
 
 
 def restore_network(part: Part) -> PrimeNetwork:
-    """Return the network that a model's part, which has been checked, describes."""
+    """Return the network that a model's part describes."""
+    part = checked(part, PRIME_SCHEMA)
     params = part.params["fitted"]["network"]
     encoder = TextEncoder.from_part(part.inner(ENCODER, TEXT_ENCODER_SCHEMA.kind, params["encoder"]))
     arrays = part.under(NETWORK)

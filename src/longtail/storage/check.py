@@ -167,7 +167,7 @@ def shape_problem(array: np.ndarray, spec: ArraySpec, sizes: dict[str, int]) -> 
                 return f"must have {expression} entries; it has {length}"
         elif length != evaluate(expression, sizes):
             return f"must have {evaluate(expression, sizes)} entries ({expression}); it has {length}"
-    for name, entry in zip(spec.gives, array.tolist(), strict=False):
+    for name, entry in zip(spec.gives, array.tolist() if spec.gives else (), strict=False):
         if sizes.setdefault(name, entry) != entry:
             return f"says {entry} for {name}, which is {sizes[name]}"
     return None

@@ -138,37 +138,6 @@ def rows_of_nodes(
 
 
 @njit(nogil=True, cache=True)
-def misplaced_chunk(
-    child_indptr, line_indptr,  # IN  children and lines of every chunk, pointers that rise from 0  (n_chunks + 1,)
-    features, counts,           # IN  feature of every line, and how many entries it has            (n_lines,)
-    children,                   # IN  child of every entry, within its chunk                        (n_entries,)
-):  # fmt: skip
-    """Return the first chunk whose features do not ascend or whose entries name no child of it; -1 if there is none.
-
-    The number of chunks means that the entries of all lines are more or fewer than there are.
-    """
-    n_chunks = child_indptr.size - 1
-    at = np.int64(0)
-    for chunk in range(n_chunks):
-        low, high = line_indptr[chunk], line_indptr[chunk + 1]
-        n_entries = np.int64(0)
-        for line in range(low, high):
-            n_entries += np.int64(counts[line])
-        if at + n_entries > children.size:
-            return n_chunks
-        last = np.int64(-1)
-        for e in range(at, at + n_entries):
-            last = max(last, np.int64(children[e]))
-        if last >= child_indptr[chunk + 1] - child_indptr[chunk]:
-            return chunk
-        for line in range(low + 1, high):
-            if features[line] <= features[line - 1]:
-                return chunk
-        at += n_entries
-    return -1 if at == children.size else n_chunks
-
-
-@njit(nogil=True, cache=True)
 def index_lines(line_indptr, features, n_words):
     """Return for every chunk one bit a feature, and how many bits are set before every word of 64.
 

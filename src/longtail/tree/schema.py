@@ -23,7 +23,6 @@ from longtail.storage import (
     SizeSpec,
     Whole,
 )
-from longtail.tree.chunk_kernels import misplaced_chunk
 from longtail.tree.label_tree import LabelTree
 
 NEGATIVES = ("tfn", "man", "tfn+man")
@@ -52,11 +51,35 @@ def _chunks_problem(part: Part, sizes: Sizes) -> str | None:
     if not np.array_equal(np.diff(part.arrays["child_indptr"]), np.concatenate(widths)):
         return "its chunks do not fit its tree: 'child_indptr' gives nodes other numbers of children"
     names = ("child_indptr", "line_indptr", "features", "counts", "children")
-    chunk = int(misplaced_chunk(*(part.arrays[name] for name in names)))
-    if chunk >= 0:
-        return (
-            f"its chunks do not fit its tree: the features or the children of chunk {chunk} are out of order or range"
-        )
+    problem = chunks_problem(*(part.arrays[name] for name in names))
+    return None if problem is None else f"its chunks do not fit its tree: {problem}"
+
+
+def chunks_problem(
+    child_indptr: np.ndarray, line_indptr: np.ndarray, features: np.ndarray, counts: np.ndarray, children: np.ndarray
+) -> str | None:
+    """Return why weights are not those of the children of their chunk, or None; all pointers rise from 0 to their end.
+
+    >>> chunks_problem(np.array([0, 2]), np.array([0, 1]), np.array([7]), np.array([1]), np.array([2]))
+    'a weight of chunk 0 is of child 2, and it has 2'
+    """
+    starts, widths = line_indptr[:-1], np.diff(child_indptr)
+    has_lines = line_indptr[1:] > starts
+    n_weights = np.zeros(starts.size, dtype=np.int64)
+    if has_lines.any():
+        n_weights[has_lines] = np.add.reduceat(counts, starts[has_lines], dtype=np.int64)
+    if int(n_weights.sum()) != children.size:
+        return f"its lines have {int(n_weights.sum())} weights, and there are {children.size}"
+    filled = np.flatnonzero(n_weights)
+    if filled.size:
+        largest = np.maximum.reduceat(children, (np.cumsum(n_weights) - n_weights)[filled])
+        beyond = np.flatnonzero(largest >= widths[filled])
+        if beyond.size:
+            chunk = filled[beyond[0]]
+            return f"a weight of chunk {chunk} is of child {largest[beyond[0]]}, and it has {widths[chunk]}"
+    falls = np.flatnonzero(features[1:] <= features[:-1]) + 1
+    if falls.size > starts.size or not np.isin(falls, starts).all():  # a new chunk may begin with any feature
+        return "the features of a chunk must ascend"
     return None
 
 

@@ -1,0 +1,36 @@
+"""`longtail sign`: sign a model folder, so that others can refuse models that were not made by those they trust."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from longtail.errors import ParameterError
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path), required=False)
+@click.option("--key", type=click.Path(path_type=Path), default=None, help="Private key (PEM, Ed25519) to sign with.")
+@click.option(
+    "--new-key",
+    type=click.Path(path_type=Path),
+    default=None,
+    metavar="FILE",
+    help="Make a key: the private half in FILE, the public half in FILE.pub.",
+)
+def sign(model: Path | None, key: Path | None, new_key: Path | None) -> None:
+    """Sign MODEL with a private key; `longtail verify MODEL --key PUBLIC` then refuses it if anything was changed.
+
+    The signature is stored in the folder, beside the manifest. Saving the model again removes it. Needs the extra
+    [sign].
+    """
+    from longtail.storage import make_keys, sign_folder
+
+    if (model is None) != (key is None) or (model is None and new_key is None):
+        raise ParameterError("give MODEL and --key to sign a model, or --new-key to make a key.")
+    if new_key is not None:
+        private, public = make_keys(new_key)
+        click.echo(f"wrote {private} (keep it to yourself) and {public} (for those who verify)")
+    if model is not None and key is not None:
+        click.echo(f"wrote {sign_folder(model, key)}")

@@ -1,0 +1,120 @@
+"""`longtail verify` and `inspect` on sound, damaged and odd model folders: a line per file, one sentence at the end."""
+
+import hashlib
+import json
+import os
+
+import numpy as np
+import pytest
+
+import longtail as lt
+from longtail.errors import ModelError
+
+EYE = np.eye(30, dtype=np.float32)
+
+
+@pytest.fixture
+def tagger(tmp_path):
+    return lt.Tagger(calibrate=0).fit(["red apple", "blue car"] * 5, [["a"], ["b"]] * 5).save(tmp_path / "m")
+
+
+def test_every_file_is_told_of(run, tagger):
+    said = run("verify", tagger)
+    for name in ("manifest.json", "features.", "model.", "labels."):
+        assert name in said
+    assert said.count("digest ok, schema ok, cross-checks ok") == 2 and "is intact." in said
+    records = json.loads(run("verify", tagger, "--json"))["files"]
+    assert [record["ok"] for record in records] == [True] * 4
+    assert {record["schema"] for record in records} == {True}
+
+
+def test_a_model_with_digests_that_fit_and_arrays_that_do_not_is_damaged(run, tmp_path):
+    model = lt.LabelTreeClassifier(max_leaf=4, branching=4).fit(EYE, EYE)
+    model.chunks_[0].children[0] = 200
+    folder = model.save(tmp_path / "m")
+    assert "its chunks do not fit its tree" in run("verify", folder, code=4)
+    records = json.loads(json_of(run, "verify", folder, "--json"))["files"]
+    assert (records[1]["digest"], records[1]["schema"], records[1]["crosschecks"]) == (True, True, False)
+    model.chunks_[0].features[0] = -1
+    model.save(tmp_path / "m")
+    records = json.loads(json_of(run, "verify", folder, "--json"))["files"]
+    assert (records[1]["digest"], records[1]["schema"], records[1]["crosschecks"]) == (True, False, None)
+    assert "must hold numbers from 0 to 29; it has -1" in records[1]["problem"]
+
+
+def json_of(run, *args):
+    """Return what a command that fails printed on stdout."""
+    import contextlib
+    import io
+
+    from longtail.cli import main
+
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), pytest.raises(SystemExit):
+        main([str(a) for a in args])
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("missing", ["params", "kind"])
+def test_a_part_without_kind_or_parameters_gets_one_sentence(run, tagger, missing):
+    manifest = json.loads((tagger / "manifest.json").read_text())
+    del manifest["parts"]["model"][missing]
+    (tagger / "manifest.json").write_text(json.dumps(manifest))
+    for command in ("inspect", "verify"):
+        assert f"{missing}' is missing" in run(command, tagger, code=4)
+
+
+def test_a_model_that_was_loaded_into_memory_does_not_need_its_files(tmp_path):
+    X = np.random.default_rng(0).random((400, 900), dtype=np.float32)
+    model = lt.OneVsAllClassifier(threshold=0).fit(X, EYE[np.arange(400) % 30])
+    folder = model.save(tmp_path / "m")
+    file = next(folder.glob("model.*"))
+    loaded = lt.load(folder, in_memory=True)
+    os.truncate(file, 0)
+    assert np.array_equal(loaded.predict_topk(X[:5]).ids, model.predict_topk(X[:5]).ids)
+    with pytest.raises(ModelError, match="is damaged: 0 bytes instead of"):
+        lt.load(folder)
+
+
+def test_a_small_model_survives_the_end_of_its_files(tagger):
+    loaded = lt.load(tagger)
+    for file in tagger.glob("*.safetensors"):
+        os.truncate(file, 0)
+    assert loaded.predict(["a red apple"]) == [("a",)]
+
+
+def test_training_from_a_file_whose_name_is_no_utf8_keeps_the_model(run, tmp_path):
+    name = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.jsonl")
+    try:
+        with open(name, "w") as file:  # noqa: PTH123 - the name is the point
+            for text, label in (("red apple", "a"), ("blue car", "b")) * 5:
+                file.write(json.dumps({"text": text, "labels": [label]}) + "\n")
+    except OSError:
+        pytest.skip("this system has no such names")
+    run("train", name, "-o", tmp_path / "m")
+    assert lt.load(tmp_path / "m").predict(["a car"]) == [("b",)]
+    assert "caf" in run("inspect", tmp_path / "m")
+
+
+def test_parameters_that_would_take_all_memory_are_refused(run, tagger):
+    manifest = json.loads((tagger / "manifest.json").read_text())
+    manifest["parts"]["features"]["params"]["ngrams"] = [1, 2**31]
+    (tagger / "manifest.json").write_text(json.dumps(manifest))
+    assert "'ngrams[1]' must be a whole number from 1 to 64" in run("predict", tagger, "x.txt", code=4)
+
+
+def test_a_file_may_not_be_a_folder_or_a_pipe(tagger):
+    file = next(tagger.glob("model.*"))
+    raw = file.read_bytes()
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.raises(ModelError, match="is missing"):
+        lt.load(tagger)
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(ModelError, match="is missing"):
+        lt.load(tagger)
+    file.rmdir()
+    file.write_bytes(raw)
+    assert hashlib.sha256(raw).hexdigest().startswith(file.name.split(".")[1])
+    lt.load(tagger)
