@@ -73,6 +73,15 @@ def test_a_second_signal_does_not_disturb_the_cleaning_up():
     assert stop.number == signal.SIGINT
 
 
+def test_a_signal_after_the_work_changes_nothing(monkeypatch):
+    monkeypatch.setattr("longtail.cli.signals.signal.getsignal", lambda number: signal.SIG_DFL)
+    with stopped_by_signals(to_the_end=False) as stop:
+        stop.done = True
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGINT)
+    assert stop.number is None
+
+
 def test_ignored_signals_stay_ignored_and_handlers_are_put_back(run):
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

@@ -34,6 +34,7 @@ def main(args: Sequence[str] | None = None) -> None:
             from longtail.cli.app import run
 
             code = run(args, stop)
+            stop.done = True
         except KeyboardInterrupt:
             code = stop.tell()
         except BaseException:

@@ -29,11 +29,14 @@ class Stop:
 
     def __init__(self) -> None:
         self.number: int | None = None
+        self.done = False  # the work has ended: a signal changes nothing any more
         self._last = 0.0
 
     def handle(self, number: int, frame: object) -> None:
         """Raise an exception that passes through everything but those who clean up."""
         now = time.monotonic()
+        if self.done:
+            return
         if number in WORDS:
             if self.number is not None and now - self._last < SAME:
                 return
@@ -42,6 +45,7 @@ class Stop:
 
     def tell(self) -> int:
         """Say on stderr what ended the program; returns its exit code."""
+        self.done = True
         number = self.number or signal.SIGINT
         with contextlib.suppress(OSError):
             os.write(2, f"{WORDS[number]}; what was there before is unchanged.\n".encode("ascii"))
@@ -74,6 +78,7 @@ def stopped_by_signals(to_the_end: bool) -> Iterator[Stop]:
     try:
         yield stop
     finally:
+        stop.done = True
         for number, handler in before.items():
             signal.signal(number, signal.SIG_IGN if to_the_end and number in WORDS else handler)
         sys.unraisablehook = hook
