@@ -29,6 +29,7 @@ BLOCK = 4096
 LABELS_LISTED = 200
 WORDS_SHOWN = 8
 LETTERS_KEPT = 2000  # of the text of an example: a text may have megabytes, and a page holds every fact
+LETTERS_OF_AN_EXAMPLE = 100_000  # of a text that is explained; nobody reads longer ones, and they take long
 WORD_LETTERS_KEPT = 100
 
 
@@ -223,7 +224,9 @@ def _examples(tagger: Tagger, data: Dataset, Y: Any, names: Sequence[str], n: in
     if data.texts is None or not tagger.model_.explains_words(tagger.features_):
         return []
     out: list[ExplanationFacts] = []
-    for row in np.unique(np.linspace(0, data.n_rows - 1, num=min(n, data.n_rows)).astype(int)):
+    readable = [row for row, text in enumerate(data.texts) if len(text) <= LETTERS_OF_AN_EXAMPLE]
+    for at in np.unique(np.linspace(0, len(readable) - 1, num=min(n, len(readable))).astype(int)):
+        row = readable[at]
         true = [names[i] for i in Y.indices[Y.indptr[row] : Y.indptr[row + 1]]]
         suggested = tagger.explain(data.texts[row], k=5)["predicted"]
         text = _cut(data.texts[row], LETTERS_KEPT)
