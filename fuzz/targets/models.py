@@ -124,8 +124,8 @@ KEPT = {  # folders of earlier versions, under tests/storage/saved
 NEED_TORCH = ("encoder-features", "estimator-miml", "dft-fresh", "saved-dft", "saved-prime", "saved-prime-features")
 BASES = {"encoder-features": 512}  # MiB: an encoder that the folder only names is loaded
 TURNS = {
-    "estimator-ova": 300,
-    "estimator-tree": 200,
+    "estimator-ova": 600,
+    "estimator-tree": 300,
     "encoder-features": 1,
     "saved-prime": 5,
     "saved-prime-features": 10,
