@@ -92,7 +92,7 @@ def change_tokens(rng: Random, raw: bytes) -> bytes:
             other = rng.randrange(len(tokens))
             tokens[at], tokens[other] = tokens[other], tokens[at]
         elif kind == 3:
-            tokens[at] = tokens[at] * rng.choice((2, 30, 2000))
+            tokens[at] = (tokens[at] * rng.choice((2, 30, 2000)))[:MOST_BYTES]
         elif tokens[at].isdigit():
             number = str(integer(rng, int(tokens[at][:9]))) if rng.random() < 0.5 else rng.choice(NUMBER_WORDS)
             tokens[at] = number.encode()

@@ -28,7 +28,7 @@ from longtail.errors import LongtailError
 SECONDS = 5.0
 TIMES = 20
 ADDRESS_SPACE = 1 << 30  # bytes a child may map beyond what it has before the first case
-LONGEST_SENTENCE = 10_000
+LONGEST_SENTENCE = 3000
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.chmod", "os.chown",
            "os.truncate", "os.utime", "shutil.rmtree", "shutil.move", "shutil.copyfile"}  # fmt: skip

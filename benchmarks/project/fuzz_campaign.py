@@ -30,7 +30,7 @@ from fuzz.runner import HANG, Runner, Tally
 from fuzz.targets import GROUPS, all_targets
 from fuzz.watch import ADDRESS_SPACE, SECONDS, TIMES
 
-from benchmarks.harness.program import Deadline, Facts, make_parser, start_facts, write_results
+from benchmarks.harness.program import Deadline, Facts, make_parser, read_results, start_facts, write_results
 from benchmarks.harness.terminal import show_table
 
 CHUNK = {"readers": 5000, "sides": 5000, "models": 1000, "commands": 200}
@@ -72,6 +72,7 @@ def chunks(args: argparse.Namespace, facts: Facts) -> Iterator[Chunk]:
     lists = []
     for group in GROUPS:
         targets = [target for target in all_targets().values() if target.group == group]
+        targets = [target for target in targets if not args.only or target.name in args.only]
         turns = sum(target.turns for target in targets)
         for target in targets:
             wanted = -(-getattr(args, group) * target.turns // turns)
@@ -104,6 +105,15 @@ def add(facts: Facts, chunk: Chunk, counted: Facts) -> None:
         "milliseconds_each": round(each, 3),
         "ranges": [*known["ranges"], numbers],
     }
+
+
+def add_results(facts: Facts, other: Facts) -> None:
+    """Add the results of a campaign that ran at the same time."""
+    for name, counted in other["targets"].items():
+        ranges = facts["targets"].get(name, {}).get("ranges", [])
+        add(facts, (name, 0, 0, 0), counted)
+        facts["targets"][name]["ranges"] = [*ranges, *counted["ranges"]]
+    facts["seconds"] = max(facts["seconds"], other["seconds"])
 
 
 def sum_up(facts: Facts) -> None:
@@ -160,9 +170,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=None, help="begin nothing new after so long")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes")
+    parser.add_argument("--only", nargs="*", default=[], metavar="TARGET", help="no other targets than these")
+    parser.add_argument("--add", type=Path, nargs="*", default=[], help="results of campaigns run beside, to add")
     parser.add_argument("--guided", type=Path, help="counts of `python -m fuzz.guided` to add")
     args = parser.parse_args()
     facts = start_facts(args, EMPTY, "pyarrow", "safetensors")
+    for file in args.add:
+        add_results(facts, read_results(file))
     if args.guided is not None:
         facts["guided"] = json.loads(args.guided.read_text("utf-8"))
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None, prefix="fuzz-") as folder:

@@ -83,6 +83,6 @@ def make_splits(rng: Random) -> Case:
 def targets() -> list[Target]:
     """Return the targets of folders."""
     return [
-        Target("xmc-raw", "readers", make_raw, read_and_check, warm_up, 100),
-        Target("xmc-splits", "readers", make_splits, read_and_check, warm_up, 60),
+        Target("xmc-raw", "readers", make_raw, read_and_check, warm_up, 150),
+        Target("xmc-splits", "readers", make_splits, read_and_check, warm_up, 30),
     ]

@@ -121,5 +121,5 @@ def targets() -> list[Target]:
     makers = {"xmc": make_xmc, "libsvm": make_libsvm, "npz": make_npz, "npz-scipy": make_scipy}
     return [
         Target(name, "readers", make, read_and_check, warm_up, turns)
-        for (name, make), turns in zip(makers.items(), (250, 200, 80, 80), strict=True)
+        for (name, make), turns in zip(makers.items(), (250, 250, 40, 30), strict=True)
     ]

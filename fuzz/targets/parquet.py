@@ -108,4 +108,4 @@ def warm_up(folder: Path) -> None:
 
 def targets() -> list[Target]:
     """Return the target."""
-    return [Target("parquet", "readers", make, read_and_check, warm_up, 60, 64 << 20, ("pyarrow",))]
+    return [Target("parquet", "readers", make, read_and_check, warm_up, 30, 64 << 20, ("pyarrow",))]

@@ -27,7 +27,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 
 def packed(rng: Random, name: str, raw: bytes, change: str) -> tuple[str, bytes, str]:
     """Return a file's name, its bytes and the kind of change: now and then packed, and the packed bytes changed."""
-    if rng.random() > 0.08:
+    if rng.random() > 0.04:
         return name, raw, change
     suffix = rng.choice((".gz", ".gz", ".bz2", ".xz"))
     raw = PACKERS[suffix](raw)
@@ -129,7 +129,7 @@ def draw_options(rng: Random, drawn: Mapping[str, tuple[Any, ...]], again: str |
     options: dict[str, Any] = {name: rng.choice(values) for name, values in drawn.items() if rng.random() < 0.05}
     if rng.random() < 0.2:
         options["way"] = "rows"
-    elif again is not None and rng.random() < 0.2:
+    elif again is not None and rng.random() < 0.04:  # it takes as long as ten others
         options["again"] = again
     return options
 

@@ -133,7 +133,7 @@ FORMATS: dict[str, Callable[[Random], tuple[str, bytes]]] = {
     "lines": plain_lines,
 }
 SUFFIXES = {"jsonl": ".jsonl", "csv": ".csv", "tsv": ".tsv", "fasttext": ".ft", "lines": ".text"}
-TURNS = {"jsonl": 300, "csv": 200, "tsv": 60, "fasttext": 100, "lines": 30}
+TURNS = {"jsonl": 300, "csv": 200, "tsv": 60, "fasttext": 150, "lines": 30}
 
 
 def targets() -> list[Target]:

@@ -221,9 +221,12 @@ def one_line(sentence: str) -> str:
     >>> one_line("a.csv has the column 'x\\n\\x1b[2J'.")
     "a.csv has the column 'x\\\\u000a\\\\u001b[2J'."
     """
-    if len(sentence) > LONGEST:
-        sentence = f"{sentence[: LONGEST * 3 // 4]} … {sentence[-LONGEST // 5 :]}"
-    return BREAKING.sub(lambda found: f"\\u{ord(found[0]):04x}", sentence)
+    return _without_middle(BREAKING.sub(lambda found: f"\\u{ord(found[0]):04x}", _without_middle(sentence)))
+
+
+def _without_middle(sentence: str) -> str:
+    """Return a sentence of at most `LONGEST` characters."""
+    return sentence if len(sentence) <= LONGEST else f"{sentence[: LONGEST * 3 // 4]} … {sentence[-LONGEST // 5 :]}"
 
 
 def near(value: object, allowed: Iterable[str]) -> str:

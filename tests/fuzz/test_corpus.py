@@ -51,12 +51,14 @@ from fuzz.case import Case, Listed, Target, Wrong
 from fuzz.runner import Runner
 from longtail.errors import DataError
 
+class Wordy(DataError):
+    def __str__(self): return "two\\nlines"
 def refuse(sentence): raise DataError(sentence)
 
 ENDS = {
     "read": lambda folder: None,
     "refused": lambda folder: refuse("one sentence."),
-    "sentence": lambda folder: refuse("two\\nlines"),
+    "sentence": lambda folder: (_ for _ in ()).throw(Wordy("two")),
     "exception": lambda folder: {}["x"],
     "wrong": lambda folder: (_ for _ in ()).throw(Wrong("x")),
     "memory": lambda folder: bytearray(100 << 20),

@@ -73,7 +73,13 @@ def test_more_can_be_said_without_losing_the_fields():
 
 def test_a_sentence_stays_one_line_of_bounded_length_whatever_a_file_says(tmp_path):
     file = tmp_path / "rows.csv"
-    for header in ('"te\nxt",labels', "\x1b[31mred,labels", "\u202etext,labels", f"{'x' * 100_000},labels"):
+    for header in (
+        '"te\nxt",labels',
+        "\x1b[31mred,labels",
+        "\u202etext,labels",
+        f"{'x' * 100_000},labels",
+        f"{chr(7) * 5000},labels",
+    ):
         file.write_text(f"{header}\na,b\n", "utf-8")
         with pytest.raises(DataError, match="has no column 'text'") as error:
             read(file)

@@ -59,8 +59,8 @@ def jsonl_batches(path: Path, columns: Columns, limits: Limits = DEFAULT_LIMITS)
                         raise DataError(f"{path} line {number}: '{null}' must be a string; got null.")
                     keys, name = ", ".join(record) or "nothing", "' or '".join(wanted)
                     raise DataError(f"{path} line {number} has no key '{name}'; it has: {keys}.")
-        for name in (columns.labels, columns.group):
-            if name in values and not any(values[name]) and not any(name in record for record in objects):
+        for name in {columns.labels, columns.group} & values.keys() - set(wanted):
+            if not any(values[name]) and not any(name in record for record in objects):
                 del values[name]
         yield make_batch(lambda line: f"{path} line {line}", numbers, values, columns, None)
 
