@@ -140,3 +140,11 @@ def test_an_array_file_that_cannot_be_read_is_a_sentence(tmp_path):
     (tmp_path / "V.npy").write_bytes(b"\x93NUMPY\x01\x00\x76\x00{'descr': '<f8', 'fortran_order': False, 'shape': (9")
     with pytest.raises(DataError, match=r"V.npy is not a readable .npy file"):
         layer_from_file(tmp_path / "V.npy")
+
+
+def test_a_value_of_a_parquet_dictionary_counts_as_often_as_it_is_meant(tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    texts = pa.array(["a" * 1000] * 20_000).dictionary_encode()
+    pq.write_table(pa.table({"text": texts, "labels": ["x"] * 20_000}), tmp_path / "rows.parquet")
+    with pytest.raises(DataError, match=r"more bytes when unpacked than 1000000, the limit for unpacked_bytes"):
+        lt.data.read(tmp_path / "rows.parquet", limits=lt.data.Limits(unpacked_bytes=10**6))

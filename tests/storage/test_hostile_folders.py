@@ -252,3 +252,17 @@ def test_every_kind_that_the_code_saves_has_a_schema():
     }
     elsewhere = {"audit.v1", "certificates.v1"}  # files of an audit, no parts
     assert named - known - set(FOLDERS) - elsewhere <= {"name.v1", "thing.v1", "a.v1"}  # examples in docstrings
+
+
+@pytest.mark.parametrize("model", [lt.LabelTreeClassifier(link="noop", n_jobs=1), lt.OneVsAllClassifier(n_jobs=1)])
+def test_scores_beyond_all_numbers_are_refused(model, tmp_path):
+    """Weights and rows that are allowed can add up to more than a float holds."""
+    eye = np.eye(40, dtype=np.float32)
+    model.fit(eye, eye)
+    model.normalize = False
+    model.save(tmp_path / "m")
+    loaded = lt.load(tmp_path / "m")
+    assert np.isfinite(loaded.predict_topk(eye, k=1).scores).all()
+    for rows in (eye * 3e38, eye[:1] * 3e38):
+        with pytest.raises(ModelError, match=r"the scores of row 0 are not finite: .* too large"):
+            loaded.predict_topk(rows, k=1)

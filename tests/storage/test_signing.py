@@ -105,3 +105,18 @@ def test_the_commands(keys, model, run, tmp_path):
     assert json.loads(run("verify", model, "--key", public, "--json"))["signed"] is True
     assert "another key" in run("verify", model, "--key", tmp_path / "new.pub", code=4)
     assert "give MODEL and --key" in run("sign", model, code=2)
+
+
+def test_a_damaged_model_is_not_signed(keys, model, run):
+    arrays = next(model.glob("model.*.safetensors"))
+    raw = arrays.read_bytes()
+    arrays.write_bytes(raw[:-1] + bytes([raw[-1] ^ 1]))
+    assert "it was not signed" in run("sign", model, "--key", keys[0], code=4)
+    assert not (model / "manifest.sig").exists()
+
+
+def test_a_key_whose_public_half_exists_is_not_begun(tmp_path):
+    (tmp_path / "new.pub").write_text("")
+    with pytest.raises(ModelError, match=r"new\.pub exists already; a key is never replaced\.$"):
+        make_keys(tmp_path / "new")
+    assert not (tmp_path / "new").exists()

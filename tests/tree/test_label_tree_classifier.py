@@ -178,7 +178,7 @@ def test_dense_and_sparse_with_dense_rows(data):
         ({"beam": 0}, "beam must be an integer between 1 and 1048576; got 0"),
         ({"negatives": "tnf"}, r"negatives must be one of \['tfn', 'man', 'tfn\+man'\]; got 'tnf'. Did you mean 'tfn'"),
         ({"link": "l9"}, "link must be one of"),
-        ({"path_weight": -1}, "path_weight must be a number >= 0; got -1"),
+        ({"path_weight": -1}, r"path_weight must be a number between 0 and 1e\+06; got -1"),
         ({"n_trees": 0}, "n_trees must be an integer >= 1; got 0"),
         ({"cost_sensitive": True, "loss": "logistic"}, "cost_sensitive=True needs loss='squared_hinge'"),
     ],

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from longtail.errors import ParameterError
+from longtail.errors import ModelError, ParameterError
 
 
 @click.command()
@@ -25,7 +25,8 @@ def sign(model: Path | None, key: Path | None, new_key: Path | None) -> None:
     The signature is stored in the folder, beside the manifest. Saving the model again removes it. Needs the extra
     [sign].
     """
-    from longtail.storage import make_keys, sign_folder
+    from longtail.pipeline import folder_schemas
+    from longtail.storage import make_keys, sign_folder, verify_folder
 
     if (model is None) != (key is None) or (model is None and new_key is None):
         raise ParameterError("give MODEL and --key to sign a model, or --new-key to make a key.")
@@ -33,4 +34,7 @@ def sign(model: Path | None, key: Path | None, new_key: Path | None) -> None:
         private, public = make_keys(new_key)
         click.echo(f"wrote {private} (keep it to yourself) and {public} (for those who verify)")
     if model is not None and key is not None:
+        damaged = [record for record in verify_folder(model, folder_schemas()) if not record["ok"]]
+        if damaged:
+            raise ModelError(f"{model / damaged[0]['name']} {damaged[0]['problem']}; it was not signed.")
         click.echo(f"wrote {sign_folder(model, key)}")

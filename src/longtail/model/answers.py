@@ -24,7 +24,10 @@ def with_finite_scores(top: TopK) -> TopK:
     ...
     longtail.errors.ModelError: the scores of row 0 are not finite: ...are too large.
     """
-    wrong = ~np.isfinite(top.scores) & (top.ids >= 0)
+    finite = np.isfinite(top.scores)
+    if finite.all():  # most often: no list has fewer labels than asked for
+        return top
+    wrong = ~finite & (top.ids >= 0)
     if wrong.any():
         raise ModelError(
             f"the scores of row {int(np.argmax(wrong.any(axis=1)))} are not finite: weights of the model or numbers of "

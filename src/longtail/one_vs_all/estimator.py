@@ -20,6 +20,7 @@ from longtail.model import (
     Shape,
     allowed_labels,
     row_scale,
+    with_finite_scores,
 )
 from longtail.one_vs_all.plan import estimate_ova
 from longtail.one_vs_all.schema import LOSSES, SCHEMA
@@ -200,7 +201,7 @@ class OneVsAllClassifier(RowClassifier):
 
         size = min(-(-X.shape[0] // n_jobs), 16_384) if dense else 256
         run_tasks(score, blocks(X.shape[0], max(size, 1)), n_jobs)
-        return TopK(ids, scores)
+        return with_finite_scores(TopK(ids, scores))
 
     def output_weights(self) -> tuple[sp.csr_array, np.ndarray]:
         """Return the weights (n_labels, n_features), sparse, and the bias, -inf for untrained labels, for audits."""

@@ -35,6 +35,9 @@ def make_keys(private: str | Path) -> tuple[Path, Path]:
 
     private = Path(private)
     public = private.with_name(private.name + ".pub")
+    for file in (private, public):
+        if file.exists() or file.is_symlink():
+            raise ModelError(f"{file} exists already; a key is never replaced.")
     new = Ed25519PrivateKey.generate()
     secret = new.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption())
     shared = new.public_key().public_bytes(form.Encoding.PEM, form.PublicFormat.SubjectPublicKeyInfo)

@@ -26,6 +26,7 @@ from longtail.model import (
     TextReader,
     allowed_labels,
     row_scale,
+    with_finite_scores,
 )
 from longtail.one_vs_all import LOSSES
 from longtail.storage import Part, PartSchema, checked
@@ -38,7 +39,7 @@ from longtail.tree.inside import TreeInside
 from longtail.tree.label_tree import LabelTree
 from longtail.tree.overlap import MOST, check_overlap
 from longtail.tree.plan import estimate_tree
-from longtail.tree.schema import LABEL_TREE_SCHEMA, LINKS, MERGES, NEGATIVES, ONE_TREE, tree_of
+from longtail.tree.schema import LABEL_TREE_SCHEMA, LINKS, MAX_PATH_WEIGHT, MERGES, NEGATIVES, ONE_TREE, tree_of
 from longtail.tree.search import (
     NO_LABELS,
     BeamPlan,
@@ -536,8 +537,8 @@ class LabelTreeClassifier(RowClassifier):
         if self.merge == "mean" and any(tree.n_slots > self.n_labels_ for tree in self.trees_):
             ranked = [merge_slots(lists) for lists in ranked]
         if len(ranked) > 1:
-            return TopK(*merge_trees(ranked, k))
-        return TopK(*pad_lists(ranked[0], k))
+            return with_finite_scores(TopK(*merge_trees(ranked, k)))
+        return with_finite_scores(TopK(*pad_lists(ranked[0], k)))
 
     def _restricted(self, allow: Any, deny: Any) -> Self:
         """Return a view of this model in which some labels, and clusters without any other, are silent."""
@@ -688,7 +689,7 @@ def _links(n_levels: int, overlaps: bool, link: str, path_weight: float | None, 
     default = PATH_WEIGHT[check_choice("negatives", negatives, NEGATIVES)]
     if overlaps and negatives != "tfn":
         default = PATH_WEIGHT_OVERLAP
-    weight = check_real("path_weight", default if path_weight is None else path_weight, low=0)
+    weight = check_real("path_weight", default if path_weight is None else path_weight, low=0, high=MAX_PATH_WEIGHT)
     return [LevelLink(power, SLOPE, 1.0) for _ in range(n_levels)] + [LevelLink(power, SLOPE, weight)]
 
 

@@ -29,6 +29,7 @@ NEGATIVES = ("tfn", "man", "tfn+man")
 LINKS = {"l1-hinge": 1, "l2-hinge": 2, "l3-hinge": 3, "l4-hinge": 4, "sigmoid": -1, "noop": 0}  # powers; see `link`
 MERGES = ("max", "mean")
 MOST_TREES, MOST_LEVELS = 1000, 64
+MAX_PATH_WEIGHT = 1e6
 
 
 def _tree_problem(part: Part, sizes: Sizes) -> str | None:
@@ -169,7 +170,7 @@ LABEL_TREE_SCHEMA = PartSchema(
         ParamSpec("negatives", Choice(NEGATIVES), "rows a node learned from"),
         ParamSpec("threshold", Real(0), "smaller weights were dropped"),
         ParamSpec("link", Choice(tuple(LINKS)), "how a margin becomes a score"),
-        ParamSpec("path_weight", Real(0, none=True), "weight of the leaf's score"),
+        ParamSpec("path_weight", Real(0, MAX_PATH_WEIGHT, none=True), "weight of the leaf's score"),
         ParamSpec("cost_sensitive", Flag(), "whether the positives of a row share its weight"),
         ParamSpec("n_trees", Whole(1), "trees to train"),
         ParamSpec("overlap", OneOf((Whole(1), Choice(("auto",)))), "leaves a label may stand in"),

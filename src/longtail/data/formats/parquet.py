@@ -32,7 +32,7 @@ def parquet_batches(path: Path, columns: Columns, limits: Limits = DEFAULT_LIMIT
             wanted = _wanted_columns(path, source.schema_arrow.names, columns, limits)
             done, unpacked, most = 0, 0, limits.bytes_to_unpack()
             for part in source.iter_batches(batch_size=_rows_at_a_time(source.metadata), columns=wanted):
-                unpacked += part.nbytes
+                unpacked += sum(_bytes_of(pa, part.column(name)) for name in wanted)
                 if unpacked > most:
                     over_limit("unpacked_bytes", most, 2 * most, str(path))
                 values = {name: _as_list(path, name, part.column(name), done) for name in wanted}
@@ -61,6 +61,15 @@ def _rows_at_a_time(metadata: Any) -> int:
     groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
     longest = max((group.total_byte_size / max(group.num_rows, 1) for group in groups), default=0)
     return min(max(int(BATCH_BYTES / max(longest, 1)), 1), ROWS)
+
+
+def _bytes_of(pa: Any, column: Any) -> int:
+    """Return the bytes of a column's values, each as often as it is meant: a dictionary holds it once."""
+    if not pa.types.is_dictionary(column.type) or column.dictionary.type not in (pa.string(), pa.large_string()):
+        return column.nbytes
+    import pyarrow.compute as pc
+
+    return pc.sum(pc.binary_length(column.dictionary).take(column.indices)).as_py() or 0
 
 
 def _as_list(path: Path, name: str, column: Any, done: int) -> list[Any]:
