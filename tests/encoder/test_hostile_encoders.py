@@ -12,7 +12,7 @@ pytest.importorskip("torch", reason="needs the extra [torch]")
 pytest.importorskip("transformers", reason="needs the extra [torch]")
 
 from longtail.encoder import TextEncoder, new_text_encoder
-from longtail.errors import ModelError
+from longtail.errors import DataError, ModelError
 from longtail.storage import Part, pack_strings, unpack_strings
 
 MINUTE = 60
@@ -152,3 +152,22 @@ def test_published_tokenizers_pass():
     if folder is None:
         pytest.skip("the encoder is not installed")
     assert tokenizer_problem((Path(folder) / "tokenizer.json").read_text("utf-8"), 30522) is None
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"auto_map": {"AutoModel": "a--b.C"}},
+        {"backbone": "resnet50"},
+        {"attn_implementation": "a/kernel"},
+        {"use_timm_backbone": True},
+    ],
+)
+def test_a_folder_of_an_encoder_that_names_code_or_kernels_is_refused(tmp_path, entry):
+    from longtail.encoder import EncoderFeatures
+
+    modules = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]
+    (tmp_path / "modules.json").write_text(json.dumps(modules))
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert", **entry}))
+    with pytest.raises(DataError, match="would be fetched or run; refused"):
+        EncoderFeatures(str(tmp_path)).fit(["a"])

@@ -88,7 +88,7 @@ def test_grid_search_with_our_scorers(data):
         ({"C": 0}, "C must be a number > 0; got 0."),
         ({"C": "1"}, "C must be a number > 0; got '1'."),
         ({"loss": "hinge"}, r"loss must be one of \['squared_hinge', 'logistic'\]; got 'hinge'."),
-        ({"bias": -1}, "bias must be a number >= 0; got -1."),
+        ({"bias": -1}, r"bias must be a number between 0 and 1e\+06; got -1."),
         ({"threshold": float("nan")}, "threshold must be a number >= 0; got nan."),
         ({"tol": 0}, "tol must be a number > 0; got 0."),
         ({"max_iter": 0}, "max_iter must be an integer >= 1; got 0."),

@@ -13,7 +13,7 @@ from longtail.data import TopK
 from longtail.metrics import evaluate, filter_topk
 
 NUMBERS = (7, 12_345_678, 100_000_000, 2_000_000_000)
-MOST_BYTES = 600 << 20  # above what Python with its packages takes
+MOST_BYTES = 1200 << 20  # Python with its packages, and kernels being compiled, take most of it
 
 
 @pytest.fixture(scope="module")

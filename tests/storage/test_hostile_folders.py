@@ -219,7 +219,8 @@ def test_a_vocabulary_that_would_hang_or_crash_is_refused():
 
 def test_a_wide_beam_takes_no_more_memory_than_the_tree_has_nodes(tmp_path):
     X = np.eye(40, dtype=np.float32)
-    model = lt.LabelTreeClassifier(max_leaf=4, branching=4, beam=10).fit(X, X)
+    model = lt.LabelTreeClassifier(max_leaf=4, branching=4).fit(X, X)
+    model.beam = model.trees_[0].n_leaves
     expected = model.predict_topk(X, k=3)
     model.beam = 1 << 20
     model.save(tmp_path / "m")
@@ -249,4 +250,5 @@ def test_every_kind_that_the_code_saves_has_a_schema():
         for file in source.rglob("*.py")
         for kind in re.findall(r'["\'\x60]([a-z][a-z-]*\.v\d+)["\'\x60]', file.read_text("utf-8"))
     }
-    assert named - known - set(FOLDERS) <= {"name.v1", "thing.v1", "a.v1"}  # examples in docstrings
+    elsewhere = {"audit.v1", "certificates.v1"}  # files of an audit, no parts
+    assert named - known - set(FOLDERS) - elsewhere <= {"name.v1", "thing.v1", "a.v1"}  # examples in docstrings

