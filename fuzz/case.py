@@ -31,10 +31,10 @@ class Case:
     def write(self, folder: Path) -> Path:
         """Write the files and return the one (or the folder) to read."""
         for name, raw in self.files.items():
-            file = folder / name
             if "/" in name:
-                file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(raw)
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            with open(f"{folder}/{name}", "wb", buffering=0) as file:  # noqa: PTH123 (a million times)
+                file.write(raw)
         return folder / self.main
 
 

@@ -161,7 +161,7 @@ def _work(source: Source, numbers: range, sandbox: Path, shared: mmap.mmap) -> N
             faulthandler.enable(trace)
             silence()
             watch = Watch(sandbox / "child")
-            watch.limit_memory()
+            watch.limit_memory(source.target.base)
             tally = Tally()
             for begun, index in enumerate(numbers):
                 shared[:16] = struct.pack("<qq", index, begun)

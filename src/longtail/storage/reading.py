@@ -6,7 +6,6 @@ Every file is opened once. What was digested and checked is what is used: the sa
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,17 +67,16 @@ def load_folder(
     """
     path = Path(path)
     for _ in range(RETRIES):
+        before = _manifest_now(path)
         try:
             return _load_once(path, folders, verify, in_memory, key)
         except ModelError:
-            before = _manifest_now(path)
-            if before is None or before == _manifest_now(path, wait=0.05):
-                break  # nobody is replacing the model: it is as it is
+            if before == _manifest_now(path):  # nobody has replaced the model meanwhile: it is as it is
+                raise
     return _load_once(path, folders, verify, in_memory, key)
 
 
-def _manifest_now(path: Path, wait: float = 0.0) -> bytes | None:
-    time.sleep(wait)
+def _manifest_now(path: Path) -> bytes | None:
     try:
         return manifest_bytes(path)
     except ModelError:

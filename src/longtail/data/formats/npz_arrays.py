@@ -25,6 +25,7 @@ from longtail.data.limits import DEFAULT_LIMITS, Limits, over_limit
 from longtail.errors import DataError
 from longtail.validate import check_sparse_arrays
 
+MOST_EMPTY_ROWS = 1_000_000  # that a file may claim without a byte for each
 PICKLED = "holds pickled objects, which are not loaded: they can run code"
 DAMAGED: tuple[type[Exception], ...] = (
     zipfile.BadZipFile,
@@ -98,6 +99,10 @@ def scipy_matrix(path: Path, arrays: dict[str, np.ndarray], limits: Limits = DEF
             raise DataError(f"{path} must hold a matrix of 2 dimensions; got the shape {shape}.")
         limits.check("rows", shape[0], str(path))
         limits.check("features", shape[1], str(path), "columns")
+        if shape[0] > max(MOST_EMPTY_ROWS, sum(array.nbytes for array in arrays.values())):
+            raise DataError(
+                f"{path} says that it has {shape[0]} rows, nearly all of them empty; it is too small for that."
+            )
         return as_checked_csr(path, _matrix_of(kind, arrays, shape))
     except DAMAGED as error:
         if isinstance(error, DataError):
@@ -162,8 +167,8 @@ def _read_array(path: Path, file: IO[bytes], size: int) -> np.ndarray:
     if dtype.kind not in "biufUSc" or dtype.itemsize == 0 or len(shape) > MOST_DIMENSIONS or min(shape, default=0) < 0:
         raise ValueError(shape)
     count = math.prod(shape)
-    if count * dtype.itemsize > size:
-        raise ValueError(count)
+    if count * dtype.itemsize > size or (count == 0 and max(shape, default=0) > MOST_EMPTY_ROWS):
+        raise ValueError(shape)
     out = np.empty(count, dtype=dtype)
     view, done = out.view(np.uint8).data, 0
     while done < len(view):
