@@ -188,7 +188,7 @@ def _place(error: BaseException) -> str:
 
 
 def _may_import(name: str) -> bool:
-    """Say whether a module may be loaded while a case runs: standard library, extras, what is loaded already."""
+    """Say whether a module may be loaded in a case: of the standard library, an extra, or what is loaded already."""
     top = name.partition(".")[0]
     if name.startswith("transformers.models."):
         return ".".join(name.split(".")[:3]) in sys.modules
