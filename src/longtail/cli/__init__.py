@@ -21,7 +21,7 @@ def main(args: Sequence[str] | None = None) -> None:
     """
     if args is None and signal.signal(signal.SIGINT, _leave) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    from longtail.cli.signals import stopped_by_signals
+    from longtail.cli.signals import Interrupted, Stop, Terminated, stopped_by_signals
 
     if args is None:
         from longtail.cli.memory_limit import run_in_child
@@ -29,18 +29,21 @@ def main(args: Sequence[str] | None = None) -> None:
         ended = run_in_child()
         if ended is not None:
             sys.exit(ended)
-    with stopped_by_signals(to_the_end=args is None) as stop:
-        try:
-            from longtail.cli.app import run
+    try:
+        with stopped_by_signals(to_the_end=args is None) as stop:
+            try:
+                from longtail.cli.app import run
 
-            code = run(args, stop)
-            stop.done = True
-        except KeyboardInterrupt:
-            code = stop.tell()
-        except BaseException:
-            if stop.number is None:
-                raise
-            code = stop.tell()
+                code = run(args, stop)
+                stop.done = True
+            except KeyboardInterrupt:
+                code = stop.tell()
+            except BaseException:
+                if stop.number is None:
+                    raise
+                code = stop.tell()
+    except (Interrupted, Terminated) as error:  # between two of the lines above
+        code = Stop(signal.SIGINT if isinstance(error, Interrupted) else signal.SIGTERM).tell()
     sys.exit(code)
 
 

@@ -27,8 +27,8 @@ class Terminated(BaseException):
 class Stop:
     """The signal that is to end the program: its number, None as long as none came."""
 
-    def __init__(self) -> None:
-        self.number: int | None = None
+    def __init__(self, number: int | None = None) -> None:
+        self.number = number
         self.done = False  # the work has ended: a signal changes nothing any more
         self._last = 0.0
 
