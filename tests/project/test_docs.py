@@ -260,12 +260,13 @@ def test_the_index_lists_every_page():
 @each_page
 def test_figures_are_those_of_the_results(page):
     """A figure reads: 8.1 times (`reading.json`, `ratios.xmc_vs_sklearn`), or: more than 8 times (…)."""
-    found = re.findall(r"(more than\s+)?([\d.,]*\d)[^\d()]*\(`([a-z_]+\.json)`,\s+`([^`]+)`\)", prose(page))
+    number = r"((?:(?<![\w.])[-−+])?[\d.,]*\d)"
+    found = re.findall(rf"(more than\s+)?{number}[^\d()]*\(`([a-z_]+\.json)`,\s+`([^`]+)`\)", prose(page))
     for least, shown, file, key in found:
         value = json.loads((ROOT / "benchmarks" / "results" / file).read_text("utf-8"))
         for part in key.split("."):
             value = value[part]
-        figure, digits = float(shown.replace(",", "")), len(shown.partition(".")[2])
+        figure, digits = float(shown.replace(",", "").replace("−", "-")), len(shown.partition(".")[2])
         right = value > figure if least else round(value, digits) == figure
         assert right, f"{page.name} says {least}{shown}; {file} says {value}"
 

@@ -1,4 +1,4 @@
-"""What saved encoders hold: the closed list of transformers, and every entry of their configuration.
+"""The schema of a saved encoder: which transformers are allowed, and every entry of their configuration.
 
 A configuration goes to the transformers library, which would otherwise follow names in it: to a model hub, to code that
 comes with a model, to kernels that are downloaded. So only these architectures, these entries and these values are

@@ -1,4 +1,4 @@
-"""What is saved of every model alike: the label counts, the seed and the calibration."""
+"""The schema of what every saved model has: label counts, seed and calibration."""
 
 from __future__ import annotations
 

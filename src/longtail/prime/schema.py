@@ -1,4 +1,4 @@
-"""What saved PRIME models and features hold."""
+"""The schemas of saved PRIME models and of features made by them."""
 
 from __future__ import annotations
 

@@ -61,8 +61,7 @@ def check_part(part: Part, schema: PartSchema, inherited: Sizes | None = None, p
     problem = fields_problem(part.params, schema.values, schema.optional, "")
     if problem is not None:
         raise PartProblem(PARAMETERS, f"the parameter {problem}")
-    sizes = dict(inherited or {})
-    sizes |= {p.size: part.params[p.name] for p in schema.params if p.size and p.name in part.params}
+    sizes = _sizes_of(part, schema, inherited or {})
     specs = _matched(part, schema, sizes, prefix)
     _check_sizes(schema, sizes)
     for name, spec in specs.items():
@@ -72,8 +71,8 @@ def check_part(part: Part, schema: PartSchema, inherited: Sizes | None = None, p
     for inner in schema.inner:
         for below, inside, own in inner.among(part):
             given = {name: sizes[name] for name in inner.inherits}
-            found = check_part(inside, inner.schema, given | own, prefix + below)
-            sizes |= {f"{below}{name}": size for name, size in found.items()}
+            sizes_inside = check_part(inside, inner.schema, given | own, prefix + below)
+            sizes |= {f"{below}{name}": size for name, size in sizes_inside.items()}
     for check in schema.crosschecks:
         problem = check.problem(part, sizes)
         if problem is not None:

@@ -1,4 +1,4 @@
-"""What saved TF-IDF features hold: the parameters, the vocabulary and its weights."""
+"""The schema of saved TF-IDF features: parameters, vocabulary and weights of its words."""
 
 from __future__ import annotations
 

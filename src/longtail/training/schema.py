@@ -1,4 +1,4 @@
-"""What is saved of trainings: the records of their epochs, and checkpoints of unfinished ones."""
+"""The schemas of saved trainings: records of epochs, and checkpoints of unfinished trainings."""
 
 from __future__ import annotations
 

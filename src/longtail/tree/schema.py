@@ -1,4 +1,4 @@
-"""What a saved label tree holds: the parameters, the trees, and the classifiers of every tree."""
+"""The schema of a saved label tree: its parameters, its trees and their classifiers."""
 
 from __future__ import annotations
 

@@ -144,9 +144,8 @@ class UpperLevels:
     levels: list[list[PackedChunk]]
     assigned: sp.csr_array | None = None  # (n_rows, n_slots)
 
-    def reached(self, task: TrainingTask, links: Sequence[LevelLink]) -> int:
-        """Return how many labels of the training rows stand in leaves that the beam reaches."""
-        nodes, _ = task.search(self.levels, links)
+    def reached(self, task: TrainingTask, nodes: np.ndarray) -> int:
+        """Return how many labels of the training rows stand in leaves that the beam reaches: `nodes`, for every row."""
         return recalled(matches(nodes, self.tree.n_leaves), task.Y, self.tree)
 
 
@@ -166,9 +165,9 @@ def choose_slots(
     upper = UpperLevels(tree, train_levels(tree, task, links, leaves=False, done=done))
     auto, split = settings.overlap == "auto", settings.split_positives
     for turn in range(max(settings.n_rounds, 1)):
-        if auto and turn == 0 and upper.reached(task, links) >= RECALL_ENOUGH * task.Y.nnz:
-            return upper  # the plain tree
         nodes, scores = task.search(upper.levels, links)
+        if auto and turn == 0 and upper.reached(task, nodes) >= RECALL_ENOUGH * task.Y.nnz:
+            return upper  # the plain tree
         slots = disentangle(
             matches(nodes, tree.n_leaves),
             task.Y,
@@ -184,10 +183,10 @@ def choose_slots(
         if not split and settings.n_rounds > 0:
             upper = _trained(upper, task, links, told)
             if auto and turn == 0:
-                enough = upper.reached(task, links) + RECALL_BY_SPLITTING * task.Y.nnz
+                enough = upper.reached(task, task.search(upper.levels, links)[0]) + RECALL_BY_SPLITTING * task.Y.nnz
                 if enough < task.Y.nnz:  # else splitting cannot reach so many more
                     apart = _trained(_one_slot_each(upper, task, nodes, scores), task, links, None)
-                    split = apart.reached(task, links) > enough
+                    split = apart.reached(task, task.search(apart.levels, links)[0]) > enough
                     upper = apart if split else upper
         elif split:
             upper = _one_slot_each(upper, task, nodes, scores)
