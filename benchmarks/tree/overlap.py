@@ -47,7 +47,7 @@ from longtail.tree.estimator import default_C
 SMALL, LARGE = ("eurlex-4k", "pubmed-mesh", "yso-titles-60k"), ("debian-relations", "eurlex57k")
 YARDSTICK_DATA = (*SMALL[:2], "yso-titles-60k", "yso-titles-12k", *LARGE)
 PUBLISHED_DATA = (*SMALL, "eurlex57k")
-FUSED_DATA = SMALL[:2]
+FUSED_DATA = PUBLISHED_DATA
 YARDSTICK: dict[str, Facts] = {
     "default": {},
     "overlap 2": {"overlap": 2},
