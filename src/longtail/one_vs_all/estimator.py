@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from longtail.data import Dataset, TopK
 from longtail.kernels import EVERY_ROW, LANES, Progress, blocks, hinge_lanes, logistic_lanes, run_tasks
 from longtail.model import (
+    HOLD,
     MAX_BIAS,
     MAX_K,
     Estimate,
@@ -19,20 +20,26 @@ from longtail.model import (
     RowClassifier,
     Shape,
     allowed_labels,
+    check_new_truth,
+    kept_labels,
     row_scale,
     with_finite_scores,
 )
+from longtail.one_vs_all.edit import OwnColumns, by_feature, moved_weights, with_shape
 from longtail.one_vs_all.plan import estimate_ova
 from longtail.one_vs_all.schema import LOSSES, SCHEMA
 from longtail.one_vs_all.topk_kernels import collect_weights, count_weights, dense_topk, sparse_topk
 from longtail.storage import Part, PartSchema, checked, pack_csr, unpack_csr
 from longtail.validate import (
+    LabelNumbers,
     MatrixLike,
+    as_labels,
     as_sparse,
     check_choice,
     check_flag,
     check_integer,
     check_real,
+    check_same_rows,
     resolve_jobs,
     resolve_seed,
 )
@@ -152,16 +159,97 @@ class OneVsAllClassifier(RowClassifier):
 
         batches = run_tasks(train, blocks(order.size, LANES), n_jobs, labels_done)
         counts, features, values, biases, epochs = (np.concatenate(parts) for parts in zip(*batches, strict=True))
-        self.weights_ = _by_feature(order, counts, features, values, self.n_features_in_, self.n_labels_)
+        self.weights_ = by_feature(features, np.repeat(order, counts), values, (self.n_features_in_, self.n_labels_))
         self.bias_ = np.full(self.n_labels_, -np.inf, dtype=np.float32)
         self.bias_[order] = biases
         self.n_iter_ = np.zeros(self.n_labels_, dtype=np.int32)
         self.n_iter_[order] = epochs
         return self
 
-    def _solver(self) -> _BatchSolver:
+    def partial_fit(
+        self, X: MatrixLike, Y: MatrixLike, classes: LabelNumbers | None = None, *, replayed: int = 0
+    ) -> Self:
+        """Learn new rows without the old ones. Returns self.
+
+        The classifiers of labels that the new rows have move towards them, held by the old weights the more firmly the
+        more rows were seen. Where the last `replayed` rows of X were learned before, the old weights count for the
+        less; with all old rows given again, these classifiers are trained anew. A calibration is kept, and grows stale.
+
+        `classes` is ignored: scikit-learn's tools pass it, but labels are the columns of Y.
+        """
+        if not hasattr(self, "weights_"):
+            return self.fit(X, Y)
+        rows, Y, solver = self._new_rows(X, Y, self.n_labels_)
+        n = rows.indptr.size - 1
+        new = n - check_integer("replayed", replayed, low=0, high=n)
+        again = min(replayed / self.n_rows_, 1.0)
+        holding = (HOLD * solver.C * (1 - again) * self.n_rows_ / n, 1 - again)
+        n_jobs = resolve_jobs(self.n_jobs)
+        self.weights_, self.bias_, passes = moved_weights(self.weights_, self.bias_, rows, Y, solver, holding, n_jobs)
+        self.n_iter_ = self.n_iter_ + passes
+        self.label_counts_ = self.label_counts_ + np.bincount(Y[:new].indices, minlength=self.n_labels_)
+        self.n_rows_ += new
+        return self
+
+    def add_labels(self, X: Any, Y: Any) -> Self:
+        """Add labels, one column of Y each, numbered after the old ones; nothing else is trained. Returns self.
+
+        Each new label learns from its rows in X against the other rows of X: give rows without the new labels too.
+        """
+        self._check_fitted()
+        Y = as_labels(Y, "Y")
+        rows, Y, solver = self._new_rows(X, Y, Y.shape[1])
+        n_jobs, shape = resolve_jobs(self.n_jobs), (self.n_features_in_, Y.shape[1])
+        nothing, silent = sp.csr_array(shape, dtype=np.float32), np.zeros(Y.shape[1], dtype=np.float32)
+        fresh, bias, passes = moved_weights(nothing, silent, rows, Y, solver, (0.0, 1.0), n_jobs)
+        counts = np.bincount(Y.indices, minlength=Y.shape[1])
+        more = sp.coo_array(fresh)
+        old = sp.coo_array(self.weights_)
+        self.weights_ = by_feature(
+            np.concatenate([old.row, more.row]),
+            np.concatenate([old.col, more.col + self.n_labels_]),
+            np.concatenate([old.data, more.data]),
+            (self.n_features_in_, self.n_labels_ + Y.shape[1]),
+        )
+        self.bias_ = np.concatenate([self.bias_, np.where(counts > 0, bias, np.float32(-np.inf))]).astype(np.float32)
+        self.n_iter_ = np.concatenate([self.n_iter_, passes]).astype(np.int32)
+        self.label_counts_ = np.concatenate([self.label_counts_, counts])
+        self.n_labels_ = int(self.label_counts_.size)
+        return self
+
+    def remove_labels(self, labels: LabelNumbers) -> Self:
+        """Remove labels by number; the rest keep their order and are numbered anew. Returns self."""
+        self._check_fitted()
+        keep = kept_labels(labels, self.n_labels_)
+        entries, number = sp.coo_array(self.weights_), np.cumsum(keep) - 1
+        stays = keep[entries.col]
+        self.n_labels_ = int(keep.sum())
+        self.weights_ = by_feature(
+            entries.row[stays],
+            number[entries.col[stays]],
+            entries.data[stays],
+            (self.n_features_in_, self.n_labels_),
+        )
+        self.bias_, self.n_iter_, self.label_counts_ = self.bias_[keep], self.n_iter_[keep], self.label_counts_[keep]
+        return self
+
+    def widen(self, n_features: int) -> Self:
+        """Let rows have more columns, after the old ones; classifiers learn them with new rows. Returns self."""
+        self._check_fitted()
+        self.n_features_in_ = check_integer("n_features", n_features, low=self.n_features_in_, high=2**31 - 1)
+        self.weights_ = with_shape(self.weights_, self.n_features_in_, self.n_labels_)
+        return self
+
+    def _new_rows(self, X: Any, Y: Any, n_labels: int) -> tuple[OwnColumns, sp.csr_array, BatchSolver]:
+        """Check rows that come after training."""
+        solver = self._solver()
+        X, Y = as_sparse(self._check_rows(X)), check_new_truth(Y, n_labels)
+        check_same_rows(X, Y)
+        return OwnColumns.of(X, check_flag("normalize", self.normalize)), Y, solver
+
+    def _solver(self) -> BatchSolver:
         """Return the checked settings of the solver."""
-        return _BatchSolver(
+        return BatchSolver(
             C=check_real("C", self.C, low=0, open_low=True),
             loss=check_choice("loss", self.loss, LOSSES),
             positive_weight=check_real("positive_weight", self.positive_weight, low=0, open_low=True),
@@ -261,7 +349,7 @@ _TrainedBatch = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray
 
 
 @dataclass(frozen=True)
-class _BatchSolver:
+class BatchSolver:
     """Settings that solve the binary problems of up to sixteen labels at once; see `OneVsAllClassifier`."""
 
     C: float
@@ -277,10 +365,20 @@ class _BatchSolver:
         self, rows: tuple[np.ndarray, ...], by_label: sp.csc_array, labels: np.ndarray, n_features: int, seed: int
     ) -> _TrainedBatch:
         """Return, label by label: number of weights, their features, their values, bias, and epochs taken."""
+        W = np.zeros((n_features + 1, LANES), dtype=np.float32)
+        epochs = self.solve(rows, by_label, labels, seed, W)
+        counts = count_weights(W, labels.size, self.threshold)
+        features, values = np.empty(counts.sum(), np.int32), np.empty(counts.sum(), np.float32)
+        collect_weights(W, labels.size, self.threshold, features, values)
+        return counts, features, values, W[-1, : labels.size].copy(), epochs
+
+    def solve(
+        self, rows: tuple[np.ndarray, ...], by_label: sp.csc_array, labels: np.ndarray, seed: int, W: np.ndarray
+    ) -> np.ndarray:
+        """Train up to sixteen labels from the weights in W, which it changes; return the epochs taken."""
         positive = np.zeros(rows[0].size - 1, dtype=np.uint16)
         for lane, label in enumerate(labels):
             positive[by_label.indices[by_label.indptr[label] : by_label.indptr[label + 1]]] |= np.uint16(1 << lane)
-        W = np.zeros((n_features + 1, LANES), dtype=np.float32)
         ends = (self.tol, self.max_iter, seed, W)
         if self.loss == "squared_hinge":
             diagonal = np.array([[0.5 / self.C], [0.5 / (self.C * self.positive_weight)]], dtype=np.float32)
@@ -289,25 +387,9 @@ class _BatchSolver:
         else:
             costs = np.array([[self.C], [self.C * self.positive_weight]], dtype=np.float32)
             epochs = logistic_lanes(*rows, positive, labels.size, self.bias, np.repeat(costs, LANES, axis=1), *ends)
-        counts = count_weights(W, labels.size, self.threshold)
-        features, values = np.empty(counts.sum(), np.int32), np.empty(counts.sum(), np.float32)
-        collect_weights(W, labels.size, self.threshold, features, values)
-        return counts, features, values, W[-1, : labels.size].copy(), epochs[: labels.size]
+        return epochs[: labels.size]
 
 
 def _weights_met(X: sp.csr_array, W: sp.csr_array) -> float:
     """Return how many labels, on average, use a feature that a row has."""
     return float(np.diff(W.indptr)[X.indices].mean()) if X.nnz else 0.0
-
-
-def _by_feature(
-    order: np.ndarray, counts: np.ndarray, features: np.ndarray, values: np.ndarray, n_features: int, n_labels: int
-) -> sp.csr_array:
-    """Turn weights listed label by label into a matrix (n_features, n_labels) stored by feature."""
-    labels = np.repeat(order, counts)
-    at = np.lexsort((labels, features))
-    indptr = np.zeros(n_features + 1, dtype=np.int64)
-    np.cumsum(np.bincount(features, minlength=n_features), out=indptr[1:])
-    W = sp.csr_array((n_features, n_labels), dtype=np.float32)
-    W.data, W.indices, W.indptr = values[at], labels[at], indptr
-    return W

@@ -15,6 +15,7 @@ from longtail.data import Dataset, TopK
 from longtail.errors import DataError, Keyword, ParameterError
 from longtail.kernels import Progress
 from longtail.model import (
+    HOLD,
     MAX_BIAS,
     MAX_K,
     Estimate,
@@ -25,6 +26,8 @@ from longtail.model import (
     Shape,
     TextReader,
     allowed_labels,
+    check_new_truth,
+    kept_labels,
     row_scale,
     with_finite_scores,
 )
@@ -66,7 +69,6 @@ from longtail.validate import (
     check_integer,
     check_real,
     check_same_rows,
-    check_width,
     make_csr,
     resolve_jobs,
     resolve_seed,
@@ -355,27 +357,37 @@ class LabelTreeClassifier(RowClassifier):
             self.chunks_ = [chunks.over_columns(columns, self.n_features_in_) for chunks in self.chunks_]
         return self
 
-    def partial_fit(self, X: MatrixLike, Y: MatrixLike, classes: LabelNumbers | None = None) -> Self:
+    def partial_fit(
+        self, X: MatrixLike, Y: MatrixLike, classes: LabelNumbers | None = None, *, replayed: int = 0
+    ) -> Self:
         """Learn new rows without the old ones; labels and clusters stay. Returns self.
 
-        The classifiers of labels and nodes that the new rows have move towards them, the less the fewer the rows are
-        against all rows seen. Rows of a tenth or more of what was seen improve a model; a few rows at a time do not,
-        and training anew is always more accurate (benchmarks/results/tree_updates.json). A calibration is kept, and
-        grows stale.
+        The classifiers of labels and nodes that the new rows have move towards them, held by the old weights the more
+        firmly the more rows were seen: a few rows change little. Where the last `replayed` rows of X were learned
+        before, the old weights count for the less; with all old rows given again, these classifiers are trained anew.
+        A calibration is kept, and grows stale.
 
         `classes` is ignored: scikit-learn's tools pass it, but labels are the columns of Y.
         """
         if not hasattr(self, "trees_"):
             return self.fit(X, Y)
         rows, Y, solver, n_jobs = self._new_rows(X, Y, self.n_labels_)
-        # the old weights stand for the old rows: the fewer the new ones, the less they may move them
-        solver = replace(solver, C=solver.C * 0.5 * rows.n / (rows.n + self.n_rows_))
+        new = rows.n - check_integer("replayed", replayed, low=0, high=rows.n)
+        again = min(replayed / self.n_rows_, 1.0)
+        hold = HOLD * solver.C * (1 - again) * self.n_rows_ / rows.n
         self.chunks_ = [
-            update_classifiers(tree, chunks, rows, Y, solver, self._beam_plan(tree, 1), n_jobs)
+            update_classifiers(tree, chunks, rows, Y, solver, self._beam_plan(tree, 1), n_jobs, hold, 1 - again)
             for tree, chunks in zip(self.trees_, self.chunks_, strict=True)
         ]
-        self.label_counts_ = self.label_counts_ + np.bincount(Y.indices, minlength=self.n_labels_)
-        self.n_rows_ += rows.n
+        self.label_counts_ = self.label_counts_ + np.bincount(Y[:new].indices, minlength=self.n_labels_)
+        self.n_rows_ += new
+        return self
+
+    def widen(self, n_features: int) -> Self:
+        """Let rows have more columns, after the old ones; classifiers learn them with new rows. Returns self."""
+        self._check_fitted()
+        self.n_features_in_ = check_integer("n_features", n_features, low=self.n_features_in_, high=2**31 - 1)
+        self.chunks_ = [replace(chunks, n_features=self.n_features_in_) for chunks in self.chunks_]
         return self
 
     def add_labels(self, X: Any, Y: Any) -> Self:
@@ -402,17 +414,7 @@ class LabelTreeClassifier(RowClassifier):
     def remove_labels(self, labels: Any) -> Self:
         """Remove labels by number; the rest keep their order and are numbered anew. Returns self."""
         self._check_fitted()
-        given = np.asarray(labels)
-        if given.size and given.dtype.kind not in "iu":
-            raise ParameterError(name="labels", allowed=f"whole numbers from 0 to {self.n_labels_ - 1}", got=labels)
-        gone = np.unique(given.astype(np.int64))
-        if gone.size and (gone[0] < 0 or gone[-1] >= self.n_labels_):
-            worst = gone[0] if gone[0] < 0 else gone[-1]
-            raise ParameterError(name="labels", problem=f"must be numbers from 0 to {self.n_labels_ - 1}; got {worst}.")
-        if gone.size == self.n_labels_:
-            raise ParameterError(name="labels", problem="must leave at least one label; got all of them.")
-        keep = np.ones(self.n_labels_, dtype=bool)
-        keep[gone] = False
+        keep = kept_labels(labels, self.n_labels_)
         smaller = [drop_labels(tree, chunks, keep) for tree, chunks in zip(self.trees_, self.chunks_, strict=True)]
         self.trees_, self.chunks_ = [tree for tree, _ in smaller], [chunks for _, chunks in smaller]
         self.label_counts_ = self.label_counts_[keep]
@@ -422,14 +424,10 @@ class LabelTreeClassifier(RowClassifier):
     def _new_rows(self, X: Any, Y: Any, n_labels: int) -> tuple[TrainingRows, sp.csr_array, Solver, int]:
         """Check rows that come after training."""
         solver = self._solver(self.C_)
-        X, Y = as_sparse(self._check_rows(X)), as_labels(Y, "Y")
-        check_same_rows(X, Y)
-        check_width(Y, n_labels, "Y", "labels")
-        if Y.nnz == 0:
-            raise DataError(input="Y", problem="must hold at least one label; every row is empty.")
-        binary = make_csr(Y.indptr, Y.indices, np.ones_like(Y.data), Y.shape[1])
+        X, truth = as_sparse(self._check_rows(X)), check_new_truth(Y, n_labels)
+        check_same_rows(X, truth)
         rows = TrainingRows.of(X, check_flag("normalize", self.normalize), solver.bias)
-        return rows, binary, solver, resolve_jobs(self.n_jobs)
+        return rows, truth, solver, resolve_jobs(self.n_jobs)
 
     def _overlap_settings(self) -> OverlapSettings:
         """Return the checked settings of overlap."""
