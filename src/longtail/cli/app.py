@@ -23,6 +23,7 @@ from longtail.cli import (
     predict,
     sign,
     train,
+    update,
 )
 from longtail.cli.memory_limit import is_lack_of_memory, lack_of_memory
 from longtail.cli.signals import Stop
@@ -88,6 +89,7 @@ def app() -> None:
 for command in (
     demo.demo,
     train.train,
+    update.update,
     add_labels.add_labels,
     impute.impute,
     plan.plan,

@@ -54,3 +54,4 @@ from .tree import SlotTextFacts as SlotTextFacts
 from .tree import SplitLabelFacts as SplitLabelFacts
 from .tree import SplitsFacts as SplitsFacts
 from .tree import TreeFacts as TreeFacts
+from .update import UpdateFacts as UpdateFacts

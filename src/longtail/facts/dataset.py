@@ -30,6 +30,9 @@ class DatasetFacts(TypedDict, total=False):
     tail: list[list[int]]  # (rank, rows) pairs of the training labels, from `tail_points`
     imputed: ImputationFacts  # where labels of rows were found from labels of groups
     labels_added: int  # labels added to the model by their texts, after training
+    labels_removed: int
+    updates: int  # times the model learned new rows after training
+    rows_of_updates: int  # how many of the rows came by updates
 
 
 def tail_points(counts: Sequence[int], n: int = 100) -> list[list[int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -52,10 +52,10 @@ def moved_weights(
     by_label, seen = sp.csc_array(Y), np.flatnonzero(np.bincount(Y.indices, minlength=Y.shape[1])).astype(np.int32)
     is_seen = np.zeros(Y.shape[1], dtype=bool)
     is_seen[seen] = True
-    entries = sp.coo_array(weights)
-    old = sp.csc_array(weights)[:, seen]
+    entries = entries_of(weights)
+    old = sp.csc_array((entries.values, (entries.features, entries.labels)), shape=weights.shape)[:, seen]
     solver = replace(solver, bias=held.constant)
-    before = np.where(np.isneginf(bias), np.float32(-1.0), bias * np.float32(keep))  # first rows: start from "no"
+    before = np.float32(keep) * np.where(np.isneginf(bias), np.float32(-1.0), bias)  # its first rows: start from "no"
 
     def move(at: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         labels = seen[at]
@@ -68,9 +68,11 @@ def moved_weights(
     batches = run_tasks(move, blocks(seen.size, LANES), n_jobs)
     used = np.zeros(weights.shape[0], dtype=bool)
     used[rows.columns] = True
-    stays = ~(is_seen[entries.col] & used[entries.row])  # where the rows have a feature, weights come from the solver
-    kept = entries.data[stays] * np.where(is_seen[entries.col[stays]], np.float32(keep), np.float32(1.0))
-    parts = [(entries.row[stays], entries.col[stays], kept)]
+    stays = ~(
+        is_seen[entries.labels] & used[entries.features]
+    )
+    kept = entries.values[stays] * np.where(is_seen[entries.labels[stays]], np.float32(keep), np.float32(1.0))
+    parts = [(entries.features[stays], entries.labels[stays], kept)]
     bias, n_iter = bias.copy(), np.zeros(Y.shape[1], dtype=np.int32)
     for at, (W, biases, passes) in zip(blocks(seen.size, LANES), batches, strict=True):
         line, lane = np.nonzero(np.abs(W) >= max(solver.threshold, np.finfo(np.float32).tiny))
@@ -78,6 +80,20 @@ def moved_weights(
         bias[seen[at]], n_iter[seen[at]] = biases, passes
     line, column, value = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return by_feature(line, column, value, weights.shape), bias, n_iter
+
+
+class Entries(NamedTuple):
+    """Weights one by one."""
+
+    features: np.ndarray
+    labels: np.ndarray
+    values: np.ndarray
+
+
+def entries_of(weights: sp.csr_array) -> Entries:
+    """Return the weights one by one; scipy's own way refuses row pointers of another type than the ids."""
+    features = np.repeat(np.arange(weights.shape[0], dtype=np.int32), np.diff(weights.indptr))
+    return Entries(features, weights.indices, weights.data)
 
 
 def by_feature(features: np.ndarray, labels: np.ndarray, values: np.ndarray, shape: tuple[int, int]) -> sp.csr_array:

@@ -25,7 +25,7 @@ from longtail.model import (
     row_scale,
     with_finite_scores,
 )
-from longtail.one_vs_all.edit import OwnColumns, by_feature, moved_weights, with_shape
+from longtail.one_vs_all.edit import OwnColumns, by_feature, entries_of, moved_weights, with_shape
 from longtail.one_vs_all.plan import estimate_ova
 from longtail.one_vs_all.schema import LOSSES, SCHEMA
 from longtail.one_vs_all.topk_kernels import collect_weights, count_weights, dense_topk, sparse_topk
@@ -47,6 +47,7 @@ from longtail.validate import (
 # when scoring 32 labels at a time in dense blocks is faster than following sparse lists (measured on eurlex-4k)
 DENSE_ABOVE = 0.05
 FEWEST_ROWS_FOR_DENSE = 64
+MANY_FEATURES = 1_000_000  # columns beyond the entries from which on those in use are numbered anew
 
 
 class OneVsAllClassifier(RowClassifier):
@@ -144,14 +145,18 @@ class OneVsAllClassifier(RowClassifier):
         data = X.data * np.repeat(row_scale(X, normalize), np.diff(X.indptr)) if normalize else X.data
         squares = sp.csr_array((data * data, X.indices, X.indptr), shape=X.shape).sum(axis=1)
         norms = np.maximum(squares + solver.bias * solver.bias, 1e-12).astype(np.float32)
-        rows = (X.indptr.astype(np.int64, copy=False), X.indices, data, norms)
+        columns, ids = None, X.indices
+        if X.shape[1] > MANY_FEATURES + X.nnz:  # hashed features: the solver needs a number for each
+            columns, ids = np.unique(X.indices, return_inverse=True)
+        width = X.shape[1] if columns is None else columns.size
+        rows = (X.indptr.astype(np.int64, copy=False), ids.astype(np.int32, copy=False), data, norms)
         by_label = sp.csc_array(Y)
         trained = np.flatnonzero(self.label_counts_)
         # frequent labels first: lanes of like frequency need a like number of passes
         order = trained[np.argsort(-self.label_counts_[trained], kind="stable")].astype(np.int32)
 
         def train(at: slice) -> _TrainedBatch:
-            return solver.train(rows, by_label, order[at], X.shape[1], solver.seed + int(at.start))
+            return solver.train(rows, by_label, order[at], width, solver.seed + int(at.start))
 
         def labels_done(done: int, total: int) -> None:
             if progress is not None:
@@ -159,6 +164,7 @@ class OneVsAllClassifier(RowClassifier):
 
         batches = run_tasks(train, blocks(order.size, LANES), n_jobs, labels_done)
         counts, features, values, biases, epochs = (np.concatenate(parts) for parts in zip(*batches, strict=True))
+        features = features if columns is None else columns[features]
         self.weights_ = by_feature(features, np.repeat(order, counts), values, (self.n_features_in_, self.n_labels_))
         self.bias_ = np.full(self.n_labels_, -np.inf, dtype=np.float32)
         self.bias_[order] = biases
@@ -203,12 +209,11 @@ class OneVsAllClassifier(RowClassifier):
         nothing, silent = sp.csr_array(shape, dtype=np.float32), np.zeros(Y.shape[1], dtype=np.float32)
         fresh, bias, passes = moved_weights(nothing, silent, rows, Y, solver, (0.0, 1.0), n_jobs)
         counts = np.bincount(Y.indices, minlength=Y.shape[1])
-        more = sp.coo_array(fresh)
-        old = sp.coo_array(self.weights_)
+        old, more = entries_of(self.weights_), entries_of(fresh)
         self.weights_ = by_feature(
-            np.concatenate([old.row, more.row]),
-            np.concatenate([old.col, more.col + self.n_labels_]),
-            np.concatenate([old.data, more.data]),
+            np.concatenate([old.features, more.features]),
+            np.concatenate([old.labels, more.labels + self.n_labels_]),
+            np.concatenate([old.values, more.values]),
             (self.n_features_in_, self.n_labels_ + Y.shape[1]),
         )
         self.bias_ = np.concatenate([self.bias_, np.where(counts > 0, bias, np.float32(-np.inf))]).astype(np.float32)
@@ -221,13 +226,13 @@ class OneVsAllClassifier(RowClassifier):
         """Remove labels by number; the rest keep their order and are numbered anew. Returns self."""
         self._check_fitted()
         keep = kept_labels(labels, self.n_labels_)
-        entries, number = sp.coo_array(self.weights_), np.cumsum(keep) - 1
-        stays = keep[entries.col]
+        entries, number = entries_of(self.weights_), np.cumsum(keep) - 1
+        stays = keep[entries.labels]
         self.n_labels_ = int(keep.sum())
         self.weights_ = by_feature(
-            entries.row[stays],
-            number[entries.col[stays]],
-            entries.data[stays],
+            entries.features[stays],
+            number[entries.labels[stays]],
+            entries.values[stays],
             (self.n_features_in_, self.n_labels_),
         )
         self.bias_, self.n_iter_, self.label_counts_ = self.bias_[keep], self.n_iter_[keep], self.label_counts_[keep]
@@ -279,6 +284,7 @@ class OneVsAllClassifier(RowClassifier):
             start = np.where(allowed_labels(self.n_labels_, allow, deny), start, np.float32(-np.inf))
         n_jobs = resolve_jobs(self.n_jobs)
         dense = X.shape[0] >= FEWEST_ROWS_FOR_DENSE * n_jobs and _weights_met(X, W) > DENSE_ABOVE * self.n_labels_
+        dense = dense and X.shape[1] <= MANY_FEATURES + W.nnz
         kernel = dense_topk if dense else sparse_topk  # the same result, to the last bit
 
         def score(at: slice) -> None:

@@ -26,3 +26,5 @@ from .tagger import Tag as Tag
 from .tagger import Tagger as Tagger
 from .tree_description import page_tree as page_tree
 from .tree_description import tree_facts as tree_facts
+from .update import updatable as updatable
+from .update import update_tagger as update_tagger

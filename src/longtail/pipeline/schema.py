@@ -23,6 +23,9 @@ _COUNTS = (
     "features",
     "groups",
     "labels_added",
+    "labels_removed",
+    "updates",
+    "rows_of_updates",
 )
 _DATA: dict[str, Value] = {
     "name": Text(4096),

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from longtail.data import Dataset, GroupedDataset, GroupsOfRow, LabelsOfGroup, TopK
 from longtail.errors import DataError, ModelError, ParameterError
-from longtail.facts import DatasetFacts, ExplanationFacts
+from longtail.facts import DatasetFacts, ExplanationFacts, UpdateFacts
 from longtail.model import (
     BuiltLater,
     EpochReport,
@@ -31,6 +31,7 @@ from longtail.pipeline.held_out import held_out_facts, hold_out
 from longtail.pipeline.imputation import Imputed, impute_dataset
 from longtail.pipeline.label_names import check_new_labels, numbers_of
 from longtail.pipeline.registry import DEFAULT_METHOD, METHODS, new_features
+from longtail.pipeline.update import check_labels_agree, update_tagger, without_labels
 from longtail.storage import Part, save_folder
 from longtail.text import as_texts
 from longtail.validate import Json, MatrixLike, RandomState, Rows, as_rows, check_choice, check_integer, resolve_seed
@@ -45,6 +46,25 @@ Texts: TypeAlias = "Sequence[str] | np.ndarray | sp.sparray | sp.spmatrix"
 def is_matrix(values: object) -> TypeGuard[np.ndarray | sp.sparray | sp.spmatrix]:
     """Say whether rows or labels are given as numbers; arrays of strings are lists of texts."""
     return sp.issparse(values) or (isinstance(values, np.ndarray) and values.dtype.kind not in "OUT")
+
+
+def as_dataset(
+    texts: Texts,
+    labels: Iterable[str | Iterable[str]] | MatrixLike,
+    label_names: Sequence[str] | None,
+    label_texts: Sequence[str] | None,
+) -> Dataset:
+    """Return texts, or rows, and their labels, lists of names or a matrix, as a Dataset."""
+    names = None if label_names is None else tuple(label_names)
+    fields: dict[str, Any] = {"label_names": names, "label_texts": label_texts}
+    rows: dict[str, Any] = {"X": texts} if is_matrix(texts) else {"texts": texts}
+    if labels is None:
+        raise DataError("labels must hold the labels of every text; got None.")
+    if is_matrix(labels):
+        return Dataset(Y=labels, **rows, **fields)
+    lists = [row if isinstance(row, str) else list(row) for row in labels]
+    listed = Dataset.from_lists([""] * len(lists), lists, label_names=names)
+    return Dataset(Y=listed.Y, **rows, **{**fields, "label_names": listed.label_names})
 
 
 class Tag(NamedTuple):
@@ -97,6 +117,8 @@ class Tagger(Estimator):
         Rows held out, and the metrics on them.
     data_ : dict
         Facts about the training data.
+    updated_ : dict
+        What the last update did: rows, labels and words added, and precision before and after on rows held out.
 
     Examples
     --------
@@ -115,6 +137,7 @@ class Tagger(Estimator):
     label_texts_: tuple[str, ...] | None
     held_out_: Json | None
     data_: DatasetFacts
+    updated_: UpdateFacts
 
     def __init__(
         self,
@@ -153,17 +176,7 @@ class Tagger(Estimator):
         `labels` is a list of lists of names, or a matrix Y with one column per label. `progress` and `on_epoch` are
         those of `fit_dataset`.
         """
-        names = None if label_names is None else tuple(label_names)
-        fields: dict[str, Any] = {"label_names": names, "label_texts": label_texts}
-        rows: dict[str, Any] = {"X": texts} if is_matrix(texts) else {"texts": texts}
-        if labels is None:
-            raise DataError("labels must hold the labels of every text; got None.")
-        if is_matrix(labels):
-            data = Dataset(Y=labels, **rows, **fields)
-        else:
-            lists = [row if isinstance(row, str) else list(row) for row in labels]
-            listed = Dataset.from_lists([""] * len(lists), lists, label_names=names)
-            data = Dataset(Y=listed.Y, **rows, **{**fields, "label_names": listed.label_names})
+        data = as_dataset(texts, labels, label_names, label_texts)
         return self.fit_dataset(data, progress=progress, on_epoch=on_epoch)
 
     def fit_dataset(self, data: Dataset, progress: Stages | None = None, on_epoch: EpochReport | None = None) -> Self:
@@ -269,6 +282,7 @@ class Tagger(Estimator):
     def _check_fitted(self) -> None:
         if not hasattr(self, "model_"):
             raise not_fitted("this Tagger is not fitted yet; call fit(texts, labels) first.")
+        check_labels_agree(self)
 
     @property
     def reads_texts_(self) -> bool:
@@ -361,6 +375,49 @@ class Tagger(Estimator):
             self.label_texts_ = (*(self.label_texts_ or self.labels_), *given)
         self.labels_ = (*self.labels_, *new)
         self.data_ = {**self.data_, "labels_added": self.data_.get("labels_added", 0) + len(new)}
+        return self
+
+    def partial_fit(
+        self,
+        texts: Texts,
+        labels: Iterable[str | Iterable[str]] | MatrixLike,
+        classes: object = None,
+        *,
+        label_names: Sequence[str] | None = None,
+        label_texts: Sequence[str] | None = None,
+        progress: Stages | None = None,
+    ) -> Self:
+        """Learn new texts without the old ones; labels and words that are new are added. Returns self.
+
+        `labels` is as for `fit`; a matrix has the columns of `label_names`, or those of `labels_`. For the methods
+        "tree" and "ova". `classes` is ignored. What was done is in `updated_`.
+
+        >>> tagger = Tagger(random_state=0).fit(["red apple", "old car"] * 30, [["fruit"], ["vehicle"]] * 30)
+        >>> tagger.partial_fit(["a tall tree", "an old tree"] * 3, [["plant"]] * 6).labels_
+        ('fruit', 'vehicle', 'plant')
+        """
+        if not hasattr(self, "model_"):
+            given: dict[str, Any] = {"label_names": label_names, "label_texts": label_texts, "progress": progress}
+            return self.fit(texts, labels, **given)
+        if label_names is None and is_matrix(labels) and labels.shape[1] == len(self.labels_):
+            label_names = self.labels_
+        return self.update_dataset(as_dataset(texts, labels, label_names, label_texts), progress=progress)
+
+    def update_dataset(self, data: Dataset, replay: Dataset | None = None, progress: Stages | None = None) -> Self:
+        """Learn the rows of a Dataset, as `partial_fit` does. Returns self.
+
+        `replay` holds rows that were learned before: shown again, less of them is forgotten, and with all of them the
+        labels of the new rows are trained anew on old and new rows together.
+        """
+        self._check_fitted()
+        state, self.updated_ = update_tagger(self, data, replay, progress)
+        self.__dict__.update(state)
+        return self
+
+    def remove_labels(self, labels: Sequence[str]) -> Self:
+        """Let labels go, by name; nothing is trained. Returns self. For the methods "tree" and "ova"."""
+        self._check_fitted()
+        self.__dict__.update(without_labels(self, self.label_numbers(labels)))
         return self
 
     def label_numbers(self, names: Sequence[str], argument: str = "labels") -> list[int]:

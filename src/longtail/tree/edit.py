@@ -79,7 +79,8 @@ def _learn_chunk(
     moved, bias = np.zeros((every.size, W.shape[1]), dtype=np.float32), bias.copy()
     moved[np.searchsorted(every, features)] = W
     moved[:, seen] *= np.float32(keep)
-    bias[seen] = np.where(np.isneginf(bias[seen]), np.float32(-1.0), bias[seen] * np.float32(keep))  # first rows: "no"
+    bias[seen] = np.where(np.isneginf(bias[seen]), np.float32(-1.0), bias[seen])  # its first rows: start from "no"
+    bias[seen] *= np.float32(keep)
     here, own = np.searchsorted(every, local.features), sp.csc_array(truth[:, labels.start + seen])
     for first in range(0, seen.size, LANES):
         lanes = seen[first : first + LANES]
