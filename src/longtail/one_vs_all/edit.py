@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.kernels import LANES, blocks, run_tasks
-from longtail.model import HeldRows, row_scale
+from longtail.model import HeldRows, Hold, row_scale
 
 if TYPE_CHECKING:
     from longtail.one_vs_all.estimator import BatchSolver
@@ -38,16 +38,14 @@ def moved_weights(
     rows: OwnColumns,
     Y: sp.csr_array,
     solver: BatchSolver,
-    holding: tuple[float, float],
+    hold: Hold,
+    feature_rows: np.ndarray | None,
     n_jobs: int,
 ) -> tuple[sp.csr_array, np.ndarray, np.ndarray]:
-    """Return weights, biases and passes with the classifiers of the labels in Y trained further on rows.
-
-    `holding` says how firmly the old rows hold the old weights (see `HeldRows`), and what those are multiplied with
-    first: less than 1 where old rows are among the rows again.
-    """
-    hold, keep = holding
-    held = HeldRows.of(rows.indptr, rows.indices, rows.data, rows.columns.size, solver.bias, hold)
+    """Return weights, biases and passes with the classifiers of the labels in Y trained further on rows."""
+    seen_before = None if feature_rows is None else feature_rows[rows.columns]
+    held = HeldRows.of(rows.indptr, rows.indices, rows.data, rows.columns.size, solver.bias, hold, seen_before)
+    keep = np.float32(hold.keep)
     arrays = (rows.indptr, rows.indices, held.data, held.norms)
     by_label, seen = sp.csc_array(Y), np.flatnonzero(np.bincount(Y.indices, minlength=Y.shape[1])).astype(np.int32)
     is_seen = np.zeros(Y.shape[1], dtype=bool)
@@ -55,12 +53,12 @@ def moved_weights(
     entries = entries_of(weights)
     old = sp.csc_array((entries.values, (entries.features, entries.labels)), shape=weights.shape)[:, seen]
     solver = replace(solver, bias=held.constant)
-    before = np.float32(keep) * np.where(np.isneginf(bias), np.float32(-1.0), bias)  # its first rows: start from "no"
+    before = keep * np.where(np.isneginf(bias), np.float32(-1.0), bias)  # its first rows: start from "no"
 
     def move(at: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         labels = seen[at]
         W = np.zeros((rows.columns.size + 1, LANES), dtype=np.float32)
-        dense = old[:, at].tocsr()[rows.columns].toarray() * np.float32(keep)
+        dense = old[:, at].tocsr()[rows.columns].toarray() * keep
         W[:-1, : labels.size], W[-1, : labels.size] = dense * held.stretch, before[labels]
         passes = solver.solve(arrays, by_label, labels, solver.seed + int(at.start), W)
         return W[:-1, : labels.size] / held.stretch, W[-1, : labels.size].copy(), passes
@@ -68,10 +66,8 @@ def moved_weights(
     batches = run_tasks(move, blocks(seen.size, LANES), n_jobs)
     used = np.zeros(weights.shape[0], dtype=bool)
     used[rows.columns] = True
-    stays = ~(
-        is_seen[entries.labels] & used[entries.features]
-    )
-    kept = entries.values[stays] * np.where(is_seen[entries.labels[stays]], np.float32(keep), np.float32(1.0))
+    stays = ~(is_seen[entries.labels] & used[entries.features])
+    kept = entries.values[stays] * np.where(is_seen[entries.labels[stays]], keep, np.float32(1.0))
     parts = [(entries.features[stays], entries.labels[stays], kept)]
     bias, n_iter = bias.copy(), np.zeros(Y.shape[1], dtype=np.int32)
     for at, (W, biases, passes) in zip(blocks(seen.size, LANES), batches, strict=True):

@@ -11,11 +11,11 @@ import scipy.sparse as sp
 from longtail.data import Dataset, TopK
 from longtail.kernels import EVERY_ROW, LANES, Progress, blocks, hinge_lanes, logistic_lanes, run_tasks
 from longtail.model import (
-    HOLD,
     MAX_BIAS,
     MAX_K,
     Estimate,
     Explanation,
+    Hold,
     LinearLayer,
     RowClassifier,
     Shape,
@@ -33,7 +33,6 @@ from longtail.storage import Part, PartSchema, checked, pack_csr, unpack_csr
 from longtail.validate import (
     LabelNumbers,
     MatrixLike,
-    as_labels,
     as_sparse,
     check_choice,
     check_flag,
@@ -173,53 +172,41 @@ class OneVsAllClassifier(RowClassifier):
         return self
 
     def partial_fit(
-        self, X: MatrixLike, Y: MatrixLike, classes: LabelNumbers | None = None, *, replayed: int = 0
+        self,
+        X: MatrixLike,
+        Y: MatrixLike,
+        classes: LabelNumbers | None = None,
+        *,
+        replayed: int = 0,
+        feature_rows: np.ndarray | None = None,
     ) -> Self:
         """Learn new rows without the old ones. Returns self.
 
         The classifiers of labels that the new rows have move towards them, held by the old weights the more firmly the
-        more rows were seen. Where the last `replayed` rows of X were learned before, the old weights count for the
-        less; with all old rows given again, these classifiers are trained anew. A calibration is kept, and grows stale.
+        more rows were seen: a few rows change little. Columns of Y after those of the known labels are new labels.
+
+        Where the last `replayed` rows of X were learned before, the old weights count for the less; with all old rows
+        given again, these classifiers are trained anew. `feature_rows` tells how many old rows had each feature, where
+        that is known. A calibration is kept, and grows stale.
 
         `classes` is ignored: scikit-learn's tools pass it, but labels are the columns of Y.
         """
         if not hasattr(self, "weights_"):
             return self.fit(X, Y)
-        rows, Y, solver = self._new_rows(X, Y, self.n_labels_)
-        n = rows.indptr.size - 1
+        solver = self._solver()
+        X, Y = as_sparse(self._check_rows(X)), check_new_truth(Y, self.n_labels_)
+        check_same_rows(X, Y)
+        rows, n = OwnColumns.of(X, check_flag("normalize", self.normalize)), X.shape[0]
         new = n - check_integer("replayed", replayed, low=0, high=n)
-        again = min(replayed / self.n_rows_, 1.0)
-        holding = (HOLD * solver.C * (1 - again) * self.n_rows_ / n, 1 - again)
+        hold, more = Hold.of(solver.C, self.n_rows_, n, replayed), Y.shape[1] - self.n_labels_
+        weights = with_shape(self.weights_, self.n_features_in_, Y.shape[1])
+        bias = np.concatenate([self.bias_, np.full(more, -np.inf, np.float32)])
         n_jobs = resolve_jobs(self.n_jobs)
-        self.weights_, self.bias_, passes = moved_weights(self.weights_, self.bias_, rows, Y, solver, holding, n_jobs)
-        self.n_iter_ = self.n_iter_ + passes
-        self.label_counts_ = self.label_counts_ + np.bincount(Y[:new].indices, minlength=self.n_labels_)
-        self.n_rows_ += new
-        return self
-
-    def add_labels(self, X: Any, Y: Any) -> Self:
-        """Add labels, one column of Y each, numbered after the old ones; nothing else is trained. Returns self.
-
-        Each new label learns from its rows in X against the other rows of X: give rows without the new labels too.
-        """
-        self._check_fitted()
-        Y = as_labels(Y, "Y")
-        rows, Y, solver = self._new_rows(X, Y, Y.shape[1])
-        n_jobs, shape = resolve_jobs(self.n_jobs), (self.n_features_in_, Y.shape[1])
-        nothing, silent = sp.csr_array(shape, dtype=np.float32), np.zeros(Y.shape[1], dtype=np.float32)
-        fresh, bias, passes = moved_weights(nothing, silent, rows, Y, solver, (0.0, 1.0), n_jobs)
-        counts = np.bincount(Y.indices, minlength=Y.shape[1])
-        old, more = entries_of(self.weights_), entries_of(fresh)
-        self.weights_ = by_feature(
-            np.concatenate([old.features, more.features]),
-            np.concatenate([old.labels, more.labels + self.n_labels_]),
-            np.concatenate([old.values, more.values]),
-            (self.n_features_in_, self.n_labels_ + Y.shape[1]),
-        )
-        self.bias_ = np.concatenate([self.bias_, np.where(counts > 0, bias, np.float32(-np.inf))]).astype(np.float32)
-        self.n_iter_ = np.concatenate([self.n_iter_, passes]).astype(np.int32)
-        self.label_counts_ = np.concatenate([self.label_counts_, counts])
-        self.n_labels_ = int(self.label_counts_.size)
+        self.weights_, self.bias_, passes = moved_weights(weights, bias, rows, Y, solver, hold, feature_rows, n_jobs)
+        self.n_iter_ = np.concatenate([self.n_iter_, np.zeros(more, np.int32)]) + passes
+        counts = np.concatenate([self.label_counts_, np.zeros(more, self.label_counts_.dtype)])
+        self.label_counts_ = counts + np.bincount(Y[:new].indices, minlength=Y.shape[1])
+        self.n_rows_, self.n_labels_ = self.n_rows_ + new, Y.shape[1]
         return self
 
     def remove_labels(self, labels: LabelNumbers) -> Self:
@@ -244,13 +231,6 @@ class OneVsAllClassifier(RowClassifier):
         self.n_features_in_ = check_integer("n_features", n_features, low=self.n_features_in_, high=2**31 - 1)
         self.weights_ = with_shape(self.weights_, self.n_features_in_, self.n_labels_)
         return self
-
-    def _new_rows(self, X: Any, Y: Any, n_labels: int) -> tuple[OwnColumns, sp.csr_array, BatchSolver]:
-        """Check rows that come after training."""
-        solver = self._solver()
-        X, Y = as_sparse(self._check_rows(X)), check_new_truth(Y, n_labels)
-        check_same_rows(X, Y)
-        return OwnColumns.of(X, check_flag("normalize", self.normalize)), Y, solver
 
     def _solver(self) -> BatchSolver:
         """Return the checked settings of the solver."""

@@ -1,7 +1,7 @@
 """Update a trained Tagger: new rows, labels and words, without training anew.
 
 Rows keep the features that the Tagger knows; words that it does not know become new columns after the old ones. Known
-labels learn from the new rows, held by the old weights; then new labels are added. A share of the new rows is held out
+labels learn from the new rows, held by the old weights, and new labels with them. A share of the new rows is held out
 first, to see how the update does on rows it has not learned, and to learn again what scores mean as probabilities.
 """
 
@@ -59,15 +59,22 @@ def update_tagger(
     split = hold_out(Y, tagger.calibrate, seed) if model.calibrated_ else None
     state: dict[str, Any] = {"features_": features, "labels_": names, "held_out_": tagger.held_out_}
     compared: Json | None = None
+    feature_rows = _rows_with_features(features, tagger.model_.n_rows_, tagger.model_.n_features_in_)
     if split is not None:
         train, test = split
         trial = copy(model)
-        _learn(trial, X[train], Y[train], old, progress, "Updating (calibration)")
+        if progress is not None:
+            progress("Updating (calibration)", 0, 2)
+        _learn(trial, X[train], Y[train], old, feature_rows)
         held_out = trial.judge(X[test], Y[test])
         state["held_out_"] = held_out_facts(held_out, seed)
         compared = _compare(tagger.model_, X[test], held_out)
         model.calibration_ = model.calibration_.joined(trial.calibration_)
-    _learn(model, X, Y, old, progress, "Updating")
+    if progress is not None:
+        progress("Updating", 1, 2)
+    _learn(model, X, Y, old, feature_rows)
+    if progress is not None:
+        progress("Updating", 2, 2)
     state |= {"model_": model, "label_texts_": _label_texts(tagger, data, names)}
     state["data_"] = _data_facts(tagger, data, model, names)
     facts: UpdateFacts = {
@@ -104,26 +111,27 @@ def _replayed(
 
 
 def _learn(
-    model: Any, X: Rows, Y: sp.csr_array, old: tuple[Rows, sp.csr_array] | None, progress: Stages | None, stage: str
+    model: Any,
+    X: Rows,
+    Y: sp.csr_array,
+    old: tuple[Rows, sp.csr_array] | None,
+    feature_rows: np.ndarray | None,
 ) -> None:
-    """Let a model learn rows: known labels move, the others are added."""
-    if progress is not None:
-        progress(stage, 0, 2)
-    known, replayed = model.n_labels_, 0
+    """Let a model learn rows, with those that are shown again after them."""
+    replayed = 0
     if old is not None:
         X, Y, replayed = _stacked(X, old[0]), sp.csr_array(sp.vstack([Y, old[1]])), old[0].shape[0]
     model.widen(X.shape[1])
-    moved, new = sp.csr_array(Y[:, :known]), sp.csr_array(Y[:, known:])
-    n_rows = model.n_rows_ + X.shape[0] - replayed
-    if moved.nnz:
-        model.partial_fit(X, moved, replayed=replayed)
-    if progress is not None:
-        progress(stage, 1, 2)
-    if new.shape[1]:
-        model.add_labels(X, new)
-    model.n_rows_ = n_rows
-    if progress is not None:
-        progress(stage, 2, 2)
+    model.partial_fit(X, Y, replayed=replayed, feature_rows=feature_rows)
+
+
+def _rows_with_features(features: Any, n_rows: int, n_known: int) -> np.ndarray | None:
+    """Return how many old rows had each feature, from idf = ln((1 + rows) / (1 + rows with it)) + 1; new ones: none."""
+    if not isinstance(features, TfidfFeatures):
+        return None
+    rows = np.maximum((1.0 + n_rows) / np.exp(features.idf_.astype(np.float64) - 1.0) - 1.0, 0.0)
+    rows[n_known:] = 0.0
+    return rows
 
 
 def _stacked(X: Rows, more: Rows) -> Rows:

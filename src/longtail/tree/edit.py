@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.kernels import LANES
-from longtail.model import HeldRows
+from longtail.model import HeldRows, Hold
 from longtail.tree.chunks import Chunks, PackedChunk
 from longtail.tree.label_tree import LabelTree
 from longtail.tree.membership import binary, children_of, column, matches, slot_matrix
@@ -28,13 +28,10 @@ def update_classifiers(
     solver: Solver,
     plan: BeamPlan,
     n_jobs: int,
-    hold: float,
-    keep: float = 1.0,
+    hold: Hold,
+    feature_rows: np.ndarray | None,
 ) -> Chunks:
-    """Return the chunks with classifiers trained further on rows, which have the labels Y.
-
-    Old weights, multiplied by `keep` (less than 1 where old rows are among the rows again), are held by `hold`.
-    """
+    """Return the chunks with classifiers trained further on rows, which have the labels Y."""
     packed = chunks.split()
     above: sp.csr_array | None = None
     for level in range(tree.n_levels + 1):
@@ -52,7 +49,7 @@ def update_classifiers(
                 old = chunks.dense(int(chunks.levels[level]) + chunk)
                 low, high = int(children[chunk]), int(children[chunk + 1])
                 packed[level][chunk] = _learn_chunk(
-                    old, rows, members, by_child, range(low, high), solver, level, (hold, keep)
+                    old, rows, members, by_child, range(low, high), solver, level, hold, feature_rows
                 )
         above = truth
     return Chunks.join(packed, rows.n_features)
@@ -66,21 +63,23 @@ def _learn_chunk(
     labels: range,
     solver: Solver,
     level: int,
-    holding: tuple[float, float],
+    hold: Hold,
+    feature_rows: np.ndarray | None,
 ) -> PackedChunk:
     """Move the weights of one chunk towards new rows."""
     features, W, bias = old
-    hold, keep = holding
     local = local_rows(rows, members)
-    held = HeldRows.of(local.indptr, local.indices, local.data, local.features.size, solver.bias, hold)
+    seen_before = None if feature_rows is None else feature_rows[local.features]
+    arrays = (local.indptr, local.indices, local.data)
+    held = HeldRows.of(*arrays, local.features.size, solver.bias, hold, seen_before)
     local, solver = replace(local, data=held.data, norms=held.norms), replace(solver, bias=held.constant)
     every = np.union1d(features, local.features).astype(np.int32)
     seen = np.flatnonzero([column(truth, label).size > 0 for label in labels])
     moved, bias = np.zeros((every.size, W.shape[1]), dtype=np.float32), bias.copy()
     moved[np.searchsorted(every, features)] = W
-    moved[:, seen] *= np.float32(keep)
+    moved[:, seen] *= np.float32(hold.keep)
     bias[seen] = np.where(np.isneginf(bias[seen]), np.float32(-1.0), bias[seen])  # its first rows: start from "no"
-    bias[seen] *= np.float32(keep)
+    bias[seen] *= np.float32(hold.keep)
     here, own = np.searchsorted(every, local.features), sp.csc_array(truth[:, labels.start + seen])
     for first in range(0, seen.size, LANES):
         lanes = seen[first : first + LANES]
@@ -155,6 +154,24 @@ def add_to_leaves(
     indptr = np.concatenate([[0], np.cumsum([labels.size for labels in labels_of])])
     grown = LabelTree(tree.parents, indptr, np.concatenate(labels_of), n_old + n_new)
     return grown, Chunks.join(packed, rows.n_features)
+
+
+def with_new_labels(tree: LabelTree, chunks: Chunks, leaves: np.ndarray) -> tuple[LabelTree, Chunks]:
+    """Return the tree and chunks with a label more in each of the given leaves, which have learned nothing yet."""
+    packed, n_old = chunks.split(), tree.n_labels
+    labels_of = [tree.leaf_labels[tree.leaf_indptr[i] : tree.leaf_indptr[i + 1]] for i in range(tree.n_leaves)]
+    for leaf in np.unique(leaves).tolist():
+        new = np.flatnonzero(leaves == leaf)
+        chunk = packed[-1][leaf]
+        packed[-1][leaf] = replace(
+            chunk,
+            scales=np.concatenate([chunk.scales, np.ones(new.size, np.float32)]),
+            bias=np.concatenate([chunk.bias, np.full(new.size, -np.inf, np.float32)]),
+        )
+        labels_of[leaf] = np.concatenate([labels_of[leaf], n_old + new]).astype(np.int32)
+    indptr = np.concatenate([[0], np.cumsum([labels.size for labels in labels_of])])
+    grown = LabelTree(tree.parents, indptr, np.concatenate(labels_of), n_old + leaves.size)
+    return grown, Chunks.join(packed, chunks.n_features)
 
 
 def drop_labels(tree: LabelTree, chunks: Chunks, keep: np.ndarray) -> tuple[LabelTree, Chunks]:

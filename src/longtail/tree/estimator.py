@@ -15,11 +15,11 @@ from longtail.data import Dataset, TopK
 from longtail.errors import DataError, Keyword, ParameterError
 from longtail.kernels import Progress
 from longtail.model import (
-    HOLD,
     MAX_BIAS,
     MAX_K,
     Estimate,
     Explanation,
+    Hold,
     Idle,
     LinearLayer,
     RowClassifier,
@@ -36,7 +36,14 @@ from longtail.storage import Part, PartSchema, checked
 from longtail.text import pifa
 from longtail.tree.chunks import Chunks
 from longtail.tree.columns import has_idle_columns, take_columns
-from longtail.tree.edit import add_to_leaves, drop_labels, leaves_for_labels, update_classifiers, with_silent_labels
+from longtail.tree.edit import (
+    add_to_leaves,
+    drop_labels,
+    leaves_for_labels,
+    update_classifiers,
+    with_new_labels,
+    with_silent_labels,
+)
 from longtail.tree.explain import explain_slot, slots_of
 from longtail.tree.grow.build import ENTRIES_OF_A_VECTOR, PASSES, build_tree, default_branching
 from longtail.tree.inside import TreeInside
@@ -358,14 +365,23 @@ class LabelTreeClassifier(RowClassifier):
         return self
 
     def partial_fit(
-        self, X: MatrixLike, Y: MatrixLike, classes: LabelNumbers | None = None, *, replayed: int = 0
+        self,
+        X: MatrixLike,
+        Y: MatrixLike,
+        classes: LabelNumbers | None = None,
+        *,
+        replayed: int = 0,
+        feature_rows: np.ndarray | None = None,
     ) -> Self:
-        """Learn new rows without the old ones; labels and clusters stay. Returns self.
+        """Learn new rows without the old ones; clusters stay. Returns self.
 
         The classifiers of labels and nodes that the new rows have move towards them, held by the old weights the more
-        firmly the more rows were seen: a few rows change little. Where the last `replayed` rows of X were learned
-        before, the old weights count for the less; with all old rows given again, these classifiers are trained anew.
-        A calibration is kept, and grows stale.
+        firmly the more rows were seen: a few rows change little. Columns of Y after those of the known labels are new
+        labels; each goes to the leaf to which the tree sends most of its rows.
+
+        Where the last `replayed` rows of X were learned before, the old weights count for the less; with all old rows
+        given again, these classifiers are trained anew. `feature_rows` tells how many old rows had each feature, where
+        that is known. A calibration is kept, and grows stale.
 
         `classes` is ignored: scikit-learn's tools pass it, but labels are the columns of Y.
         """
@@ -373,15 +389,27 @@ class LabelTreeClassifier(RowClassifier):
             return self.fit(X, Y)
         rows, Y, solver, n_jobs = self._new_rows(X, Y, self.n_labels_)
         new = rows.n - check_integer("replayed", replayed, low=0, high=rows.n)
-        again = min(replayed / self.n_rows_, 1.0)
-        hold = HOLD * solver.C * (1 - again) * self.n_rows_ / rows.n
+        self._take_on_labels(rows, sp.csr_array(Y[:, self.n_labels_ :]), n_jobs)
+        hold = Hold.of(solver.C, self.n_rows_, rows.n, replayed)
         self.chunks_ = [
-            update_classifiers(tree, chunks, rows, Y, solver, self._beam_plan(tree, 1), n_jobs, hold, 1 - again)
+            update_classifiers(tree, chunks, rows, Y, solver, self._beam_plan(tree, 1), n_jobs, hold, feature_rows)
             for tree, chunks in zip(self.trees_, self.chunks_, strict=True)
         ]
         self.label_counts_ = self.label_counts_ + np.bincount(Y[:new].indices, minlength=self.n_labels_)
         self.n_rows_ += new
         return self
+
+    def _take_on_labels(self, rows: TrainingRows, Y: sp.csr_array, n_jobs: int) -> None:
+        """Give new labels a place in every tree; they have learned nothing yet."""
+        if not Y.shape[1]:
+            return
+        grown = []
+        for tree, chunks in zip(self.trees_, self.chunks_, strict=True):
+            leaves = leaves_for_labels(tree, chunks, rows, Y, self._beam_plan(tree, 1), n_jobs)
+            grown.append(with_new_labels(tree, chunks, leaves))
+        self.trees_, self.chunks_ = [tree for tree, _ in grown], [chunks for _, chunks in grown]
+        self.label_counts_ = np.concatenate([self.label_counts_, np.zeros(Y.shape[1], self.label_counts_.dtype)])
+        self.n_labels_ = int(self.label_counts_.size)
 
     def widen(self, n_features: int) -> Self:
         """Let rows have more columns, after the old ones; classifiers learn them with new rows. Returns self."""
