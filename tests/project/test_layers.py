@@ -16,6 +16,7 @@ LAYERS = [  # from the ground up; docs/contributing.md says what each is for
     {"kernels"},
     {"facts"},
     {"data"},
+    {"vocabulary"},
     {"model"},
     {"text"},
     {"planning"},

@@ -130,12 +130,49 @@ def inspection(model: Path) -> dict[str, Any]:
         },
         "labels": len(folder.labels),
         "label_counts": counts,
-        "most_frequent": by_count[:10],
-        "least_frequent": by_count[-10:] if len(by_count) > 10 else [],
+        **_vocabulary(folder.parts.get("vocabulary")),
+        "most_frequent": _named(by_count[:10], folder.parts.get("vocabulary")),
+        "least_frequent": _named(by_count[-10:] if len(by_count) > 10 else [], folder.parts.get("vocabulary")),
         "libraries": manifest.get("libraries"),
         "files": manifest["files"],
         "bytes": sum(entry["bytes"] for entry in manifest["files"].values()),
     }
+
+
+def _vocabulary(part: Part | None) -> dict[str, Any]:
+    """Return facts about the vocabulary of a folder; nothing if there is none."""
+    from longtail.vocabulary import Vocabulary
+
+    if part is None:
+        return {}
+    vocabulary = Vocabulary.from_part(part)
+    return {
+        "vocabulary": {
+            "name": vocabulary.name_of_vocabulary,
+            "concepts": len(vocabulary),
+            "languages": list(vocabulary.languages),
+            "language": vocabulary.shown_language,
+            "with_broader_concept": vocabulary.n_with_broader,
+            "deprecated": vocabulary.n_deprecated,
+        }
+    }
+
+
+def _named(records: list[dict[str, Any]], part: Part | None) -> list[dict[str, Any]]:
+    """Return the records of labels with the names of their concepts, where there is a vocabulary."""
+    from longtail.vocabulary import Vocabulary
+
+    if part is None:
+        return records
+    vocabulary = Vocabulary.from_part(part)
+    return [
+        {
+            "name": vocabulary.name(record["name"]) if record["name"] in vocabulary else record["name"],
+            "label": record["name"],
+            "count": record.get("count", 0),
+        }
+        for record in records
+    ]
 
 
 def _without_history(params: dict[str, Any]) -> dict[str, Any]:

@@ -75,7 +75,7 @@ def predict(model: Path, data: str, output: Path | None, k: int, to: str | None,
         else:
             file = stack.enter_context(replacing(output))
             advance = stack.enter_context(progress(None, "Predicting"))
-        line = _row_writer(to, file)
+        line = _row_writer(to, file, named=tagger.vocabulary_ is not None)
         for batch in batches:
             with naming_data("stdin" if data == "-" else data, first_row=rows):
                 tagged = _tag_batch(tagger, batch, k, options["assign"], least)
@@ -167,12 +167,14 @@ def _output_format(output: Path | None) -> str:
     return suffix if suffix in FORMATS else "jsonl"
 
 
-def _row_writer(to: str, file: IO[bytes]) -> Callable[[str, list[Tag]], None]:
-    """Return a function that writes the labels of a row, given its id, in a format."""
+def _row_writer(to: str, file: IO[bytes], named: bool) -> Callable[[str, list[Tag]], None]:
+    """Return a function that writes the labels of a row, given its id, in a format; with names where there are any."""
+    columns = ["label", "score", "probability", *(["name"] if named else [])]
     if to == "jsonl":
 
         def line(row: str, tags: list[Tag]) -> None:
-            file.write(as_json_bytes({"id": row, "labels": [tag._asdict() for tag in tags]}) + b"\n")
+            labels = [{column: getattr(tag, column) for column in columns} for tag in tags]
+            file.write(as_json_bytes({"id": row, "labels": labels}) + b"\n")
 
         return line
 
@@ -185,11 +187,11 @@ def _row_writer(to: str, file: IO[bytes]) -> Callable[[str, list[Tag]], None]:
         (writer() if plain else writer(quoting=csv.QUOTE_ALL)).writerow(fields)
         file.write(text.getvalue().encode("utf-8", "backslashreplace"))
 
-    write(["id", "place", "label", "score", "probability"])
+    write(["id", "place", *columns])
 
     def lines(row: str, tags: list[Tag]) -> None:
         for rank, tag in enumerate(tags, 1):
             chance = "" if tag.probability is None else f"{tag.probability:.6g}"
-            write([row, str(rank), tag.label, f"{tag.score:.6g}", chance])
+            write([row, str(rank), tag.label, f"{tag.score:.6g}", chance, *([tag.name or tag.label] if named else [])])
 
     return lines

@@ -10,7 +10,16 @@ import click
 
 from longtail.cli.impute import imputing_lines
 from longtail.cli.model_options import ModelCommand, check_words_are_read, make_tagger, tagger_options
-from longtail.cli.options import data_options, group_options, jobs_option, json_option, read_data, read_grouped_data
+from longtail.cli.options import (
+    data_options,
+    group_options,
+    jobs_option,
+    json_option,
+    read_data,
+    read_grouped_data,
+    read_vocabulary,
+    vocabulary_options,
+)
 from longtail.cli.output import announce_compilation, note, noting_warnings, print_json, stages
 from longtail.cli.wording import naming_data, renaming
 from longtail.errors import LongtailError, ParameterError
@@ -32,6 +41,13 @@ if TYPE_CHECKING:
 @tagger_options
 @jobs_option
 @data_options
+@vocabulary_options
+@click.option(
+    "--unknown-labels",
+    default=None,
+    metavar="keep|drop|error",
+    help="What to do with labels that the vocabulary lacks. [default: keep]",
+)
 @json_option
 def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     """Train a tagger on DATA and write it to a folder.
@@ -40,11 +56,16 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     of the XMC repository, or bundled:debtags, bundled:debian-relations. With --groups, labels are known only for groups
     of rows: those of the rows are found first (see `longtail impute`).
     """
-    from longtail.pipeline import model_facts, plan_training
+    from longtail.pipeline import UNKNOWN, model_facts, plan_training
     from longtail.storage import check_target
+    from longtail.validate import check_choice
 
     check_target(model)
     tagger = make_tagger(options)
+    unknown = check_choice("--unknown-labels", options["unknown_labels"] or UNKNOWN[0], UNKNOWN)
+    vocabulary = read_vocabulary(options)
+    if vocabulary is None and options["unknown_labels"] is not None:
+        raise ParameterError("--unknown-labels can only be used with --vocabulary.")
     started = time.perf_counter()
     imputed = _impute_labels(data, tagger, options)
     rows = read_data(data, "train", options) if imputed is None else imputed.labelled()
@@ -54,16 +75,17 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
         with naming_data(data, options["labels_file"]):
             _check_memory(plan_training(rows, tagger, probe=False))
     in_epochs = tagger.new_model().has_epochs
-    callbacks = {"on_epoch": lambda record: note(epoch_line(record))} if in_epochs else {}
+    more: dict[str, Any] = {"on_epoch": lambda record: note(epoch_line(record))} if in_epochs else {}
+    more |= {"vocabulary": vocabulary, "unknown_labels": unknown}
     with (
         noting_warnings(),
         naming_data(data, options["labels_file"]),
         stages("steps" if in_epochs else "labels") as progress,
     ):
         if imputed is None:
-            tagger.fit_dataset(rows, progress=progress, **callbacks)
+            tagger.fit_dataset(rows, progress=progress, **more)
         else:
-            tagger.fit_imputed(imputed, progress=progress, **callbacks)
+            tagger.fit_imputed(imputed, progress=progress, **more)
     tagger.save(model)
     size = sum(file.stat().st_size for file in model.iterdir())
     facts = {
@@ -112,10 +134,13 @@ def _impute_labels(data: str, tagger: Tagger, options: dict[str, Any]) -> Impute
 
 def summary(facts: dict[str, Any]) -> str:
     """Return in a few lines what training did and where the result is."""
+    from longtail.pipeline import vocabulary_sentences
+
     trained = facts["trained_on"]
     what = "text" if trained["has_texts"] else "row"
     imputed = trained.get("imputed")
     lines = imputing_lines(imputed) if imputed else []
+    lines += vocabulary_sentences(trained["vocabulary"]) if trained.get("vocabulary") else []
     lines.append(_training_line(facts, what))
     if facts["held_out"]:
         metrics = facts["held_out"]["metrics"]

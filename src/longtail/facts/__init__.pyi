@@ -54,3 +54,5 @@ from .tree import SlotTextFacts as SlotTextFacts
 from .tree import SplitLabelFacts as SplitLabelFacts
 from .tree import SplitsFacts as SplitsFacts
 from .tree import TreeFacts as TreeFacts
+from .vocabulary import VocabularyFacts as VocabularyFacts
+from .vocabulary import VocabularyLabelFacts as VocabularyLabelFacts

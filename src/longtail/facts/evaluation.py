@@ -119,6 +119,8 @@ class LabelRowFacts(TypedDict, total=False):
     """One line of the table of labels."""
 
     label: str
+    name: str  # where the model has a vocabulary
+    id: str  # the label of machines, where `label` is the name that people know
     train_count: int
     test_count: int
     precision: float | None

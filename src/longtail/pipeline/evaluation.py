@@ -22,8 +22,10 @@ from longtail.facts import (
 )
 from longtail.kernels import blocks
 from longtail.metrics import PROPENSITY_CONSTANTS, compare, evaluate, filter_topk, label_bands, propensities
+from longtail.pipeline.labels_in_vocabulary import ids_of, with_ids
 from longtail.pipeline.tagger import Tagger
 from longtail.validate import check_choice
+from longtail.vocabulary import Vocabulary, add_names
 
 BLOCK = 4096
 LABELS_LISTED = 200
@@ -58,7 +60,7 @@ def evaluate_tagger(
     )
     facts["timings"] = {"predict_seconds": seconds, "predict_ms_per_row": 1000 * seconds / max(data.n_rows, 1)}
     facts["examples"] = _examples(tagger, data, Y, names, n_examples)
-    return facts
+    return add_names(facts, tagger.vocabulary_)
 
 
 def evaluation_facts(
@@ -77,7 +79,7 @@ def evaluation_facts(
     counts = _counts(tagger, len(names))
     A, B = _constants(constants)
     weights = propensities(counts, tagger.model_.n_rows_, A=A, B=B)
-    top = _filtered(top, data, names, filter_pairs)
+    top = _filtered(top, data, names, filter_pairs, tagger.vocabulary_)
     calibrated = tagger.model_.calibrated_
     scored = tagger.model_.probabilities(top) if calibrated else top
     metrics = evaluate(
@@ -109,7 +111,8 @@ def compare_taggers(
 ) -> ComparisonFacts:
     """Return where tagger b is better or worse than a on the same rows, with intervals and p-values."""
     names = [*a.labels_, *sorted(set(b.labels_) - set(a.labels_))]
-    compact = data.compact_labels()
+    vocabulary = a.vocabulary_ if a.vocabulary_ is not None else b.vocabulary_
+    compact = with_ids(data.compact_labels(), vocabulary)
     names += sorted(set(compact.names()) - set(names))
     Y = compact.align(names)[0].Y
     tops = []
@@ -117,7 +120,7 @@ def compare_taggers(
         top = predict_dataset(tagger, data, k=_n_predicted(ks, filter_pairs), progress=progress)
         where = {name: i for i, name in enumerate(names)}
         renumber = np.array([*(where[name] for name in tagger.labels_), -1], dtype=np.int32)
-        tops.append(_filtered(TopK(renumber[top.ids], top.scores), data, names, filter_pairs))
+        tops.append(_filtered(TopK(renumber[top.ids], top.scores), data, names, filter_pairs, vocabulary))
     counts = np.zeros(len(names), dtype=np.int64)
     position = {name: i for i, name in enumerate(names)}
     for name, count in zip(a.labels_, a.model_.label_counts_, strict=True):
@@ -148,7 +151,7 @@ def model_facts(tagger: Tagger) -> ModelFacts:
 
 def truth(tagger: Tagger, data: Dataset) -> tuple[Any, tuple[str, ...]]:
     """Return the true labels in the tagger's numbering, labels it does not know after those it knows, and the names."""
-    data = data.compact_labels()
+    data = with_ids(data.compact_labels(), tagger.vocabulary_)
     unknown = sorted(set(data.names()) - set(tagger.labels_))
     names = (*tagger.labels_, *unknown)
     return data.align(names)[0].Y, names
@@ -173,7 +176,7 @@ def _n_predicted(ks: Sequence[int], filter_pairs: Any) -> int:
     return max(ks) if filter_pairs is None else max(100, 2 * max(ks))
 
 
-def _filtered(top: TopK, data: Dataset, names: Sequence[str], filter_pairs: Any) -> TopK:
+def _filtered(top: TopK, data: Dataset, names: Sequence[str], filter_pairs: Any, vocabulary: Vocabulary | None) -> TopK:
     if filter_pairs is None:
         return top
     where = {name: i for i, name in enumerate(names)}
@@ -183,7 +186,7 @@ def _filtered(top: TopK, data: Dataset, names: Sequence[str], filter_pairs: Any)
         raise DataError(f"the filter names label {worst}; the data has labels 0 to {data.n_labels - 1}.")
     named, codes = np.unique(pairs[:, 1], return_inverse=True)
     known = [str(i) if data.label_names is None else data.label_names[i] for i in named.tolist()]
-    numbers = np.array([where.get(name, -1) for name in known], dtype=np.int64)[codes]
+    numbers = np.array([where.get(name, -1) for name in ids_of(known, vocabulary)], dtype=np.int64)[codes]
     kept = numbers >= 0  # a label that neither the model nor the rows know is never predicted
     return filter_topk(top, np.column_stack([pairs[:, 0], numbers])[kept])
 

@@ -10,6 +10,7 @@ from longtail.pipeline.registry import FEATURES, METHODS, MODELS, folder_schemas
 from longtail.pipeline.schema import TAGGER
 from longtail.pipeline.tagger import Tagger
 from longtail.storage import LoadedFolder, load_folder
+from longtail.vocabulary import Vocabulary
 
 
 def load(
@@ -79,6 +80,8 @@ def _tagger(folder: LoadedFolder) -> Tagger:
         )
     texts = [record["text"] for record in folder.labels if "text" in record]
     tagger.label_texts_ = tuple(texts) if len(texts) == len(folder.labels) else None
+    saved = folder.parts.get("vocabulary")
+    tagger.vocabulary_ = None if saved is None else Vocabulary.from_part(saved)
     tagger.held_out_ = folder.manifest.get("held_out")
     tagger.data_ = folder.manifest.get("data", {})
     return tagger

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, TypeGuard
 
@@ -30,10 +31,12 @@ from longtail.pipeline.explain import explain_text
 from longtail.pipeline.held_out import held_out_facts, hold_out
 from longtail.pipeline.imputation import Imputed, impute_dataset
 from longtail.pipeline.label_names import check_new_labels, numbers_of
+from longtail.pipeline.labels_in_vocabulary import label_texts_of, match_labels
 from longtail.pipeline.registry import DEFAULT_METHOD, METHODS, new_features
 from longtail.storage import Part, save_folder
 from longtail.text import as_texts
 from longtail.validate import Json, MatrixLike, RandomState, Rows, as_rows, check_choice, check_integer, resolve_seed
+from longtail.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -48,11 +51,12 @@ def is_matrix(values: object) -> TypeGuard[np.ndarray | sp.sparray | sp.spmatrix
 
 
 class Tag(NamedTuple):
-    """One suggested label."""
+    """One suggested label; `name` is what people call it, where the Tagger has a vocabulary."""
 
     label: str
     score: float
     probability: float | None
+    name: str | None = None
 
 
 class Tagger(Estimator):
@@ -92,6 +96,8 @@ class Tagger(Estimator):
         The names of the labels; predictions number them in this order.
     label_texts_ : tuple of str or None
         The texts of the labels, where the data had some.
+    vocabulary_ : Vocabulary or None
+        The concepts that the labels are, where one was given: what people see of a label is the name of its concept.
     n_labels_ : int
     held_out_ : dict or None
         Rows held out, and the metrics on them.
@@ -113,6 +119,7 @@ class Tagger(Estimator):
     features_: TextReader | None
     labels_: tuple[str, ...]
     label_texts_: tuple[str, ...] | None
+    vocabulary_: Vocabulary | None = None
     held_out_: Json | None
     data_: DatasetFacts
 
@@ -145,13 +152,15 @@ class Tagger(Estimator):
         *,
         label_names: Sequence[str] | None = None,
         label_texts: Sequence[str] | None = None,
+        vocabulary: Vocabulary | None = None,
+        unknown_labels: str = "keep",
         progress: Stages | None = None,
         on_epoch: EpochReport | None = None,
     ) -> Self:
         """Train on texts (or on rows: a sparse or dense matrix) and their labels.
 
-        `labels` is a list of lists of names, or a matrix Y with one column per label. `progress` and `on_epoch` are
-        those of `fit_dataset`.
+        `labels` is a list of lists of names, or a matrix Y with one column per label. `vocabulary`, `unknown_labels`,
+        `progress` and `on_epoch` are those of `fit_dataset`.
         """
         names = None if label_names is None else tuple(label_names)
         fields: dict[str, Any] = {"label_names": names, "label_texts": label_texts}
@@ -164,15 +173,31 @@ class Tagger(Estimator):
             lists = [row if isinstance(row, str) else list(row) for row in labels]
             listed = Dataset.from_lists([""] * len(lists), lists, label_names=names)
             data = Dataset(Y=listed.Y, **rows, **{**fields, "label_names": listed.label_names})
-        return self.fit_dataset(data, progress=progress, on_epoch=on_epoch)
+        own: dict[str, Any] = {"vocabulary": vocabulary, "unknown_labels": unknown_labels}
+        return self.fit_dataset(data, progress=progress, on_epoch=on_epoch, **own)
 
-    def fit_dataset(self, data: Dataset, progress: Stages | None = None, on_epoch: EpochReport | None = None) -> Self:
+    def fit_dataset(
+        self,
+        data: Dataset,
+        progress: Stages | None = None,
+        on_epoch: EpochReport | None = None,
+        *,
+        vocabulary: Vocabulary | None = None,
+        unknown_labels: str = "keep",
+    ) -> Self:
         """Train on a Dataset: on its texts, or on its features where it has no texts.
 
-        `on_epoch`, of models trained in epochs ("dft", "prime"), gets a record with the loss after every epoch.
+        `vocabulary` says what the labels are: they may be given by id, notation or name, and become ids; its names are
+        the texts of labels where the data has none. Labels that it lacks are kept, dropped or refused
+        (`unknown_labels`: "keep", "drop" or "error") and counted in `data_`. `on_epoch`, of models trained in epochs
+        ("dft", "prime"), gets a record with the loss after every epoch.
         """
-        data = data.compact_labels()
-        seed, model = resolve_seed(self.random_state), self.new_model()
+        data, seed, model = data.compact_labels(), resolve_seed(self.random_state), self.new_model()
+        matched = None
+        if vocabulary is not None:
+            data, matched = match_labels(data, vocabulary, unknown_labels)
+            if model.reads_texts and data.label_texts is None:
+                data = replace(data, label_texts=label_texts_of(data.names(), vocabulary))
         features = None if model.reads_texts or data.texts is None else new_features(self.features, self.n_jobs)
         split = hold_out(data.Y, self.calibrate, seed)
         held_out = model.fit_dataset(data, features=features, split=split, progress=progress, on_epoch=on_epoch)
@@ -180,7 +205,10 @@ class Tagger(Estimator):
         self.held_out_ = None if held_out is None else held_out_facts(held_out, seed)
         self.labels_ = data.names()
         self.label_texts_ = data.label_texts
+        self.vocabulary_ = vocabulary
         self.data_ = {"digest": data.digest(), **data.summary()}
+        if matched is not None:
+            self.data_["vocabulary"] = matched
         return self
 
     def fit_groups(
@@ -216,10 +244,20 @@ class Tagger(Estimator):
         return impute_dataset(data, progress=progress, **{**own, **settings})
 
     def fit_imputed(
-        self, imputed: Imputed, progress: Stages | None = None, on_epoch: EpochReport | None = None
+        self,
+        imputed: Imputed,
+        progress: Stages | None = None,
+        on_epoch: EpochReport | None = None,
+        *,
+        vocabulary: Vocabulary | None = None,
+        unknown_labels: str = "keep",
     ) -> Self:
-        """Train on the rows for which a label was found; how they were found is kept with the model."""
-        self.fit_dataset(imputed.labelled(), progress=progress, on_epoch=on_epoch)
+        """Train on the rows for which a label was found; how they were found is kept with the model.
+
+        The other parameters are those of `fit_dataset`.
+        """
+        own: dict[str, Any] = {"vocabulary": vocabulary, "unknown_labels": unknown_labels}
+        self.fit_dataset(imputed.labelled(), progress=progress, on_epoch=on_epoch, **own)
         self.data_["imputed"] = imputed.facts
         return self
 
@@ -296,7 +334,7 @@ class Tagger(Estimator):
     ) -> TopK:
         """Return the k best labels of every text as numbers (positions in `labels_`), with scores.
 
-        `allow` (only these labels) and `deny` (none of these) are lists of label names.
+        `allow` (only these labels) and `deny` (none of these) are lists of labels.
         """
         rows = self.rows(texts)
         only = None if allow is None else self.label_numbers(allow, "allow")
@@ -323,7 +361,7 @@ class Tagger(Estimator):
     ) -> list[list[Tag]]:
         """Return the k best labels of every text, by name, with score and probability, best first.
 
-        `allow` (only these labels) and `deny` (none of these) are lists of label names.
+        `allow` (only these labels) and `deny` (none of these) are lists of labels.
         """
         return self.name_tags(self.predict_topk(texts, k=k, allow=allow, deny=deny))
 
@@ -331,9 +369,10 @@ class Tagger(Estimator):
         """Return predictions with label names and, where the model is calibrated, probabilities."""
         calibrated = self.model_.calibrated_
         chances = self.model_.probabilities(top).scores if calibrated else top.scores
+        names = {i: self.label_name(i) for i in np.unique(top.ids[top.ids >= 0]).tolist()} if self.vocabulary_ else {}
         return [
             [
-                Tag(self.labels_[i], float(score), float(chance) if calibrated else None)
+                Tag(self.labels_[i], float(score), float(chance) if calibrated else None, names.get(i))
                 for i, score, chance in zip(ids, scores, row, strict=True)
                 if i >= 0
             ]
@@ -364,9 +403,17 @@ class Tagger(Estimator):
         return self
 
     def label_numbers(self, names: Sequence[str], argument: str = "labels") -> list[int]:
-        """Return the numbers of labels given by name, their positions in `labels_`."""
+        """Return the numbers of labels, their positions in `labels_`.
+
+        A Tagger with a vocabulary takes the id, the notation or a name of a concept.
+        """
         self._check_fitted()
-        return numbers_of(self.labels_, names, argument)
+        return numbers_of(self.labels_, names, argument, self.vocabulary_)
+
+    def label_name(self, number: int) -> str:
+        """Return what people call a label: the name of its concept where there is a vocabulary."""
+        label = self.labels_[number]
+        return label if self.vocabulary_ is None or label not in self.vocabulary_ else self.vocabulary_.name(label)
 
     def build(self) -> None:
         """Make the networks that loading leaves until they are needed, so that a damaged one is found now.
@@ -387,6 +434,8 @@ class Tagger(Estimator):
                 raise ModelError(f"features of the class {type(self.features_).__name__} cannot be saved.")
             parts["features"] = self.features_.to_part()
         parts |= self.model_.parts()
+        if self.vocabulary_ is not None:
+            parts["vocabulary"] = self.vocabulary_.to_part()
         labels: list[dict[str, Any]] = [
             {"name": name, "count": int(count)}
             for name, count in zip(self.labels_, self.model_.label_counts_, strict=True)

@@ -37,6 +37,7 @@ from longtail.report.formatting import count, decimal, flat_rows, percent, perce
 from longtail.report.html.example_section import example_section
 from longtail.report.html.rendering import FactBlock, Figure, Tile, View, render_page
 from longtail.report.html.tree_sections import splits_section, tree_section
+from longtail.report.people import for_people
 from longtail.report.plots.canvas import finite
 from longtail.report.plots.charts import (
     FrequencyPoint,
@@ -60,12 +61,13 @@ NOT_SHOWN = ("files", "parts", "format", "name")  # facts of a model that are fo
 
 def evaluation_page(facts: EvaluationFacts) -> str:
     """Return the page about one model on one dataset; every key of the facts may be missing."""
+    told, facts = facts, for_people(facts)
     evaluation = facts.get("evaluation") or {}
     model = FactBlock("Model", model_rows(facts.get("model")))
     return render_page(
         "evaluation.html",
         str(facts.get("title") or "Evaluation"),
-        facts,
+        told,
         headline=headline(facts),
         tiles=metric_tiles(evaluation),
         metrics=metrics_section(facts),
@@ -179,13 +181,16 @@ def calibration_section(evaluation: MetricsFacts) -> View | None:
 def label_section(labels: list[LabelRowFacts]) -> View | None:
     """Return the labels one by one, in the order of the facts; a reader may sort and filter them."""
     rows = [
-        [
-            row.get("label", ""),
-            count(row.get("train_count")) or "–",
-            count(row.get("test_count")) or "–",
-            percent(row.get("precision"), 1),
-            percent(row.get("recall"), 1),
-        ]
+        {
+            "label": row.get("label", ""),
+            "id": row.get("id", ""),
+            "cells": [
+                count(row.get("train_count")) or "–",
+                count(row.get("test_count")) or "–",
+                percent(row.get("precision"), 1),
+                percent(row.get("recall"), 1),
+            ],
+        }
         for row in labels
     ]
     return {"rows": rows, "tall": len(rows) > ROWS_AT_ONCE} if rows else None

@@ -29,6 +29,7 @@ from longtail.report.fact_rows import (
     suggestions,
 )
 from longtail.report.formatting import count, flat_rows, percent, percent_range, points, points_range
+from longtail.report.people import for_people
 from longtail.report.plots.canvas import finite
 from longtail.report.plots.charts import DifferenceRow
 from longtail.report.terminal.console import (
@@ -68,6 +69,7 @@ def show_evaluation(console: Console, facts: EvaluationFacts, *, page: str = "th
     >>> "81.25" in console.file.getvalue()
     True
     """
+    facts = for_people(facts)
     evaluation = facts.get("evaluation") or {}
     say(console, facts.get("title"), "bold")
     say(console, sentences.headline(facts))
