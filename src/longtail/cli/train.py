@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     metavar="keep|drop|error",
     help="What to do with labels that the vocabulary lacks. [default: keep]",
 )
+@click.option("--tree-from-vocabulary", is_flag=True, help="Make the label tree of the broader concepts.")
 @json_option
 def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     """Train a tagger on DATA and write it to a folder.
@@ -64,8 +65,9 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     tagger = make_tagger(options)
     unknown = check_choice("--unknown-labels", options["unknown_labels"] or UNKNOWN[0], UNKNOWN)
     vocabulary = read_vocabulary(options)
-    if vocabulary is None and options["unknown_labels"] is not None:
-        raise ParameterError("--unknown-labels can only be used with --vocabulary.")
+    for name in ("unknown_labels", "tree_from_vocabulary"):
+        if vocabulary is None and options[name]:
+            raise ParameterError(f"--{name.replace('_', '-')} can only be used with --vocabulary.")
     started = time.perf_counter()
     imputed = _impute_labels(data, tagger, options)
     rows = read_data(data, "train", options) if imputed is None else imputed.labelled()
@@ -77,6 +79,7 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     in_epochs = tagger.new_model().has_epochs
     more: dict[str, Any] = {"on_epoch": lambda record: note(epoch_line(record))} if in_epochs else {}
     more |= {"vocabulary": vocabulary, "unknown_labels": unknown}
+    more["tree_from_vocabulary"] = options["tree_from_vocabulary"]
     with (
         noting_warnings(),
         naming_data(data, options["labels_file"]),

@@ -129,7 +129,7 @@ class XMCEstimator(Estimator):
         if not self.trained_twice:
             self._fit_rows_reporting(X[train], data.Y[train], stage, on_epoch)
             return self.judge(X[test], data.Y[test])
-        first = clone(self)
+        first = self._untrained()
         first.fit_rows(X[train], data.Y[train], of_stage(progress, "Training (calibration)"))
         held_out = first.judge(X[test], data.Y[test])
         self._fit_rows_reporting(X, data.Y, stage, on_epoch)
@@ -144,6 +144,14 @@ class XMCEstimator(Estimator):
             self.fit_rows(X, Y, progress)
         else:
             self.fit_rows_in_epochs(X, Y, progress, report)
+
+    def use_hierarchy(self, parents: np.ndarray, node_of_label: np.ndarray) -> None:
+        """Let `fit` take the label tree from a hierarchy: the node above each node (-1 for none), and of each label."""
+        raise ModelError(f"{type(self).__name__} has no label tree that a hierarchy could be.")
+
+    def _untrained(self) -> Self:
+        """Return a copy that is trained in the same way."""
+        return clone(self)
 
     def fit_rows(self, X: MatrixLike, Y: MatrixLike, progress: Progress | None = None) -> Self:
         """Train on rows and their labels, each row by itself; returns self."""

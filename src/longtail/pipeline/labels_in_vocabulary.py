@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from longtail.data import Dataset
-from longtail.errors import DataError
+from longtail.errors import DataError, Parameter, ParameterError
 from longtail.facts import VocabularyFacts, VocabularyLabelFacts
 from longtail.validate import check_choice, make_csr
 from longtail.vocabulary import Vocabulary
@@ -105,6 +105,27 @@ def vocabulary_sentences(facts: VocabularyFacts) -> list[str]:
 def label_texts_of(labels: Sequence[str], vocabulary: Vocabulary) -> tuple[str, ...]:
     """Return for every label its names, the preferred one first; a label that is no concept is its own text."""
     return tuple("; ".join(vocabulary.names_of(label)) if label in vocabulary else label for label in labels)
+
+
+def new_concepts(labels: Sequence[str], vocabulary: Vocabulary) -> list[str]:
+    """Return the ids of the concepts that are no labels yet and not deprecated."""
+    known = set(labels)
+    return [id for id in vocabulary.ids if id not in known and not vocabulary.is_deprecated(id)]
+
+
+def hierarchy_of(labels: Sequence[str], vocabulary: Vocabulary | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the concept above each concept, -1 for none, and the concept of every label, -1 for none.
+
+    Of several broader concepts the first counts. A vocabulary without any is refused.
+    """
+    if vocabulary is None:
+        raise ParameterError("{name} needs {other}.", name="tree_from_vocabulary", other=Parameter("vocabulary"))
+    if not vocabulary.has_hierarchy:
+        problem = "needs broader concepts, and no concept of the vocabulary has one."
+        raise ParameterError(name="tree_from_vocabulary", problem=problem)
+    above = vocabulary.first_broader()
+    own = [vocabulary.number_of(label) if label in vocabulary else -1 for label in labels]
+    return above, np.array(own, dtype=np.int64)
 
 
 def _id_of(name: str, vocabulary: Vocabulary) -> str | None:

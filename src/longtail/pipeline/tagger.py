@@ -31,7 +31,7 @@ from longtail.pipeline.explain import explain_text
 from longtail.pipeline.held_out import held_out_facts, hold_out
 from longtail.pipeline.imputation import Imputed, impute_dataset
 from longtail.pipeline.label_names import check_new_labels, numbers_of
-from longtail.pipeline.labels_in_vocabulary import label_texts_of, match_labels
+from longtail.pipeline.labels_in_vocabulary import hierarchy_of, ids_of, label_texts_of, match_labels, new_concepts
 from longtail.pipeline.registry import DEFAULT_METHOD, METHODS, new_features
 from longtail.storage import Part, save_folder
 from longtail.text import as_texts
@@ -154,13 +154,14 @@ class Tagger(Estimator):
         label_texts: Sequence[str] | None = None,
         vocabulary: Vocabulary | None = None,
         unknown_labels: str = "keep",
+        tree_from_vocabulary: bool = False,
         progress: Stages | None = None,
         on_epoch: EpochReport | None = None,
     ) -> Self:
         """Train on texts (or on rows: a sparse or dense matrix) and their labels.
 
-        `labels` is a list of lists of names, or a matrix Y with one column per label. `vocabulary`, `unknown_labels`,
-        `progress` and `on_epoch` are those of `fit_dataset`.
+        `labels` is a list of lists of names, or a matrix Y with one column per label. The other parameters are those of
+        `fit_dataset`.
         """
         names = None if label_names is None else tuple(label_names)
         fields: dict[str, Any] = {"label_names": names, "label_texts": label_texts}
@@ -174,6 +175,7 @@ class Tagger(Estimator):
             listed = Dataset.from_lists([""] * len(lists), lists, label_names=names)
             data = Dataset(Y=listed.Y, **rows, **{**fields, "label_names": listed.label_names})
         own: dict[str, Any] = {"vocabulary": vocabulary, "unknown_labels": unknown_labels}
+        own["tree_from_vocabulary"] = tree_from_vocabulary
         return self.fit_dataset(data, progress=progress, on_epoch=on_epoch, **own)
 
     def fit_dataset(
@@ -184,12 +186,14 @@ class Tagger(Estimator):
         *,
         vocabulary: Vocabulary | None = None,
         unknown_labels: str = "keep",
+        tree_from_vocabulary: bool = False,
     ) -> Self:
         """Train on a Dataset: on its texts, or on its features where it has no texts.
 
         `vocabulary` says what the labels are: they may be given by id, notation or name, and become ids; its names are
         the texts of labels where the data has none. Labels that it lacks are kept, dropped or refused
-        (`unknown_labels`: "keep", "drop" or "error") and counted in `data_`. `on_epoch`, of models trained in epochs
+        (`unknown_labels`: "keep", "drop" or "error") and counted in `data_`. With `tree_from_vocabulary` its broader
+        concepts are the clusters of the label tree. `on_epoch`, of models trained in epochs
         ("dft", "prime"), gets a record with the loss after every epoch.
         """
         data, seed, model = data.compact_labels(), resolve_seed(self.random_state), self.new_model()
@@ -198,6 +202,8 @@ class Tagger(Estimator):
             data, matched = match_labels(data, vocabulary, unknown_labels)
             if model.reads_texts and data.label_texts is None:
                 data = replace(data, label_texts=label_texts_of(data.names(), vocabulary))
+        if tree_from_vocabulary:
+            model.use_hierarchy(*hierarchy_of(data.names(), vocabulary))
         features = None if model.reads_texts or data.texts is None else new_features(self.features, self.n_jobs)
         split = hold_out(data.Y, self.calibrate, seed)
         held_out = model.fit_dataset(data, features=features, split=split, progress=progress, on_epoch=on_epoch)
@@ -251,12 +257,14 @@ class Tagger(Estimator):
         *,
         vocabulary: Vocabulary | None = None,
         unknown_labels: str = "keep",
+        tree_from_vocabulary: bool = False,
     ) -> Self:
         """Train on the rows for which a label was found; how they were found is kept with the model.
 
         The other parameters are those of `fit_dataset`.
         """
         own: dict[str, Any] = {"vocabulary": vocabulary, "unknown_labels": unknown_labels}
+        own["tree_from_vocabulary"] = tree_from_vocabulary
         self.fit_dataset(imputed.labelled(), progress=progress, on_epoch=on_epoch, **own)
         self.data_["imputed"] = imputed.facts
         return self
@@ -388,17 +396,34 @@ class Tagger(Estimator):
         """
         return explain_text(self, text, k, labels)
 
-    def add_labels(self, names: Sequence[str], texts: Sequence[str] | None = None) -> Self:
+    def add_labels(
+        self,
+        names: Sequence[str] | None = None,
+        texts: Sequence[str] | None = None,
+        *,
+        vocabulary: Vocabulary | None = None,
+    ) -> Self:
         """Add labels by their texts alone, or by their names; nothing is trained. For models that read texts ("prime").
 
-        The new labels are numbered after the old ones. Probabilities keep the curve that was learned with those.
+        The new labels are numbered after the old ones. Probabilities keep the curve that was learned with those. With a
+        `vocabulary` and no names: all its concepts that are no labels yet and not deprecated; its concepts come into
+        the vocabulary of the Tagger. The names of a concept are its text where none is given.
         """
         self._check_fitted()
+        known = self.vocabulary_
+        if vocabulary is not None:
+            known = vocabulary if known is None else known.updated(vocabulary)
+        if names is None:
+            names = [] if vocabulary is None else new_concepts(self.labels_, vocabulary)
+        if known is not None:
+            names = ids_of(as_texts(names, "names"), known)
+            texts = label_texts_of(names, known) if texts is None else texts
         new, given = check_new_labels(self.labels_, names, texts)
         self.model_.add_labels_by_text(given)
         if texts is not None or self.label_texts_ is not None:
             self.label_texts_ = (*(self.label_texts_ or self.labels_), *given)
         self.labels_ = (*self.labels_, *new)
+        self.vocabulary_ = known
         self.data_ = {**self.data_, "labels_added": self.data_.get("labels_added", 0) + len(new)}
         return self
 

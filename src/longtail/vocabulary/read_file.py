@@ -81,6 +81,8 @@ def guess_format(path: Path, limits: Limits) -> str:
 def is_vocabulary_file(path: Path, limits: Limits | None = None) -> bool:
     """Say whether a file that should hold labels is a vocabulary: SKOS, or a table of ids and names."""
     suffix = SUFFIXES.get(Path(plain_name(path)).suffix.lower())
+    if suffix in ("csv", "tsv"):
+        return any(delimiter in _first_line(path, limits or Limits()) for delimiter in DELIMITERS)
     if suffix is not None:
         return suffix != "jsonl"
     return _format_of_content(path, limits or Limits()) not in (None, "jsonl")
@@ -88,13 +90,21 @@ def is_vocabulary_file(path: Path, limits: Limits | None = None) -> bool:
 
 def _format_of_content(path: Path, limits: Limits) -> str | None:
     """Return the format that the beginning of a file tells; None if it tells none."""
-    with open_bytes(path, limits) as file:
-        begin = file.read(FIRST_BYTES).removeprefix(b"\xef\xbb\xbf")
+    begin = _beginning(path, limits)
     for name, pattern in FIRST_LINES:
         if pattern.match(begin):
             return name
-    first = begin.lstrip().split(b"\n")[0].decode("utf-8", "replace")
+    first = _first_line(path, limits)
     for delimiter in DELIMITERS:
         if is_table_header([cell.strip().strip('"') for cell in first.split(delimiter)]):
             return "tsv" if delimiter == "\t" else "csv"
     return None
+
+
+def _beginning(path: Path, limits: Limits) -> bytes:
+    with open_bytes(path, limits) as file:
+        return file.read(FIRST_BYTES).removeprefix(b"\xef\xbb\xbf")
+
+
+def _first_line(path: Path, limits: Limits) -> str:
+    return _beginning(path, limits).lstrip().split(b"\n")[0].decode("utf-8", "replace")

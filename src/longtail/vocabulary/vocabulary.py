@@ -232,6 +232,14 @@ class Vocabulary:
         """Return the numbers of the concepts right above one."""
         return self._broader[self._broader_starts[number] : self._broader_starts[number + 1]].tolist()
 
+    def first_broader(self) -> np.ndarray:
+        """Return the number of the first broader concept of each, -1 for none."""
+        starts, ends = np.asarray(self._broader_starts[:-1]), np.asarray(self._broader_starts[1:])
+        out = np.full(len(self), -1, dtype=np.int64)
+        has = ends > starts
+        out[has] = self._broader[starts[has]]
+        return out
+
     def broader(self, id: str) -> tuple[str, ...]:
         """Return the ids of the concepts right above one."""
         return tuple(self._ids[i] for i in self.broader_numbers(self.number_of(id)))
@@ -372,6 +380,12 @@ class Vocabulary:
         from longtail.vocabulary.find_concept import ConceptFinder
 
         return ConceptFinder(self)
+
+    def updated(self, other: Vocabulary) -> Vocabulary:
+        """Return a vocabulary with the concepts of another added, or put in the place of those with the same id."""
+        concepts = {concept.id: concept for concept in self} | {concept.id: concept for concept in other}
+        language = self._language if self._language is not None else other._language
+        return Vocabulary(concepts.values(), language=language, name=self.name_of_vocabulary)
 
     def write(self, path: str | Path, format: str | None = None) -> Path:
         """Write the vocabulary to a file: JSONL and Turtle hold all of it; TSV and CSV what these formats know."""
