@@ -107,11 +107,23 @@ def read_vocabulary(options: dict[str, Any]) -> Vocabulary | None:
             options["vocabulary_file"],
             options["vocabulary_format"],
             language=options["lang"],
-            limits=options["limits"],
+            limits=options.get("limits"),
         )
     for sentence in vocabulary.notes:
         note(f"{options['vocabulary_file']}: {sentence}")
     return vocabulary
+
+
+def use_vocabulary(tagger: Tagger, options: dict[str, Any]) -> None:
+    """Let a tagger show the names of --vocabulary in place of its own, or its own in the language of --lang."""
+    if options["lang"] is not None and options["vocabulary_file"] is None and tagger.vocabulary_ is not None:
+        with renaming(language="lang"):
+            tagger.vocabulary_.language = options["lang"]
+        return
+    if options["vocabulary_file"] is None and options["lang"] is not None:
+        raise ParameterError("--lang needs a model that was trained with --vocabulary, or --vocabulary here.")
+    vocabulary = read_vocabulary(options)
+    tagger.vocabulary_ = tagger.vocabulary_ if vocabulary is None else vocabulary
 
 
 def json_option(function: Command) -> Command:

@@ -13,7 +13,15 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from longtail.cli.options import BUNDLED, expected_width, first_id_option, jobs_option, limit_option
+from longtail.cli.options import (
+    BUNDLED,
+    expected_width,
+    first_id_option,
+    jobs_option,
+    limit_option,
+    use_vocabulary,
+    vocabulary_options,
+)
 from longtail.cli.output import announce_compilation, as_json_bytes, note
 from longtail.cli.streams import open_stdin, open_stdout
 from longtail.cli.wording import naming_data
@@ -43,6 +51,7 @@ NOT_WRITTEN = ("npz", "npy", "parquet", "arrow", "feather", "xlsx", "xls", "safe
 @click.option("--split", default=0, show_default=True, help="Number of the split of a folder.")
 @first_id_option
 @limit_option
+@vocabulary_options
 @jobs_option
 def predict(model: Path, data: str, output: Path | None, k: int, to: str | None, **options: Any) -> None:
     """Predict the best labels of every row of DATA with MODEL.
@@ -58,6 +67,7 @@ def predict(model: Path, data: str, output: Path | None, k: int, to: str | None,
     check_integer("-k", k, low=1)
     check_integer("--batch", options["batch"], low=1)
     tagger = load_tagger(model)
+    use_vocabulary(tagger, options)
     tagger.model_.n_jobs = options["jobs"]
     least = options["min_probability"]
     if least is not None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from longtail.data import Dataset, TopK, binary_hits
 from longtail.errors import DataError
@@ -83,7 +84,14 @@ def evaluation_facts(
     calibrated = tagger.model_.calibrated_
     scored = tagger.model_.probabilities(top) if calibrated else top
     metrics = evaluate(
-        Y, scored, ks=ks, propensity=weights, train_counts=counts, probabilities=calibrated, n_bootstrap=n_bootstrap
+        Y,
+        scored,
+        ks=ks,
+        propensity=weights,
+        train_counts=counts,
+        ancestors=_ancestors(names, tagger.vocabulary_),
+        probabilities=calibrated,
+        n_bootstrap=n_bootstrap,
     )
     summary = data.summary()
     unseen = int((np.bincount(Y.indices, minlength=len(names))[tagger.n_labels_ :] > 0).sum())
@@ -128,7 +136,14 @@ def compare_taggers(
     A, B = _constants(constants)
     weights = propensities(counts, a.model_.n_rows_, A=A, B=B)
     differences = compare(
-        Y, *tops, ks=ks, propensity=weights, train_counts=counts, bands=label_bands(counts), n_bootstrap=n_bootstrap
+        Y,
+        *tops,
+        ks=ks,
+        propensity=weights,
+        train_counts=counts,
+        bands=label_bands(counts),
+        ancestors=_ancestors(names, vocabulary),
+        n_bootstrap=n_bootstrap,
     )
     return {
         "title": f"{data.name or 'data'}: a against b",
@@ -189,6 +204,11 @@ def _filtered(top: TopK, data: Dataset, names: Sequence[str], filter_pairs: Any,
     numbers = np.array([where.get(name, -1) for name in ids_of(known, vocabulary)], dtype=np.int64)[codes]
     kept = numbers >= 0  # a label that neither the model nor the rows know is never predicted
     return filter_topk(top, np.column_stack([pairs[:, 0], numbers])[kept])
+
+
+def _ancestors(names: Sequence[str], vocabulary: Vocabulary | None) -> sp.csr_array | None:
+    """Return what stands above each label, where a vocabulary tells that."""
+    return vocabulary.ancestors(names) if vocabulary is not None and vocabulary.has_hierarchy else None
 
 
 def _constants(name: str) -> tuple[float, float]:

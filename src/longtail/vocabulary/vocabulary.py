@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from longtail.data import Limits
 from longtail.errors import ParameterError, near
@@ -239,6 +240,33 @@ class Vocabulary:
         has = ends > starts
         out[has] = self._broader[starts[has]]
         return out
+
+    def ancestors(self, labels: Sequence[str]) -> sp.csr_array:
+        """Return a matrix of 0 and 1: which concepts stand above each label, at any height, and the label itself.
+
+        Columns are the concepts; labels that are none have a column of their own after them.
+
+        >>> vocabulary = Vocabulary([Concept("a"), Concept("b", broader=("a",)), Concept("c", broader=("b",))])
+        >>> vocabulary.ancestors(["c", "x"]).toarray().astype(int).tolist()
+        [[1, 1, 1, 0], [0, 0, 0, 1]]
+        """
+        n, strange = len(self), [label for label in labels if label not in self]
+        own = {label: n + number for number, label in enumerate(dict.fromkeys(strange))}
+        width = n + len(own)
+        columns = np.array([self._numbers.get(label, own.get(label, 0)) for label in labels], dtype=np.int64)
+        rows = np.arange(len(labels))
+        found = sp.csr_array((np.ones(rows.size, np.float32), (rows, columns)), shape=(rows.size, width))
+        ends = np.concatenate([self._broader_starts, np.full(len(own), self._broader.size)])
+        above = sp.csr_array((np.ones(self._broader.size, np.float32), self._broader, ends), shape=(width, width))
+        step = found
+        while True:  # one level further up in each turn, until nothing new comes
+            step = step @ above
+            more = found + step
+            more.data[:] = 1.0
+            step.data[:] = 1.0
+            if more.nnz == found.nnz:
+                return found
+            found = more
 
     def broader(self, id: str) -> tuple[str, ...]:
         """Return the ids of the concepts right above one."""
