@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import tempfile
@@ -68,6 +69,21 @@ def _fresh_ova() -> Any:
     return _fresh_tagger(lt.OneVsAllClassifier())
 
 
+def _fresh_vocabulary() -> Any:
+    import longtail as lt
+    from longtail.vocabulary import Concept
+
+    top = Concept("http://ex.org/top", {"en": "all", "de": "alles"}, notation="0")
+    below = [
+        Concept(
+            name, {"en": name}, {"de": ("anders",)}, str(i), ("http://ex.org/top",), i == 1, "old" if i == 1 else None
+        )
+        for i, name in enumerate(("fruit", "vehicle", "colour", "old"))
+    ]
+    tagger = lt.Tagger(model=lt.LabelTreeClassifier(max_leaf=2), random_state=0, n_jobs=1)
+    return tagger.fit(*_train_texts(), vocabulary=lt.Vocabulary([top, *below], language="en"))
+
+
 def _estimator_ova() -> Any:
     import longtail as lt
 
@@ -107,6 +123,7 @@ TRAINED: dict[str, Callable[[], Any]] = {
     "tree-ensemble": _fresh_tree,
     "tree-overlap": _fresh_overlap,
     "ova": _fresh_ova,
+    "tree-vocabulary": _fresh_vocabulary,
     "estimator-ova": _estimator_ova,
     "estimator-tree": _estimator_tree,
     "estimator-miml": _estimator_miml,
@@ -302,6 +319,8 @@ def run(case: Case, folder: Path) -> None:
         rows.resize((3, width))
         top = model.predict_topk(rows if width > 20 else few, k=min(2, model.n_labels_))
     check_top(top, model.n_labels_)
+    if isinstance(loaded, Tagger) and loaded.vocabulary_ is not None:
+        _ask_vocabulary(loaded)
     if asked.get("inspect"):
         as_json_bytes(inspection(folder))
     if asked.get("explain") and isinstance(loaded, Tagger) and loaded.reads_texts_:
@@ -313,6 +332,18 @@ def run(case: Case, folder: Path) -> None:
         from longtail.pipeline import tree_facts
 
         tree_facts(loaded)
+
+
+def _ask_vocabulary(tagger: Any) -> None:
+    """Ask the vocabulary of a folder what evaluations and lookups ask."""
+    from longtail.errors import ParameterError
+
+    above = tagger.vocabulary_.ancestors(tagger.labels_)
+    if above.shape[0] != tagger.n_labels_:
+        raise Wrong(f"ancestors have the shape {above.shape}")
+    list(tagger.vocabulary_)
+    with contextlib.suppress(ParameterError):
+        tagger.label_numbers(["Fruit", "all"])
 
 
 def check_top(top: Any, n_labels: int) -> None:

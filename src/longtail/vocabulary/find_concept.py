@@ -35,15 +35,16 @@ class ConceptFinder:
         if ids:
             raise self._ambiguous(word, ids)
         allowed = "the id, notation or name of a known concept"
-        raise ParameterError(name="label", allowed=allowed, got=word, hint=self.hint(bare(word), among))
+        raise ParameterError(name="label", allowed=allowed, got=word, hint=self.hint(word, among))
 
     def candidates(self, word: str, among: set[str] | None = None) -> list[str]:
         """Return the ids of the concepts that a word may mean: none, one, or those that share a name."""
-        vocabulary, plain = self.vocabulary, bare(word)
-        if plain in vocabulary and (among is None or plain in among):
-            return [plain]
+        vocabulary = self.vocabulary
+        for id in (word, bare(word)):
+            if id in vocabulary and (among is None or id in among):
+                return [id]
         for table, key in self._tables():
-            ids = [vocabulary._ids[number] for number in table().get(key(plain), ())]
+            ids = [vocabulary._ids[number] for number in table().get(key(word), ())]
             ids = [id for id in dict.fromkeys(ids) if among is None or id in among]
             if ids:
                 return ids
