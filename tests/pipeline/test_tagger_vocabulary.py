@@ -72,6 +72,14 @@ def test_data_may_name_labels_in_any_way(tagger):
     assert facts["data"]["labels_unknown_to_model"] == 0
 
 
+def test_an_evaluation_leaves_the_tagger_as_it_is():
+    labels = [[*row, "strange"] for row in LABELS]
+    tagger = lt.Tagger(random_state=0, n_jobs=1, calibrate=0).fit(TEXTS, labels, vocabulary=FRUIT)
+    before = json.dumps(tagger.data_)
+    evaluation_page(evaluate_tagger(tagger, lt.Dataset.from_lists(TEXTS, labels), n_bootstrap=0))
+    assert json.dumps(tagger.data_) == before
+
+
 def test_an_audit_names_labels():
     texts, labels = TEXTS[:20], LABELS[:20]
     tagger = lt.Tagger("ova", random_state=0, n_jobs=1, calibrate=0).fit(texts, labels, vocabulary=FRUIT)

@@ -16,6 +16,7 @@ LISTS = {  # lists of labels within facts, and what the list of their names is c
     "on": "on_names",
     "off": "off_names",
 }
+SHARED = "model"  # facts that are the model's own, and stay as they are
 
 
 def add_names(facts: Facts, vocabulary: Vocabulary | None) -> Facts:
@@ -40,8 +41,9 @@ def add_names(facts: Facts, vocabulary: Vocabulary | None) -> Facts:
 def _walk(facts: Any, name: Callable[[str], str]) -> None:
     """Add names to nested facts."""
     if isinstance(facts, dict):
-        for value in list(facts.values()):
-            _walk(value, name)
+        for key, value in list(facts.items()):
+            if key != SHARED:
+                _walk(value, name)
         label = facts.get("label")
         if isinstance(label, str):
             facts["name"] = name(label)
