@@ -3,6 +3,7 @@
 import itertools
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 
 import numpy as np
 import pytest
@@ -287,8 +288,36 @@ def test_one_row_is_checked_like_a_batch():
 
 def test_columns_that_no_row_uses_change_nothing_and_take_little(data):
     train, test = data
-    width = 3_000_000
+    width = 2**31 - 1
     wide = [sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], width)) for X in (train.X, test.X)]
     narrow = LabelTreeClassifier(random_state=0).fit(train.X, train.Y).predict_topk(test.X)
-    same = LabelTreeClassifier(random_state=0).fit(wide[0], train.Y).predict_topk(wide[1])
+    model = LabelTreeClassifier(random_state=0).fit(wide[0], train.Y)
+    same = model.predict_topk(wide[1])
     assert np.array_equal(narrow.ids, same.ids) and np.array_equal(narrow.scores, same.scores)
+    one = LabelTreeClassifier(random_state=0).fit(train.X, train.Y)
+    for changed, X in ((one, train.X), (model, wide[0])):
+        changed.partial_fit(X[:50], train.Y[:50]).add_labels(X[:50], train.Y[:50, :2])
+    known, new = one.explain(test.X[[0]], [3])[0], model.explain(wide[1][[0]], [3])[0]
+    assert (known.score, known.features) == (new.score, new.features)
+    assert np.array_equal(one.predict_topk(test.X).scores, model.predict_topk(wide[1]).scores)
+
+
+def test_explain_takes_the_tree_that_can_give_a_label(data):
+    train, test = data
+    model = LabelTreeClassifier(n_trees=2, random_state=0).fit(train.X, train.Y)
+    wanted = LabelTreeClassifier(n_trees=2, random_state=0).fit(train.X, train.Y).explain(test.X[[0]], [3])[0]
+    own = [tree.explain(test.X[[0]], [3])[0].score for tree in each_tree(model)]
+    best = int(np.argmax(own))
+    assert wanted.score == own[best]
+    model.chunks_[best].bias[:] = -np.inf
+    assert model.explain(test.X[[0]], [3])[0].score == own[1 - best]
+    model.chunks_[1 - best].bias[:] = -np.inf
+    with pytest.raises(ModelError, match="label 3 cannot be explained"):
+        model.explain(test.X[[0]], [3])
+
+
+def each_tree(model):
+    for tree, chunks in zip(model.trees_, model.chunks_, strict=True):
+        one = copy(model)
+        one.trees_, one.chunks_ = [tree], [chunks]
+        yield one

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -49,6 +49,14 @@ class Explanation:
     bias: float
     features: list[tuple[int, float]]  # (feature, contribution), strongest first
     path: list[dict[str, Any]]
+
+    def finite(self) -> Self:
+        """Return the explanation as it is; one of a label that is switched off, or too large to add up, is refused."""
+        if not np.isfinite([self.score, self.margin, *(node["margin"] for node in self.path)]).all():
+            raise ModelError(
+                f"label {self.label} cannot be explained: the model never gives it, or its weights are too large."
+            )
+        return self
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the strongest features of the label."""

@@ -228,7 +228,7 @@ class OneVsAllClassifier(RowClassifier):
             bias = float(self.bias_[label])
             score = bias + sum(weight for _, weight in terms)
             terms.sort(key=lambda pair: -abs(pair[1]))
-            out.append(Explanation(label, score, score, bias, terms, []))
+            out.append(Explanation(label, score, score, bias, terms, []).finite())
         return out
 
     def to_part(self) -> Part:

@@ -7,7 +7,7 @@ by level from the root (chunk 0); child number j overall is chunk j + 1, or, bey
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -16,6 +16,7 @@ import numpy as np
 from longtail.kernels import LANES
 from longtail.storage import Part
 from longtail.tree.chunk_kernels import index_lines, pack_chunk, spread_chunks
+from longtail.tree.columns import has_idle_columns
 
 LARGEST_SPREAD = 512 << 20  # bytes of the index and the dense blocks that make the search fast
 
@@ -119,6 +120,23 @@ class Chunks:
             return *index, nothing, np.empty(0, dtype=np.int8)
         lines = (self.line_indptr, self.child_indptr, self.entry_indptr, self.children, self.weights)
         return *index, block_indptr, spread_chunks(*lines, block_indptr)
+
+    @cached_property
+    def own_features(self) -> np.ndarray | None:
+        """The features with a weight, ascending, where there are far more columns; else None."""
+        return np.unique(self.features) if has_idle_columns(self.n_features, self.features.size) else None
+
+    @cached_property
+    def over_own_features(self) -> Chunks:
+        """The same chunks with features numbered by their position in `own_features`."""
+        own = self.own_features
+        if own is None:
+            return self
+        return replace(self, features=np.searchsorted(own, self.features).astype(np.int32), n_features=max(own.size, 1))
+
+    def over_columns(self, columns: np.ndarray, n_features: int) -> Chunks:
+        """Return chunks trained on some columns of a matrix as chunks of the whole matrix."""
+        return replace(self, features=columns[self.features], n_features=n_features)
 
     def split(self) -> list[list[PackedChunk]]:
         """Return the chunks level by level, on the same memory: the inverse of `join`."""

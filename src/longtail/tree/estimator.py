@@ -32,6 +32,7 @@ from longtail.one_vs_all import LOSSES
 from longtail.storage import Part, PartSchema, checked
 from longtail.text import pifa
 from longtail.tree.chunks import Chunks
+from longtail.tree.columns import has_idle_columns, take_columns
 from longtail.tree.edit import add_to_leaves, drop_labels, leaves_for_labels, update_classifiers, with_silent_labels
 from longtail.tree.explain import explain_slot, slots_of
 from longtail.tree.grow.build import ENTRIES_OF_A_VECTOR, PASSES, build_tree, default_branching
@@ -339,6 +340,8 @@ class LabelTreeClassifier(RowClassifier):
         X = as_sparse(X)
         self.C_ = default_C(X.shape[0], X.nnz / X.shape[0])
         solver = self._solver(self.C_)
+        columns = np.unique(X.indices) if has_idle_columns(X.shape[1], X.nnz) else None
+        X = X if columns is None else take_columns(X, columns)
         rows = TrainingRows.of(X, check_flag("normalize", self.normalize), solver.bias)
         binary = make_csr(Y.indptr, Y.indices, np.ones_like(Y.data), Y.shape[1])
         relevance = Y if cost_sensitive else None
@@ -348,6 +351,8 @@ class LabelTreeClassifier(RowClassifier):
         scoring = (False, self.link, self.path_weight, self.negatives)  # of the levels above the leaves: no path weight
         trained = [train_tree(tree, task, _links(tree.n_levels, *scoring), settings, done) for tree in trees]
         self.trees_, self.chunks_ = [tree for tree, _ in trained], [chunks for _, chunks in trained]
+        if columns is not None:
+            self.chunks_ = [chunks.over_columns(columns, self.n_features_in_) for chunks in self.chunks_]
         return self
 
     def partial_fit(self, X: MatrixLike, Y: MatrixLike, classes: LabelNumbers | None = None) -> Self:
@@ -608,7 +613,7 @@ class LabelTreeClassifier(RowClassifier):
                 for tree, chunks in zip(self.trees_, self.chunks_, strict=True)
                 for slot in slots_of(tree, label)
             ]
-            out.append(max(explanations, key=lambda explanation: explanation.score))
+            out.append(max(explanations, key=lambda e: e.score if np.isfinite(e.score) else -np.inf).finite())
         return out
 
     def output_layer(self) -> LinearLayer:

@@ -14,6 +14,7 @@ from longtail.data import TopK
 from longtail.model import Explanation, row_scale
 from longtail.tree.beam import link
 from longtail.tree.chunks import Chunks
+from longtail.tree.columns import take_columns
 from longtail.tree.label_tree import LabelTree
 from longtail.tree.search import BeamPlan, search_level
 from longtail.validate import as_sparse, check_integer, check_width, resolve_jobs
@@ -96,9 +97,7 @@ def path_scores(model: LabelTreeClassifier, X: Any, leaf: int, tree: int = 0) ->
     scale, score = row_scale(X, model.normalize), np.zeros(X.shape[0], dtype=np.float32)
     for level, child in enumerate(path_children(grown, leaf)):
         features, weights = child_weights(chunks, child)
-        dense = np.zeros(model.n_features_in_, dtype=np.float32)
-        dense[features] = weights
-        margin = (X @ dense) * scale + chunks.bias[child]
+        margin = (take_columns(X, features) @ weights if features.size else 0) * scale + chunks.bias[child]
         linked = np.array([link(m, plan.powers[level], plan.slopes[level]) for m in margin], dtype=np.float32)
         score = linked + plan.parent_weights[level] * score
     return score

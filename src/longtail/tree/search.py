@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from longtail.kernels import blocks, run_tasks
 from longtail.tree.beam import merge_lists, search_block, search_one
 from longtail.tree.chunks import Chunks
+from longtail.tree.columns import take_columns
 from longtail.tree.label_tree import LabelTree
 
 INT32_MAX = np.iinfo(np.int32).max
@@ -74,6 +75,9 @@ def search_rows(
 
     With `labels`, one per leaf slot, each label is kept once.
     """
+    own = chunks.own_features
+    if own is not None:
+        chunks, X = chunks.over_own_features, take_columns(X, own)
     n = X.shape[0]
     out_nodes, out_scores = np.empty((n, plan.n_kept), np.int32), np.empty((n, plan.n_kept), np.float32)
     indptr = X.indptr.astype(np.int64, copy=False)

@@ -17,6 +17,7 @@ from longtail.kernels import EVERY_ROW, LANES, hinge_lanes, logistic_lanes, row_
 from longtail.model import row_scale
 from longtail.tree.chunk_kernels import gather_rows
 from longtail.tree.chunks import Chunks, PackedChunk
+from longtail.tree.columns import has_idle_columns
 from longtail.tree.label_tree import LabelTree
 from longtail.tree.membership import (
     NO_NODES,
@@ -40,7 +41,6 @@ RECALL_ENOUGH = 0.98  # "auto": share of the training positives in leaves that t
 OVERLAP_AUTO = 2  # "auto": leaves of a label where the beam reaches fewer
 RECALL_BY_SPLITTING = 0.05  # "auto": positives are split where the beam then reaches this share of them more
 NEARLY_ONE = 1e-6  # rows this near to unit length are taken as they are
-MANY_FEATURES = 1_000_000  # columns beyond the entries, from which on a root is trained over the features in use
 Counter = Callable[[int], None]  # (labels or nodes finished since the last call)
 
 
@@ -322,13 +322,13 @@ class ChunkRows:
 
 
 def local_rows(rows: TrainingRows, members: np.ndarray | None) -> ChunkRows:
-    """Return the rows of a chunk over their own features; all rows as they are for the root.
-
-    Where the root has far more columns than entries, as with hashed features, it is over its own features too.
-    """
-    if members is None and rows.n_features > MANY_FEATURES + rows.indices.size:
-        features, ids = np.unique(rows.indices, return_inverse=True)
-        return ChunkRows(rows.indptr, ids.astype(np.int32), rows.data, rows.norms, features.astype(np.int32))
+    """Return the rows of a chunk over their own features; all rows as they are for the root."""
+    if has_idle_columns(rows.n_features, rows.indices.size):
+        part, norms = (rows.matrix, rows.norms) if members is None else (rows.matrix[members], rows.norms[members])
+        features, ids = np.unique(part.indices, return_inverse=True)
+        return ChunkRows(
+            part.indptr.astype(np.int64), ids.astype(np.int32), part.data, norms, features.astype(np.int32)
+        )
     if members is None:
         features = np.arange(rows.n_features, dtype=np.int32)
         return ChunkRows(rows.indptr, rows.indices, rows.data, rows.norms, features)
