@@ -379,7 +379,11 @@ class Tagger(Estimator):
         """Return predictions with label names and, where the model is calibrated, probabilities."""
         calibrated = self.model_.calibrated_
         chances = self.model_.probabilities(top).scores if calibrated else top.scores
-        names = {i: self.label_name(i) for i in np.unique(top.ids[top.ids >= 0]).tolist()} if self.vocabulary_ else {}
+        names = (
+            {i: self.label_name(i) for i in np.unique(top.ids[top.ids >= 0]).tolist()}
+            if self.vocabulary_ is not None
+            else {}
+        )
         return [
             [
                 Tag(self.labels_[i], float(score), float(chance) if calibrated else None, names.get(i))
