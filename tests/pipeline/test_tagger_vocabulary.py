@@ -1,5 +1,6 @@
 """A Tagger with a vocabulary: names for people, ids for machines, and labels by id, notation or name."""
 
+import copy
 import json
 
 import pytest
@@ -34,7 +35,10 @@ def tagger():
 def test_tags_have_ids_and_names(tagger):
     assert set(tagger.predict(["red apple pie"])[0]) == {f"{BASE}1", f"{BASE}2"}
     tag = tagger.tag(["a fast car race"], k=1)[0][0]
-    assert (tag.label, tag.name) == (f"{BASE}3", "vehicles")
+    assert (tag.label, tag.name) == (f"{BASE}3", "vehicles") and "name='vehicles'" in repr(tag)
+    label, score, probability = tag  # as without a vocabulary
+    assert (label, score, probability) == (tag.label, tag.score, tag.probability)
+    assert copy.copy(tag).name == "vehicles"
 
 
 def test_labels_are_taken_by_id_notation_or_name(tagger):

@@ -52,12 +52,36 @@ def is_matrix(values: object) -> TypeGuard[np.ndarray | sp.sparray | sp.spmatrix
 
 
 class Tag(NamedTuple):
-    """One suggested label; `name` is what people call it, where the Tagger has a vocabulary."""
+    """One suggested label; `name` is what people call it, None where the Tagger has no vocabulary."""
 
     label: str
     score: float
     probability: float | None
-    name: str | None = None
+
+    @property
+    def name(self) -> str | None:
+        """What people call the label."""
+        return None
+
+
+class NamedTag(Tag):
+    """One suggested label of a Tagger with a vocabulary; still a tuple of three."""
+
+    shown: str
+
+    @classmethod
+    def of(cls, tag: Tag, name: str) -> NamedTag:
+        """Return a tag with the name of its label."""
+        out = cls(*tag)
+        out.shown = name
+        return out
+
+    @property
+    def name(self) -> str | None:
+        return self.shown
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}, name={self.shown!r})"
 
 
 class Tagger(Estimator):
@@ -379,19 +403,19 @@ class Tagger(Estimator):
         """Return predictions with label names and, where the model is calibrated, probabilities."""
         calibrated = self.model_.calibrated_
         chances = self.model_.probabilities(top).scores if calibrated else top.scores
-        names = (
-            {i: self.label_name(i) for i in np.unique(top.ids[top.ids >= 0]).tolist()}
-            if self.vocabulary_ is not None
-            else {}
-        )
-        return [
+        tags = [
             [
-                Tag(self.labels_[i], float(score), float(chance) if calibrated else None, names.get(i))
+                Tag(self.labels_[i], float(score), float(chance) if calibrated else None)
                 for i, score, chance in zip(ids, scores, row, strict=True)
                 if i >= 0
             ]
             for ids, scores, row in zip(top.ids, top.scores, chances, strict=True)
         ]
+        if self.vocabulary_ is None:
+            return tags
+        ids = np.unique(top.ids[top.ids >= 0]).tolist()
+        names = {self.labels_[i]: self.label_name(i) for i in ids}
+        return [[NamedTag.of(tag, names[tag.label]) for tag in row] for row in tags]
 
     def explain(self, text: str, k: int = 5, labels: Sequence[str] | None = None) -> ExplanationFacts:
         """Return why the k best labels (or the given ones) came, as facts: the words for and against each.
