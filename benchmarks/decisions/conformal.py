@@ -2,7 +2,7 @@
 
     python benchmarks/decisions/conformal.py --data FOLDER
 
-FOLDER holds `eurlex-4k` and `yso-titles` (its first 30,000 training and 8,000 test rows); debtags is bundled. Label
+FOLDER holds `eurlex-4k` and `yso-titles` (every tenth training and every second test row); debtags is bundled. Label
 trees. In every split 1,000 rows choose the threshold for missed=α or wrong=α, and the others say what share of labels
 is missed or wrong. The mean over splits must be at most α, within three standard errors. `refused` counts the splits
 in which α is out of reach.
@@ -64,7 +64,7 @@ def measure(tagged: Tagged, splits: int) -> Facts:
     """Return the simulation of every guarantee."""
     judged = JudgedRows.of(tagged.Y, tagged.probabilities, tagged.tagger.model_.label_counts_)
     return {
-        f"{name}={alpha:g}": simulate(judged, Target(name, alpha), splits)
+        f"{name}={100 * alpha:g}%": simulate(judged, Target(name, alpha), splits)
         for name, alphas in ALPHAS.items()
         for alpha in alphas
     }
@@ -83,8 +83,9 @@ def main() -> None:
         found = measure(train_and_tag(train, test, 0), args.splits)
         facts["results"][name] = {"test_rows": test.n_rows, **found}
         write_results(facts, args.output)
-        rows = [[case, *map(str, values.values())] for case, values in found.items()]
-        show_table(name, ["", "mean risk", "standard error", "holds", "labels per row", "refused"], rows)
+        keys = ("mean_risk", "standard_error", "holds", "labels_per_row", "refused")
+        rows = [[case, *(str(values.get(key, "–")) for key in keys)] for case, values in found.items()]
+        show_table(name, ["", *keys], rows)
 
 
 if __name__ == "__main__":
