@@ -42,7 +42,7 @@ def read_and_check(case: Case, folder: Path) -> None:
     way, again = options.pop("way", "read"), options.pop("again", None)
     path = folder / case.main
     if way == "rows":
-        for data in iter_texts(path, 2, options.get("format")):
+        for data in iter_texts(path, max(2, case.size // 1000), options.get("format")):
             check_dataset(data)
         return
     if "labels_file" in options:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from longtail.cli.options import jobs_option, json_option
+from longtail.cli.options import jobs_option, json_option, limit_option
 from longtail.cli.output import print_json
 from longtail.errors import DataError, ParameterError
 from longtail.report import file_size, plural
+
+if TYPE_CHECKING:
+    from longtail.data import Limits
 
 
 @click.command("add-labels")
@@ -19,8 +22,9 @@ from longtail.report import file_size, plural
 @click.argument("labels", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Model folder to write.")
 @jobs_option
+@limit_option
 @json_option
-def add_labels(model: Path, labels: Path, output: Path, jobs: int | None, as_json: bool) -> None:
+def add_labels(model: Path, labels: Path, output: Path, jobs: int | None, limits: Limits, as_json: bool) -> None:
     """Add the labels of the file LABELS to MODEL by their texts, without training, and write the new model.
 
     MODEL is a folder of the method prime. LABELS is JSONL with "id" (or "name") and "text" of each new label, or a file
@@ -32,7 +36,7 @@ def add_labels(model: Path, labels: Path, output: Path, jobs: int | None, as_jso
 
     check_target(output)
     started = time.perf_counter()
-    new = read_labels(labels)
+    new = read_labels(labels, limits)
     tagger = load_tagger(model)
     tagger.model_.n_jobs = jobs
     before = tagger.n_labels_

@@ -15,6 +15,8 @@ from longtail.errors import ParameterError
 if TYPE_CHECKING:
     import numpy as np
 
+    from longtail.data import Limits
+
 WORSE = 6
 PAGE = "the page that --report writes"
 
@@ -66,7 +68,7 @@ def evaluate(model: Path, data: str, report: Path | None, as_json: bool, **optio
             tagger,
             rows,
             ks=options["ks"],
-            filter_pairs=_read_pairs(options["filter_file"]),
+            filter_pairs=_read_pairs(options["filter_file"], options["limits"]),
             constants=options["constants"],
             n_bootstrap=options["resamples"],
             progress=as_callback(advance),
@@ -116,7 +118,7 @@ def compare(
             second,
             rows,
             ks=options["ks"],
-            filter_pairs=_read_pairs(options["filter_file"]),
+            filter_pairs=_read_pairs(options["filter_file"], options["limits"]),
             constants=options["constants"],
             n_bootstrap=options["resamples"],
             progress=as_callback(advance),
@@ -145,8 +147,8 @@ def compare(
         context.exit(WORSE)
 
 
-def _read_pairs(file: Path | None) -> np.ndarray | None:
+def _read_pairs(file: Path | None, limits: Limits) -> np.ndarray | None:
     """Read the (row, label) pairs of --filter, if it is given."""
     from longtail.data import read_filter
 
-    return None if file is None else read_filter(file)
+    return None if file is None else read_filter(file, limits)

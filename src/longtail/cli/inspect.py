@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Facts = TypeVar("Facts")
 TRANSFORMER = "encoder.weights."
+MOST_UNNAMED = 20  # files beside a model that are listed one by one
 HIDDEN = ("history", "network", "tree")  # of a model that reads texts; the first and the last are told in other words
 
 
@@ -166,12 +167,14 @@ def _array_shapes(part: Part) -> dict[str, Any]:
 def verify(model: Path, key: Path | None, as_json: bool) -> None:
     """Check MODEL completely: every file against its digest and its schema, and that the model loads.
 
-    With --key also that it was signed with the other half of this public key (see `longtail sign`).
+    With --key also that it was signed with the other half of this public key (see `longtail sign`). Files that the
+    manifest does not name are told of; they belong to no model, and nothing reads them.
     """
     from longtail.pipeline import folder_schemas, load
-    from longtail.storage import verify_folder
+    from longtail.storage import unnamed_files, verify_folder
 
     records = verify_folder(model, folder_schemas(), key=key)
+    unnamed = unnamed_files(model)
     damaged = [record for record in records if not record["ok"]]
     unbuilt = None
     if not damaged:
@@ -183,10 +186,14 @@ def verify(model: Path, key: Path | None, as_json: bool) -> None:
     if as_json:
         signed = None if key is None else True
         facts = {"model_folder": str(model), "ok": not damaged, "signed": signed, "unchecked": unbuilt}
-        print_json({**facts, "files": records})
+        print_json({**facts, "files": records, "unnamed": unnamed})
     else:
         for record in records:
             click.echo(_verified_line(record))
+        for name in unnamed[:MOST_UNNAMED]:
+            click.echo(f"unnamed  {name}  not named by the manifest: never read, and not covered by a signature")
+        if len(unnamed) > MOST_UNNAMED:
+            click.echo(f"unnamed  and {len(unnamed) - MOST_UNNAMED} more")
     if damaged:
         raise ModelError(f"{model / damaged[0]['name']} {damaged[0]['problem']}.")
     if not as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -93,9 +94,10 @@ def read_data(
     part = options["part"] or part
     if path.startswith(BUNDLED):
         return load_bundled(path.removeprefix(BUNDLED), part)
-    if not Path(path).exists() and path in bundled_names():
+    there = os.path.exists(path)  # noqa: PTH110 - a path that the system does not take is one that is not there
+    if not there and path in bundled_names():
         raise DataError(f"{path} does not exist; the data that comes with longtail is called {BUNDLED}{path}.")
-    if not Path(path).exists():
+    if not there:
         names = [BUNDLED + name for name in bundled_names()]
         raise DataError(f"{path} does not exist.{near(path, names)}")
     return read(

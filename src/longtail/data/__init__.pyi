@@ -33,6 +33,7 @@ from .group_lists import GroupsOfRow as GroupsOfRow
 from .group_lists import LabelsOfGroup as LabelsOfGroup
 from .grouped import GroupedDataset as GroupedDataset
 from .grouped import read_grouped as read_grouped
+from .limits import DEFAULT_LIMITS as DEFAULT_LIMITS
 from .limits import Limits as Limits
 from .limits import parse_limits as parse_limits
 from .splits import split_random as split_random

@@ -21,7 +21,7 @@ from longtail.model.answers import Explanation, LinearLayer, TextExplanation
 from longtail.model.calibration import Calibration
 from longtail.model.cost import Estimate, Shape, TrainingPlan, plan_row_training
 from longtail.model.fitting import EpochReport, HeldOut, Split, Stages, of_stage, rows_of_dataset
-from longtail.model.params import Estimator, available_if, clone, not_fitted
+from longtail.model.params import Estimator, available_if, clone, not_fitted, plain_value
 from longtail.model.text_features import TextFeatures, TextReader, WordFeatures
 from longtail.storage import Part, PartSchema, save_folder
 from longtail.validate import (
@@ -431,7 +431,7 @@ class XMCEstimator(Estimator):
     def saved_params(self) -> dict[str, Any]:
         """Return the constructor's parameters as they are saved: as they were at training, but those it still reads."""
         params = self.get_params(deep=False) | getattr(self, "_params_at_fit", {})
-        return {name: value for name, value in params.items() if name not in UNSAVED}
+        return {name: plain_value(value) for name, value in params.items() if name not in UNSAVED}
 
     def parts(self, name: str = "model") -> dict[str, Part]:
         """Return the model and, if it has one, its calibration, as parts of a model folder."""

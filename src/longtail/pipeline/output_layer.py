@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.audit import EXACT, dft_order, layer_from_file, names_in_file, read_layer
-from longtail.data import read_labels
+from longtail.data import DEFAULT_LIMITS, Limits, read_labels
 from longtail.errors import DataError, ModelError
 from longtail.model import Calibration, LabelCircle, LinearLayer, XMCEstimator
 from longtail.pipeline.tagger import Tagger
@@ -81,14 +81,16 @@ def model_layer(model: Tagger | XMCEstimator) -> Layer:
     return checked(Layer(W, bias, names, kind, silent, cut, layer.guaranteed, layer.ranked, circle))
 
 
-def file_layer(path: Path, array: str | None = None, labels_file: Path | None = None) -> Layer:
+def file_layer(
+    path: Path, array: str | None = None, labels_file: Path | None = None, limits: Limits = DEFAULT_LIMITS
+) -> Layer:
     """Return the layer of an .npz, .npy or .safetensors file, with the names of its labels if they can be known."""
-    W, bias = layer_from_file(path, array)
+    W, bias = layer_from_file(path, array, limits)
     try:
         W, bias = read_layer(W, bias, keep_sparse=True)
     except DataError as error:
         raise DataError(f"{path} cannot be audited: {error}") from error
-    names = read_labels(labels_file).names if labels_file is not None else names_in_file(path)
+    names = read_labels(labels_file, limits).names if labels_file is not None else names_in_file(path, limits)
     if names is not None and len(names) != W.shape[0]:
         where = labels_file if labels_file is not None else path
         raise DataError(f"{where} names {len(names):,} labels; the weights have {W.shape[0]:,} rows.")

@@ -25,6 +25,7 @@ from longtail.model import (
     available_if,
     clone,
     not_fitted,
+    plain_value,
 )
 from longtail.notebook import fact_card
 from longtail.pipeline.deciding import assign, decide_on_data, decide_on_held_out, n_candidates
@@ -200,6 +201,7 @@ class Tagger(Estimator):
         self.labels_ = data.names()
         self.label_texts_ = data.label_texts
         self.data_ = {"digest": data.digest(), **data.summary()}
+        self._seed = seed
         return self
 
     def _check_target(self, has_held_out: bool) -> None:
@@ -441,7 +443,7 @@ class Tagger(Estimator):
     def save(self, path: str | Path) -> Path:
         """Write the tagger to a folder; `longtail.load` reads it back."""
         self._check_fitted()
-        parts = {"tagger": Part("tagger.v1", {"method": self.method_name, "calibrate": self.calibrate})}
+        parts = {"tagger": Part("tagger.v1", {"method": self.method_name, "calibrate": plain_value(self.calibrate)})}
         if self.features_ is not None:
             if not isinstance(self.features_, SavedFeatures):
                 raise ModelError(f"features of the class {type(self.features_).__name__} cannot be saved.")
@@ -456,5 +458,10 @@ class Tagger(Estimator):
         if self.label_texts_ is not None:
             for record, text in zip(labels, self.label_texts_, strict=True):
                 record["text"] = text
-        facts = {"seed": resolve_seed(self.random_state), "data": self.data_, "held_out": self.held_out_}
+        seed = getattr(self, "_seed", None)  # a loaded tagger has none: its random_state is the seed
+        facts = {
+            "seed": resolve_seed(self.random_state) if seed is None else seed,
+            "data": self.data_,
+            "held_out": self.held_out_,
+        }
         return save_folder(path, "tagger.v1", parts, labels, facts)

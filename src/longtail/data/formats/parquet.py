@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from longtail.data.dataset import Dataset
 from longtail.data.formats.files import open_bytes, plain_name, replacing
@@ -15,8 +15,12 @@ from longtail.data.formats.records import Batch, Columns, group_names_of, make_b
 from longtail.data.limits import DEFAULT_LIMITS, Limits, over_limit
 from longtail.errors import DataError, MissingExtraError
 
-ROWS = 4096
-BATCH_BYTES = 1 << 26  # of rows that are read together
+ROWS = 4096  # that are written together
+ROWS_READ = 1024  # together: few, since a value that is stored once may stand in all of them
+BATCH_BYTES = 1 << 26  # of rows that are read together, by their mean length
+MOST_BATCH_BYTES = 1 << 27  # of a column of rows that are read together, if all had the longest value
+DICTIONARY_PAGE = 2  # type of a page, as its header says
+LONGEST_NUMBER = 10  # bytes of a number in a page header
 
 
 def parquet_batches(path: Path, columns: Columns, limits: Limits = DEFAULT_LIMITS) -> Iterator[Batch]:
@@ -31,7 +35,8 @@ def parquet_batches(path: Path, columns: Columns, limits: Limits = DEFAULT_LIMIT
         with pq.ParquetFile(path) as source:
             wanted = _wanted_columns(path, source.schema_arrow.names, columns, limits)
             done, unpacked, most = 0, 0, limits.bytes_to_unpack()
-            for part in source.iter_batches(batch_size=_rows_at_a_time(source.metadata), columns=wanted):
+            rows = _rows_at_a_time(path, source.metadata, wanted, most)
+            for part in source.iter_batches(batch_size=rows, columns=wanted):
                 unpacked += sum(_bytes_of(pa, part.column(name)) for name in wanted)
                 if unpacked > most:
                     over_limit("unpacked_bytes", most, 2 * most, str(path))
@@ -56,11 +61,36 @@ def _wanted_columns(path: Path, names: list[str], columns: Columns, limits: Limi
     return wanted
 
 
-def _rows_at_a_time(metadata: Any) -> int:
-    """Return how many rows to read together: fewer where they are long."""
-    groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
-    longest = max((group.total_byte_size / max(group.num_rows, 1) for group in groups), default=0)
-    return min(max(int(BATCH_BYTES / max(longest, 1)), 1), ROWS)
+def _rows_at_a_time(path: Path, metadata: Any, wanted: list[str], most: int) -> int:
+    """Return how many rows to read together: fewer where they are long, or where one long value may stand in all."""
+    mean, longest = 1.0, 1.0
+    with path.open("rb") as file:
+        for number in range(metadata.num_row_groups):
+            group = metadata.row_group(number)
+            mean = max(mean, group.total_byte_size / max(group.num_rows, 1))
+            for at in range(group.num_columns):
+                column = group.column(at)
+                if column.path_in_schema.partition(".")[0] in wanted:  # the rest is the inside of a list
+                    values = max(column.num_values / max(group.num_rows, 1), 1.0)
+                    longest = max(longest, values * _dictionary_bytes(file, column))
+    return max(min(int(BATCH_BYTES / mean), int(min(MOST_BATCH_BYTES, most) / longest), ROWS_READ), 1)
+
+
+def _dictionary_bytes(file: BinaryIO, column: Any) -> int:
+    """Return how long a value of a column's dictionary may be: the unpacked size of its page, as the header says."""
+    start = column.data_page_offset
+    if column.dictionary_page_offset is not None and 0 < column.dictionary_page_offset < start:
+        start = column.dictionary_page_offset
+    file.seek(max(start, 0))
+    header, at, fields = file.read(2 * (1 + LONGEST_NUMBER)), 0, []
+    for _ in range(2):  # the type of the page and its size: fields 1 and 2, each a byte 0x15 and a zigzag number
+        end = next((i for i in range(at + 1, len(header)) if header[i] < 0x80), None)
+        if end is None or header[at] != 0x15:
+            return 0
+        number = sum((byte & 0x7F) << 7 * place for place, byte in enumerate(header[at + 1 : end + 1]))
+        fields.append(number >> 1)
+        at = end + 1
+    return fields[1] if fields[0] == DICTIONARY_PAGE else 0
 
 
 def _bytes_of(pa: Any, column: Any) -> int:
