@@ -378,7 +378,9 @@ def warm_up(folder: Path, name: str) -> None:
         from longtail.data import TopK
         from longtail.decisions import Decision
 
-        Decision("coverage@1", np.ones(1, np.float32), np.zeros(1, np.float32), k=1).chosen(TopK([[0]], [[0.5]]))
+        Decision("coverage@1", np.ones(1, np.float32), np.zeros(1, np.float32), k=1).chosen(
+            TopK(np.array([[0]]), np.array([[0.5]]))
+        )
     case = Case("none", sound(name).files(), ".", asked)
     case.write(folder)
     run(case, folder)
