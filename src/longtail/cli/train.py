@@ -23,7 +23,7 @@ from longtail.cli.options import (
 from longtail.cli.output import announce_compilation, note, noting_warnings, print_json, stages
 from longtail.cli.wording import naming_data, renaming
 from longtail.errors import LongtailError, ParameterError
-from longtail.report import file_size, plural
+from longtail.report import decision_sentences, file_size, plural
 
 if TYPE_CHECKING:
     from longtail.facts import PlanFacts
@@ -151,6 +151,8 @@ def summary(facts: dict[str, Any]) -> str:
         against = ", against the labels found for them" if imputed else ""
         apart = "which it was not trained on" if facts["trained_rows"] < trained["rows"] else "before they were added"
         lines.append(f"On {plural(facts['held_out']['rows'], f'held-out {what}')}, {apart}{against}: {shown}.")
+        if facts["decision"].get("reached"):
+            lines += decision_sentences(facts["decision"])
     else:
         lines.append("Not calibrated: scores only, no probabilities.")
     lines.append(f"Model: {facts['model_folder']} ({file_size(facts['bytes'])}).")

@@ -1,4 +1,8 @@
 from .auditing import audit_model as audit_model
+from .deciding import assign as assign
+from .deciding import check_probabilities as check_probabilities
+from .deciding import decision_facts as decision_facts
+from .deciding import n_candidates as n_candidates
 from .evaluation import compare_taggers as compare_taggers
 from .evaluation import evaluate_tagger as evaluate_tagger
 from .evaluation import evaluation_facts as evaluation_facts

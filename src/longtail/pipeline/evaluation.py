@@ -10,26 +10,38 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import Dataset, TopK, binary_hits
+from longtail.decisions import tradeoff_curve
 from longtail.errors import DataError
 from longtail.facts import (
+    AssignedFacts,
     ComparisonFacts,
     EvaluationFacts,
     ExplanationFacts,
     LabelRowFacts,
     ModelFacts,
     SuggestionFacts,
+    TradeoffFacts,
     WordFacts,
     tail_points,
 )
-from longtail.kernels import blocks
-from longtail.metrics import PROPENSITY_CONSTANTS, compare, evaluate, filter_topk, label_bands, propensities
+from longtail.metrics import (
+    PROPENSITY_CONSTANTS,
+    compare,
+    evaluate,
+    evaluate_sets,
+    filter_topk,
+    label_bands,
+    propensities,
+)
+from longtail.pipeline.deciding import assign, decision_facts, n_candidates, train_shares
+from longtail.pipeline.label_numbering import predict_dataset, truth
 from longtail.pipeline.labels_in_vocabulary import ids_of, with_ids
 from longtail.pipeline.tagger import Tagger
 from longtail.validate import check_choice
 from longtail.vocabulary import Vocabulary, add_names
 
-BLOCK = 4096
 LABELS_LISTED = 200
+TRADEOFF_ROWS = 20_000
 WORDS_SHOWN = 8
 LETTERS_KEPT = 2000  # of the text of an example: a text may have megabytes, and a page holds every fact
 LETTERS_OF_AN_EXAMPLE = 2_000_000  # of a text that is explained; nobody reads longer ones, and they take long
@@ -54,7 +66,8 @@ def evaluate_tagger(
     """
     Y, names = truth(tagger, data)
     started = time.perf_counter()
-    top = predict_dataset(tagger, data, k=_n_predicted(ks, filter_pairs), progress=progress)
+    k = max(_n_predicted(ks, filter_pairs), n_candidates(tagger))  # the same predictions for rankings and for sets
+    top = predict_dataset(tagger, data, k=k, progress=progress)
     seconds = time.perf_counter() - started
     facts = evaluation_facts(
         tagger, data, Y, names, top, ks=ks, filter_pairs=filter_pairs, constants=constants, n_bootstrap=n_bootstrap
@@ -102,6 +115,8 @@ def evaluation_facts(
         "model": model_facts(tagger),
         "data": summary,
         "evaluation": metrics,
+        "assigned": _assigned_facts(tagger, Y, top, n_bootstrap),
+        "tradeoff": _tradeoff(tagger, Y, scored, max(ks)) if calibrated else None,
         "labels": _label_table(Y, top.head(max(ks)), names, counts),
     }
 
@@ -159,31 +174,24 @@ def model_facts(tagger: Tagger) -> ModelFacts:
     return {
         "method": tagger.method_name,
         **tagger.model_.describe(),
+        "decision": decision_facts(tagger),
         "held_out": tagger.held_out_,
         "trained_on": tagger.data_,
     }
 
 
-def truth(tagger: Tagger, data: Dataset) -> tuple[Any, tuple[str, ...]]:
-    """Return the true labels in the tagger's numbering, labels it does not know after those it knows, and the names."""
-    data = with_ids(data.compact_labels(), tagger.vocabulary_)
-    unknown = sorted(set(data.names()) - set(tagger.labels_))
-    names = (*tagger.labels_, *unknown)
-    return data.align(names)[0].Y, names
+def _assigned_facts(tagger: Tagger, Y: Any, top: TopK, n_bootstrap: int) -> AssignedFacts:
+    """Return how good the label sets are that the tagger assigns, and how it decides."""
+    sets = evaluate_sets(Y, assign(tagger, top), n_bootstrap=n_bootstrap)
+    return {**sets, "decision": decision_facts(tagger)}
 
 
-def predict_dataset(tagger: Tagger, data: Dataset, k: int, progress: Callable[[int, int], None] | None = None) -> TopK:
-    """Return the k best labels of every row of the data, block by block."""
-    parts = []
-    if data.texts is not None:
-        tagger.model_.check_texts(data.texts)  # while rows are numbered as in the data
-    for at in blocks(data.n_rows, BLOCK):
-        parts.append(tagger.model_.predict_topk(tagger.dataset_rows(data.take(at)), k=k))
-        if progress is not None:
-            progress(at.stop, data.n_rows)
-    if not parts:
-        raise DataError("the data has no rows.")
-    return TopK.stack(parts)
+def _tradeoff(tagger: Tagger, Y: Any, chances: TopK, k: int) -> TradeoffFacts | None:
+    """Return P@k against macro-F1@k, from at most so many rows, evenly spread; None without a choice among labels."""
+    if chances.k <= k:
+        return None
+    step = -(-chances.n_rows // TRADEOFF_ROWS)
+    return tradeoff_curve(Y[::step], chances[::step], k, train_shares(tagger.model_))
 
 
 def _n_predicted(ks: Sequence[int], filter_pairs: Any) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from longtail.bottleneck import BottleneckClassifier
+from longtail.decisions import DECISION
 from longtail.encoder import EncoderFeatures
 from longtail.groups import MIMLClassifier
 from longtail.model import CALIBRATION, SavedFeatures, TextFeatures, XMCEstimator, clone
@@ -33,11 +34,8 @@ def part_schemas() -> dict[str, PartSchema]:
     """Return what every kind of part may hold that a model folder can have, by kind; each stands with its code."""
     models = (model.schema for model in MODELS.values())
     features = (features.schema for features in FEATURES.values())
-    return {
-        schema.kind: schema
-        for schema in (TAGGER, CALIBRATION, VOCABULARY_SCHEMA, *features, *models)
-        if schema is not None
-    }
+    own = (TAGGER, CALIBRATION, VOCABULARY_SCHEMA, DECISION)
+    return {schema.kind: schema for schema in (*own, *features, *models) if schema is not None}
 
 
 def folder_schemas() -> dict[str, FolderSchema]:
@@ -48,10 +46,11 @@ def folder_schemas() -> dict[str, FolderSchema]:
         "tagger": (TAGGER,),
         "features": tuple(known[kind] for kind in FEATURES),
         "vocabulary": (VOCABULARY_SCHEMA,),
+        "decision": (DECISION,),
     }
-    optional = frozenset({"features", "calibration", "vocabulary"})
+    may_miss = frozenset({"features", "calibration", "vocabulary", "decision"})
     folders = (
-        FolderSchema("tagger.v1", {**more, **parts}, optional, True, TAGGER_FACTS),
+        FolderSchema("tagger.v1", {**more, **parts}, may_miss, True, TAGGER_FACTS),
         FolderSchema("estimator.v1", parts, frozenset({"calibration"})),
     )
     return {folder.kind: folder for folder in folders}

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import Dataset, GroupedDataset, GroupsOfRow, LabelsOfGroup, TopK
+from longtail.decisions import Decision, check_purpose
 from longtail.errors import DataError, ModelError, ParameterError
 from longtail.facts import DatasetFacts, ExplanationFacts
 from longtail.model import (
@@ -28,6 +29,7 @@ from longtail.model import (
     plain_value,
 )
 from longtail.notebook import fact_card
+from longtail.pipeline.deciding import assign, decide_on_data, decide_on_held_out, n_candidates
 from longtail.pipeline.explain import explain_text
 from longtail.pipeline.held_out import held_out_facts, hold_out
 from longtail.pipeline.imputation import Imputed, impute_dataset
@@ -105,6 +107,13 @@ class Tagger(Estimator):
         which halves the training time. With fewer than 50 rows there is nothing to learn from, and it is skipped too.
         Networks ("dft", "prime") are trained once, without the rows held out: trained again, a network gives scores of
         another scale.
+    target : str or None, default=None
+        What the labels that `predict` assigns are chosen for, on the rows held out: "precision=0.8", "recall=0.9",
+        "labels-per-row=3", "f1", "macro-f1", or a goal for k labels a row: "macro-f1@5", "coverage@5",
+        "macro-recall@5" ("macro-f1@5:0.3" for 30% of it and 70% of P@5). None for "f1".
+    per : {"global", "band", "label"}, default="global"
+        Which labels share a threshold: all, those of similar frequency, or each has its own, drawn towards that of
+        its band where it is rare.
     random_state : int, Generator, RandomState or None, default=None
         Seed; the same seed gives the same model, byte for byte ("dft" and "prime": on a CPU, with the same number of
         threads). None for 0.
@@ -126,6 +135,8 @@ class Tagger(Estimator):
     n_labels_ : int
     held_out_ : dict or None
         Rows held out, and the metrics on them.
+    decision_ : Decision or None
+        How labels are assigned, where a target or a guarantee was chosen; else by the threshold of the calibration.
     data_ : dict
         Facts about the training data.
 
@@ -147,6 +158,7 @@ class Tagger(Estimator):
     vocabulary_: Vocabulary | None = None
     held_out_: Json | None
     data_: DatasetFacts
+    decision_: Decision | None = None
 
     def __init__(
         self,
@@ -155,6 +167,8 @@ class Tagger(Estimator):
         features: TextFeatures | None = None,
         model: XMCEstimator | None = None,
         calibrate: float = 0.1,
+        target: str | None = None,
+        per: str = "global",
         random_state: RandomState = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -162,6 +176,8 @@ class Tagger(Estimator):
         self.features = features
         self.model = model
         self.calibrate = calibrate
+        self.target = target
+        self.per = per
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -231,8 +247,11 @@ class Tagger(Estimator):
             model.use_hierarchy(*hierarchy_of(data.names(), vocabulary))
         features = None if model.reads_texts or data.texts is None else new_features(self.features, self.n_jobs)
         split = hold_out(data.Y, self.calibrate, seed)
+        self._check_target(split is not None)
         held_out = model.fit_dataset(data, features=features, split=split, progress=progress, on_epoch=on_epoch)
-        self.features_, self.model_ = features, model
+        self.features_, self.model_, self.decision_ = features, model, None
+        if held_out is not None and self.target is not None:
+            self.decision_ = decide_on_held_out(model, held_out, self.target, self.per)
         self.held_out_ = None if held_out is None else held_out_facts(held_out, seed)
         self.labels_ = data.names()
         self.label_texts_ = data.label_texts
@@ -241,6 +260,31 @@ class Tagger(Estimator):
         if matched is not None:
             self.data_["vocabulary"] = matched
         self._seed = seed
+        return self
+
+    def _check_target(self, has_held_out: bool) -> None:
+        """Refuse a target that is none, or that there are no rows to choose by, before anything slow begins."""
+        if self.target is None:
+            check_purpose("f1", None, self.per)
+            if self.per != "global":
+                raise ParameterError(name="per", allowed="'global' without a target", got=self.per)
+            return
+        check_purpose(self.target, None, self.per)
+        if not has_held_out:
+            raise ParameterError(name="target", problem="needs rows held out to choose by; here there are none.")
+
+    def learn_decision(
+        self, data: Dataset, *, target: str | None = None, guarantee: str | None = None, per: str = "global"
+    ) -> Self:
+        """Choose anew which labels `predict` assigns, on rows that this Tagger was not trained on; nothing is trained.
+
+        `target` and `per` are those of the constructor. `guarantee` is "missed=0.1" or "wrong=0.1": the expected share
+        of a row's true labels that are missed, or of its assigned labels that are wrong, is at most that, for rows
+        drawn as those of `data` are.
+        """
+        self._check_fitted()
+        self.decision_ = decide_on_data(self, data, target, guarantee, per)
+        self.target, self.per = target, per
         return self
 
     def fit_groups(
@@ -376,19 +420,35 @@ class Tagger(Estimator):
         return self.model_.predict_topk(rows, k=k, allow=only, deny=none_of)
 
     @available_if(lambda tagger: tagger.model_._why_no_probabilities() if hasattr(tagger, "model_") else None)
-    def predict_proba(self, texts: Texts, k: int = 20) -> sp.csr_array:
+    def predict_proba(
+        self, texts: Texts, k: int = 20, *, allow: Sequence[str] | None = None, deny: Sequence[str] | None = None
+    ) -> sp.csr_array:
         """Return calibrated probabilities of the k best labels of every text, as a sparse matrix.
 
-        A Tagger trained without calibration does not have this method.
+        `allow` (only these labels) and `deny` (none of these) are lists of label names. A Tagger trained without
+        calibration does not have this method.
         """
-        self._check_fitted()
-        return self.model_.predict_proba(self.rows(texts), k=k)
+        top = self.predict_topk(texts, k=min(check_integer("k", k, low=1), self.n_labels_), allow=allow, deny=deny)
+        return self.model_.probabilities(top).to_csr(self.n_labels_)
 
-    def predict(self, texts: Texts, k: int = 20) -> list[tuple[str, ...]]:
-        """Return the labels each text should get, by name, best first, at most k."""
-        top = self.predict_topk(texts, k=min(check_integer("k", k, low=1), self.n_labels_))
-        keep = self.model_.chosen(top)
-        return [tuple(self.labels_[i] for i in ids[kept]) for ids, kept in zip(top.ids, keep, strict=True)]
+    def predict(
+        self,
+        texts: Texts,
+        k: int | None = None,
+        *,
+        allow: Sequence[str] | None = None,
+        deny: Sequence[str] | None = None,
+        optimise: str | None = None,
+    ) -> list[tuple[str, ...]]:
+        """Return the labels each text should get, by name, best first, at most k.
+
+        They are chosen among its 50 likeliest labels. `allow` (only these labels) and `deny` (none of these) are lists
+        of label names. With `optimise`, a goal such as "macro-f1@5", all texts are looked at together, and each gets 5
+        labels, so that rare labels are found too.
+        """
+        top = self.predict_topk(texts, k=n_candidates(self, optimise), allow=allow, deny=deny)
+        assigned = assign(self, top, k, optimise)
+        return [tuple(self.labels_[i] for i in ids if i >= 0) for ids in assigned.ids.tolist()]
 
     def tag(
         self, texts: Texts, k: int = 5, *, allow: Sequence[str] | None = None, deny: Sequence[str] | None = None
@@ -491,6 +551,8 @@ class Tagger(Estimator):
         parts |= self.model_.parts()
         if self.vocabulary_ is not None:
             parts["vocabulary"] = self.vocabulary_.to_part()
+        if self.decision_ is not None:
+            parts["decision"] = self.decision_.to_part()
         labels: list[dict[str, Any]] = [
             {"name": name, "count": int(count)}
             for name, count in zip(self.labels_, self.model_.label_counts_, strict=True)
