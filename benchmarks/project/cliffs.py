@@ -4,8 +4,9 @@
 
 Each case is a file with some hundred ordinary rows and one oddity: a row with 100,000 features, one label in all rows,
 a document of 50 MB, a row with 100,000 labels, a million empty rows. A process of its own reads it, trains a label
-tree, predicts and evaluates, each timed, with the peak of its memory less what it takes on ordinary rows alone.
-`growth` is how often as long, or as much, size 2n takes as size n: 2 is in proportion, 4 is quadratic.
+tree, predicts and evaluates, each timed, with the peak of its memory less what it takes on ordinary rows alone. Size
+2n is the one named above, n half of it. `growth` is how often as long, or as much, size 2n takes as size n: 2 is in
+proportion, 4 is quadratic; `largest_growth` has the largest of each. `--scale 0.02` tries it on small sizes.
 """
 
 from __future__ import annotations
@@ -80,13 +81,14 @@ def empty_rows(file: Path, n: int) -> None:
     write_rows(file, [("", [])] * n)
 
 
-CASES: dict[str, tuple[Callable[[Path, int], None], int, str]] = {  # how to write, n, suffix
+CASES: dict[str, tuple[Callable[[Path, int], None], int, str]] = {  # how to write, 2n, suffix
     "row_with_features": (row_with_features, 100_000, ".xmc"),
     "label_in_all_rows": (label_in_all_rows, 100_000, ".jsonl"),
     "long_document": (long_document, 50_000_000, ".jsonl"),
     "row_with_labels": (row_with_labels, 100_000, ".jsonl"),
     "empty_rows": (empty_rows, 1_000_000, ".jsonl"),
 }
+GROWTH = ("seconds", "peak_bytes", "peak_bytes_more_than_ordinary")
 
 
 def measure(file: Path) -> Facts:
@@ -140,6 +142,7 @@ def main() -> None:
     parser = make_parser(__doc__, "cliffs.json", resume=True)
     parser.add_argument("--only", nargs="+", choices=tuple(CASES), default=list(CASES))
     parser.add_argument("--measure", type=Path, help="measure one file in this process and print the facts")
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the sizes, to try the program")
     args = parser.parse_args()
     if args.measure is not None:
         print(json.dumps(measure(args.measure)))
@@ -148,20 +151,27 @@ def main() -> None:
     for name in args.only:
         if name in facts["cases"]:
             continue
-        write, n, suffix = CASES[name]
+        write, size, suffix = CASES[name]
+        n = max(1, round(args.scale * size / 2))
         with tempfile.TemporaryDirectory() as folder:
             found: Facts = {"n": n}
-            for key, size in (("at_n", n), ("at_2n", 2 * n)):
+            for key, wanted in (("at_n", n), ("at_2n", 2 * n)):
                 file = Path(folder) / f"{name}{suffix}"
-                write(file, size)
+                write(file, wanted)
                 found[key] = measure_apart(file)
-        found["growth"] = {
-            "seconds": found["at_2n"]["seconds"]["all"] / found["at_n"]["seconds"]["all"],
-            "peak_bytes": found["at_2n"]["peak_bytes"] / found["at_n"]["peak_bytes"],
-        }
+        found["growth"] = {kind: growth(found["at_n"], found["at_2n"], kind) for kind in GROWTH}
         facts["cases"][name] = found
+        facts["largest_growth"] = {
+            kind: max(case["growth"][kind] for case in facts["cases"].values()) for kind in GROWTH[:2]
+        }
         write_results(facts, args.output)
     show(facts)
+
+
+def growth(small: Facts, large: Facts, kind: str) -> float:
+    """Return how often as long, or as much, the larger size takes."""
+    before, after = ((at["seconds"]["all"] if kind == "seconds" else at[kind]) for at in (small, large))
+    return after / max(before, 1e-9)
 
 
 def show(facts: Facts) -> None:
@@ -171,6 +181,8 @@ def show(facts: Facts) -> None:
         for size in ("at_n", "at_2n"):
             seconds = [f"{found[size]['seconds'][step]:.1f}" for step in (*STEPS, "all")]
             rows.append([name, size.removeprefix("at_"), *seconds, f"{found[size]['peak_bytes'] / 1e6:,.0f}"])
+        times, bytes_ = (f"{found['growth'][kind]:.2f}" for kind in GROWTH[:2])
+        rows.append([name, "2n / n", *[""] * len(STEPS), times, bytes_])
     show_table("seconds, and MB at the peak", ["case", "size", *STEPS, "all", "MB"], rows, left=2)
 
 

@@ -6,6 +6,11 @@ Each case runs in a fork of this process, which has everything loaded and compil
 wrote by something else (another seed, another order); after every fault its target must be the old result or the new
 one, whole, and the next undisturbed run must leave nothing beside it. Jobs: `train`, `add-labels`, `impute` and
 `convert` as commands, `save` of a loaded model.
+
+Kills at random: the median time of three undisturbed runs is taken first, every kill comes at a moment within it, and
+kills go on until the wanted number has landed while the job ran; those that came after its end are counted apart. Each
+job does so on two targets of its own at a time. `old_result` and `new_result` say what stood there after the kill,
+`neither` must be 0; every few kills, and at the end, an undisturbed run must clean up what kills have left.
 """
 
 from __future__ import annotations
@@ -21,13 +26,15 @@ import random
 import resource
 import shutil
 import signal
+import statistics
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +50,8 @@ from longtail.data import write
 from longtail.data.synthetic.generate import make_topics
 from longtail.errors import LongtailError
 
+MOST_ATTEMPTS = 6  # for each kill that is to land
+CLEANED_EVERY = 5  # kills that land: what they leave is looked at, and cleaned by an undisturbed run
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
@@ -52,10 +61,14 @@ class Job:
 
     name: str
     target: Path
-    work: Callable[[int], None]
+    work: Callable[..., None]  # (version, target=...)
     results: list[str] = field(default_factory=list)
-    seconds: float = 0.0
+    seconds: float = 0.0  # of an undisturbed run, the median of three
     steps: int = 0
+
+    def at(self, target: Path) -> Job:
+        """Return the same job on another target."""
+        return replace(self, target=target, work=partial(self.work, target=target))
 
     def state(self) -> str:
         """Return which result the target is, or what is wrong with it; leftovers do not count."""
@@ -70,8 +83,10 @@ class Job:
     def left_over(self) -> list[str]:
         """Return the names of files beside the result."""
         if self.target.is_dir():
-            manifest = json.loads((self.target / "manifest.json").read_text("utf-8"))
-            return sorted({p.name for p in self.target.iterdir()} - {"manifest.json", *manifest["files"]})
+            file, named = self.target / "manifest.json", set()
+            if file.exists():
+                named = {"manifest.json", *json.loads(file.read_text("utf-8"))["files"]}
+            return sorted({p.name for p in self.target.iterdir()} - named)
         return sorted(p.name for p in self.target.parent.iterdir() if p.name != self.target.name)
 
 
@@ -157,25 +172,101 @@ def check(job: Job, before: str, ends: Counter[str], problems: list[str], what: 
     ends["no result yet" if after == "none" else "old result" if after == before else "new result"] += 1
 
 
-def kills_at_random(job: Job, kills: int, rng: random.Random, number: int = signal.SIGKILL) -> dict[str, Any]:
-    """Send a signal at random moments of a job; every tenth starts without a result."""
+def kills_at_random(job: Job, kills: int, seed: int) -> dict[str, Any]:
+    """Kill a job at random moments until so many kills have landed while it ran, on two targets at a time."""
+    folder = Path(tempfile.mkdtemp(dir=job.target.parent.parent))
+    halves = [(kills + 1) // 2, kills // 2]
+    children, pipes = [], []
+    for number, wanted in enumerate(halves):
+        (folder / str(number)).mkdir()
+        twin = job.at(folder / str(number) / job.target.name)
+        read, wrote = os.pipe()
+
+        def work(twin: Job = twin, wanted: int = wanted, number: int = number, wrote: int = wrote) -> None:
+            counts = kill_one_target(twin, wanted, random.Random(f"{seed} {job.name} {number}"))
+            os.write(wrote, json.dumps(counts).encode("ascii"))
+
+        children.append(in_fork(work))
+        os.close(wrote)
+        pipes.append(read)
+    found = []
+    for child, pipe in zip(children, pipes, strict=True):
+        with os.fdopen(pipe, "rb") as told:
+            found.append(json.loads(told.read() or b"{}"))
+        ended(child)
+    shutil.rmtree(folder)
+    out: dict[str, Any] = {"problems": []}
+    for counts in found:
+        if not counts:
+            out["problems"].append(f"{job.name}: the process that kills has failed")
+        out["problems"] += counts.pop("problems", [])
+        out |= {name: out.get(name, 0) + count for name, count in counts.items()}
+    if out.get("landed", 0) < kills:
+        out["problems"].append(f"{job.name}: {out.get('landed', 0)} of {kills} kills have landed")
+    return {"cases": out.get("landed", 0), **out}
+
+
+def kill_one_target(job: Job, wanted: int, rng: random.Random) -> dict[str, Any]:
+    """Kill a job until so many kills have landed; every tenth run starts without a result."""
+    names = ("attempts", "landed", "ended_first", "old_result", "new_result", "no_result_yet", "neither")
+    out: dict[str, Any] = dict.fromkeys((*names, "with_leftovers", "leftovers_cleaned", "leftovers_kept"), 0)
+    out["problems"] = []
+    job.work(0)
+    while out["landed"] < wanted and out["attempts"] < MOST_ATTEMPTS * wanted:
+        out["attempts"] += 1
+        if out["attempts"] % 10 == 9:
+            remove(job)
+        before = job.state()
+        new = 1 if before == "0" else 0
+        child = in_fork(lambda new=new: job.work(new))  # type: ignore[misc]
+        time.sleep(rng.uniform(0, job.seconds))
+        os.kill(child, signal.SIGKILL)
+        code = ended(child)
+        if code != -signal.SIGKILL:
+            out["ended_first"] += 1
+            if code != 0:
+                out["problems"].append(f"{job.name} ended with {code} before it was killed")
+            continue
+        out["landed"] += 1
+        after = job.state()
+        lost = after == "none" and before != "none"
+        if lost or after.startswith("broken"):
+            out["neither"] += 1
+            out["problems"].append(f"{job.name}, killed: {after} (was {before})")
+        else:
+            out["no_result_yet" if after == "none" else "old_result" if after == before else "new_result"] += 1
+        if out["landed"] % CLEANED_EVERY == 0 or out["landed"] == wanted:
+            count_leftovers(job, out)
+    return out
+
+
+def count_leftovers(job: Job, out: dict[str, Any]) -> None:
+    """Look whether kills have left files beside the result, and whether the next run removes them."""
+    if job.left_over():
+        out["with_leftovers"] += 1
+        left = cleaned(job)
+        out["leftovers_kept" if left else "leftovers_cleaned"] += 1
+        out["problems"] += left
+
+
+def signals_at_random(job: Job, signals: int, rng: random.Random, number: int) -> dict[str, Any]:
+    """Send SIGINT or SIGTERM at random moments of a job; every tenth starts without a result."""
     ends: Counter[str] = Counter()
     codes: Counter[str] = Counter()
     problems: list[str] = []
-    for turn in range(kills):
+    for turn in range(signals):
         if turn % 10 == 9:
             remove(job)
         before = job.state()
         child = in_fork(lambda turn=turn: job.work((turn + 1) % 2))  # type: ignore[misc]
-        time.sleep(rng.uniform(0, 1.1 * job.seconds))
+        time.sleep(rng.uniform(0, job.seconds))
         os.kill(child, number)
         code = ended(child)
         codes[str(code)] += 1
-        allowed = {0, -number} if number == signal.SIGKILL else {0, 128 + number, -number}
-        if code not in allowed:
+        if code not in (0, 128 + number, -number):
             problems.append(f"{job.name} ended with {code} after signal {number}")
         check(job, before, ends, problems, f"signal {int(number)}")
-    return {"cases": kills, "exit_codes": dict(codes), "ends": dict(ends), "problems": problems}
+    return {"cases": signals, "exit_codes": dict(codes), "ends": dict(ends), "problems": problems}
 
 
 def at_every_step(job: Job, act: Callable[[], None], allowed: set[int]) -> dict[str, Any]:
@@ -312,6 +403,11 @@ def in_threads(model: Any, rows: Any, calls: list[Any], expected: list[Any], thr
 # --- jobs -------------------------------------------------------------------------------------------------------------
 
 
+def on_target(work: Callable[[int, Path], None], version: int, target: Path) -> None:
+    """Do the work of a job, whose target is the last to be known."""
+    work(version, target)
+
+
 def make_jobs(folder: Path) -> list[Job]:
     """Write the data and return the jobs, each run once with either result."""
     data = make_topics(40, 4, random_state=0)[0]
@@ -335,27 +431,27 @@ def make_jobs(folder: Path) -> list[Job]:
     models = [lt.Tagger(calibrate=0, n_jobs=1, random_state=seed).fit_dataset(data) for seed in (0, 1)]
     prime = ("--method", "prime", "--encoder", "none", "--epochs", 1, "--device", "cpu", "--max-length", 8)
     run_command("train", folder / "rows0.jsonl", "-o", folder / "prime", *prime, "--jobs", 1)
-    given = {
-        "train": lambda v: run_command("train", folder / "rows0.jsonl", "-o", targets["train"], "--seed", v, *fast),
-        "save": lambda v: models[v].save(targets["save"]) and None,
-        "add-labels": lambda v: run_command(
-            "add-labels", folder / "prime", folder / f"new{v}.jsonl", "-o", targets["add-labels"]
+    given: dict[str, Callable[[int, Path], None]] = {
+        "train": lambda v, to: run_command("train", folder / "rows0.jsonl", "-o", to, "--seed", v, *fast),
+        "save": lambda v, to: (models[v].save(to), None)[1],
+        "add-labels": lambda v, to: run_command("add-labels", folder / "prime", folder / f"new{v}.jsonl", "-o", to),
+        "impute": lambda v, to: run_command(
+            "impute", folder / f"grouped{v}.jsonl", "--groups", folder / "groups.jsonl", "-o", to
         ),
-        "impute": lambda v: run_command(
-            "impute", folder / f"grouped{v}.jsonl", "--groups", folder / "groups.jsonl", "-o", targets["impute"]
-        ),
-        "convert": lambda v: run_command("convert", folder / f"rows{v}.jsonl", targets["convert"]),
+        "convert": lambda v, to: run_command("convert", folder / f"rows{v}.jsonl", to),
     }
-    jobs = [Job(name, targets[name], work) for name, work in given.items()]  # type: ignore[arg-type]
+    jobs = [Job(name, targets[name], partial(on_target, work, target=targets[name])) for name, work in given.items()]
     for job in jobs:
         job.work(0)  # here: forks find everything loaded and compiled
+        times = []
         for version in (0, 1, 0):
             started = time.perf_counter()
             if ended(in_fork(lambda job=job, version=version: job.work(version))) != 0:  # type: ignore[misc]
                 sys.exit(f"{job.name} fails undisturbed")
-            job.seconds = time.perf_counter() - started
+            times.append(time.perf_counter() - started)
             if version == len(job.results):
                 job.results.append(digest_of(job.target))
+        job.seconds = statistics.median(times)
         counted = [0]
         read, wrote = os.pipe()
 
@@ -373,7 +469,7 @@ def make_jobs(folder: Path) -> list[Job]:
 
 def main() -> None:
     parser = make_parser(__doc__, "faults.json")
-    parser.add_argument("--kills", type=int, default=1000, help="SIGKILLs at random moments, over all jobs")
+    parser.add_argument("--kills", type=int, default=1000, help="SIGKILLs that land while a job runs, over all jobs")
     parser.add_argument("--signals", type=int, default=200, help="SIGINTs and SIGTERMs, over all jobs")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
@@ -386,15 +482,16 @@ def main() -> None:
         cases: dict[str, Any] = {}
         for job in jobs:
             each = {
-                "killed_at_random": kills_at_random(job, args.kills // len(jobs), rng),
+                "killed_at_random": kills_at_random(job, args.kills // len(jobs), args.seed),
                 "killed_at_every_file_change": at_every_step(job, die, {0, -signal.SIGKILL}),
                 "disk_full_at_every_file_change": at_every_step(job, disk_is_full, {0, 1, 3, 4}),
                 "file_sizes_refused": sizes_refused(job, 20),
-                "SIGINT": kills_at_random(job, args.signals // 2 // len(jobs), rng, signal.SIGINT),
-                "SIGTERM": kills_at_random(job, args.signals // 2 // len(jobs), rng, signal.SIGTERM),
+                "SIGINT": signals_at_random(job, args.signals // 2 // len(jobs), rng, signal.SIGINT),
+                "SIGTERM": signals_at_random(job, args.signals // 2 // len(jobs), rng, signal.SIGTERM),
                 "two_writers": two_writers(job, 10, rng),
             }
             cases[job.name] = {**each, "left_after_the_next_run": cleaned(job)}
+            print(job.name, json.dumps(each["killed_at_random"]), flush=True)
             print(job.name, json.dumps({kind: counts["cases"] for kind, counts in each.items()}), flush=True)
         facts["cases"] = cases
         facts["threads"] = stress(folder, threads=16, forks=8, rounds=3)

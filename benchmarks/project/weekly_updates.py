@@ -28,7 +28,7 @@ from benchmarks.harness.scores import KS, precisions, spread
 from benchmarks.harness.terminal import show_table
 from benchmarks.harness.timing import timed
 from longtail.data import Dataset, load_bundled
-from longtail.pipeline.evaluation import truth
+from longtail.pipeline.label_numbering import truth
 
 BATCHES = 10
 ROWS = 60_000

@@ -1,6 +1,5 @@
 """`longtail verify` and `inspect` on sound, damaged and odd model folders: a line per file, one sentence at the end."""
 
-import hashlib
 import json
 import os
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 
 import longtail as lt
-from longtail.errors import ModelError
+from longtail.errors import ModelError, ParameterError
 
 EYE = np.eye(30, dtype=np.float32)
 
@@ -103,18 +102,55 @@ def test_parameters_that_would_take_all_memory_are_refused(run, tagger):
     assert "'ngrams[1]' must be a whole number from 1 to 64" in run("predict", tagger, "x.txt", code=4)
 
 
-def test_a_file_may_not_be_a_folder_or_a_pipe(tagger):
-    file = next(tagger.glob("model.*"))
+@pytest.mark.parametrize("name", ["model.*", "manifest.json"])
+def test_what_stands_in_place_of_a_file_is_told(tagger, name):
+    file = next(tagger.glob(name))
     raw = file.read_bytes()
-    file.unlink()
-    os.mkfifo(file)
-    with pytest.raises(ModelError, match="is missing"):
+    for make, remove, sentence in (
+        (lambda: os.mkfifo(file), file.unlink, "is not a regular file"),
+        (file.mkdir, file.rmdir, "is a folder, not a file"),
+        (lambda: file.symlink_to("nowhere"), file.unlink, "is a link that leads nowhere"),
+        (lambda: file.symlink_to(file.name), file.unlink, "is a link that leads nowhere"),
+    ):
+        file.unlink(missing_ok=True)
+        make()
+        with pytest.raises(ModelError, match=rf"{file.name} {sentence}\.$"):
+            lt.load(tagger)
+        remove()
+    with pytest.raises(ModelError, match=r"is missing\.$|has no manifest"):
         lt.load(tagger)
-    file.unlink()
-    file.mkdir()
-    with pytest.raises(ModelError, match="is missing"):
-        lt.load(tagger)
-    file.rmdir()
-    file.write_bytes(raw)
-    assert hashlib.sha256(raw).hexdigest().startswith(file.name.split(".")[1])
+    (tagger.parent / "elsewhere").write_bytes(raw)
+    file.symlink_to(tagger.parent / "elsewhere")  # a link to a file is as good as the file
     lt.load(tagger)
+
+
+def test_a_key_that_stands_twice_in_a_manifest_is_refused(tagger):
+    file = tagger / "manifest.json"
+    text = file.read_text()
+    file.write_text(text.replace('"seed": 0', '"seed": 0, "seed": 1'))
+    with pytest.raises(ModelError, match=r"manifest\.json is damaged: the key 'seed' stands twice in one object\.$"):
+        lt.load(tagger)
+
+
+@pytest.mark.parametrize("version", [10**400, -(10**400)])
+def test_a_version_of_hundreds_of_digits_gets_a_short_sentence(tagger, version):
+    file = tagger / "manifest.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "version": version}))
+    with pytest.raises(ModelError, match="a number of more than 70 digits") as refused:
+        lt.load(tagger)
+    assert len(str(refused.value)) < 300 + len(str(tagger))
+
+
+@pytest.mark.parametrize("path", [5, None, "", b"model"])
+def test_what_is_no_path_is_refused_by_its_name(path):
+    with pytest.raises(ParameterError, match=r"^path must be the path of a model folder; got "):
+        lt.load(path)
+
+
+def test_a_path_that_is_too_long_gets_a_short_sentence(run, tagger):
+    long = "a" * 5000
+    for command in (("inspect", long), ("verify", long), ("predict", long, "x.txt")):
+        said = run(*command, code=4)
+        assert "cannot be read: File name too long." in said and len(said) < 300
+    with pytest.raises(ModelError, match=r"cannot be written: File name too long\.$"):
+        lt.load(tagger).save(long)

@@ -8,6 +8,7 @@ import json
 import lzma
 import tracemalloc
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +73,83 @@ def test_a_bomb_stops_while_it_unpacks(tmp_path, suffix):
         list(iter_texts(file, limits=Limits(unpacked_bytes=2_000_000)))
     assert tracemalloc.get_traced_memory()[1] < 40_000_000
     tracemalloc.stop()
+
+
+def xz_asking_for_4_gb(content):
+    """Return an .xz file whose block says that its dictionary has 4 GiB."""
+    raw = bytearray(lzma.compress(content))
+    size = 4 * (raw[12] + 1)  # of the header of the first block: size, flags, filter 0x21, 1, dictionary, ..., CRC
+    assert raw[14] == 0x21
+    raw[16] = 40
+    raw[12 + size - 4 : 12 + size] = zlib.crc32(raw[12 : 12 + size - 4]).to_bytes(4, "little")
+    return bytes(raw)
+
+
+def test_an_xz_file_may_not_ask_for_all_memory(tmp_path):
+    file, line = tmp_path / "a.jsonl.xz", b'{"text": "a", "labels": ["x"]}\n'
+    file.write_bytes(xz_asking_for_4_gb(line))
+    with pytest.raises(DataError, match=r"a\.jsonl\.xz has more bytes in memory .*, the limit for xz_memory; raise it"):
+        read(file)
+    file.write_bytes(lzma.compress(line, preset=9) + b"\0" * 8 + lzma.compress(line))  # two streams, as xz writes them
+    assert read(file).n_rows == 2
+    with pytest.raises(DataError, match=r"the limit for xz_memory"):
+        read(file, limits=Limits(xz_memory=1 << 20))
+    file.write_bytes(lzma.compress(line * 100)[:-20])
+    with pytest.raises(DataError, match=r"is truncated or damaged"):
+        read(file)
+
+
+def test_a_long_value_that_stands_in_all_rows_of_parquet_is_not_unpacked_at_once(tmp_path):
+    pa = pytest.importorskip("pyarrow", reason="needs the extra [io]")
+    pq = pytest.importorskip("pyarrow.parquet")
+    text = pa.DictionaryArray.from_arrays(pa.array([0] * 5000, pa.int32()), ["x" * 300_000])
+    labels = pa.array([["a"]] * 5000)
+    file = tmp_path / "a.parquet"  # of 30 kB, 1.5 GB unpacked
+    pq.write_table(pa.table({"text": text, "labels": labels}), file, store_schema=False)
+    before, watched = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())
+    pa.set_memory_pool(watched)
+    try:
+        with pytest.raises(DataError, match="the limit for unpacked_bytes"):
+            read(file, limits=Limits(unpacked_bytes=20_000_000))
+    finally:
+        pa.set_memory_pool(before)
+    assert watched.max_memory() < 100_000_000
+
+
+def test_the_limits_of_a_command_hold_for_all_the_files_it_reads(run, tmp_path):
+    rows = [{"text": f"word{i} thing", "labels": [f"l{i % 3}"]} for i in range(30)]
+    data, filter_file, labels = tmp_path / "a.jsonl", tmp_path / "filter.txt", tmp_path / "labels.txt"
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    filter_file.write_text("0 1\n" + "1" + " " * 100 + "1\n")
+    labels.write_text("a" * 90 + "\nb\n")
+    np.savez(tmp_path / "w.npz", weight=np.eye(2))
+    run("train", data, "-o", tmp_path / "m", "--calibrate", 0)
+    limit = ("--data-limit", "line_bytes=80")
+    assert "filter.txt line 2 has more bytes" in run(
+        "evaluate", tmp_path / "m", data, "--filter", filter_file, *limit, code=3
+    )
+    weights = ("audit", "--weights", tmp_path / "w.npz")
+    assert "w.npz has more bytes" in run(*weights, "--data-limit", "unpacked_bytes=100", code=3)
+    assert "labels.txt line 1 has more bytes" in run(*weights, "--labels-file", labels, *limit, code=3)
+    assert "labels.txt line 1 has more bytes" in run(
+        "add-labels", tmp_path / "m", labels, "-o", tmp_path / "n", *limit, code=3
+    )
+
+
+def test_an_array_that_is_not_finite_is_told_with_its_file(tmp_path):
+    np.savez(tmp_path / "a.npz", X=np.array([[1.0, np.nan]]), Y=np.eye(1))
+    with pytest.raises(DataError, match=r"a\.npz: X must be finite; got NaN in row 0, column 1\.$"):
+        read(tmp_path / "a.npz")
+    sp.save_npz(tmp_path / "X.npz", sp.csr_array(np.eye(2)))
+    sp.save_npz(tmp_path / "Y.npz", sp.csr_array(np.array([[1.0], [-1.0]])))
+    with pytest.raises(DataError, match=r"Y\.npz: Y must not be negative; got -1 in row 1\.$"):
+        read(tmp_path / "X.npz")
+
+
+def test_a_path_that_is_too_long_does_not_exist(run):
+    with pytest.raises(DataError, match=r"does not exist\.$"):
+        read("a" * 5000)
+    assert "does not exist." in run("convert", "a" * 5000, "b.csv", code=3)
 
 
 def test_a_line_without_an_end_stops_at_its_limit(tmp_path):

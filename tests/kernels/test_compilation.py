@@ -175,3 +175,14 @@ def test_predicting_for_locked_rows_with_a_mapped_model_compiles_nothing(make, t
     for one, other in zip(got, expected, strict=True):
         np.testing.assert_array_equal(one.ids, other.ids)
         np.testing.assert_array_equal(one.scores, other.scores)
+
+
+def test_settings_of_the_working_folder_are_not_taken(tmp_path):
+    pytest.importorskip("yaml", reason="without it numba reads no such file")
+    (tmp_path / ".numba_config.yaml").write_text("cache_dir: theirs\nboundscheck: 1\ndisable_jit: 1\n")
+    told = "import longtail.kernels.compilation as c; f = c.njit(cache=False)(lambda x: x + 1); "
+    told += "print(repr(c.config.CACHE_DIR), c.config.DISABLE_JIT, f(1), len(f.signatures), c.config.BOUNDSCHECK)"
+    env = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+    env["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    done = subprocess.run([sys.executable, "-c", told], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.stdout == "'' 0 2 1 None\n", done.stderr

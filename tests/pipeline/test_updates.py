@@ -11,7 +11,7 @@ from longtail.data import load_bundled, write
 from longtail.errors import DataError, ModelError, ParameterError
 from longtail.metrics import precision_at_k
 from longtail.pipeline import load_tagger
-from longtail.pipeline.evaluation import truth
+from longtail.pipeline.label_numbering import truth
 
 FRUIT = ["a red apple", "one green apple", "an old apple tree", "apple and pear", "a ripe pear", "pear juice"]
 CARS = ["a fast car", "an old car", "the red car", "car and truck", "one heavy truck", "a truck driver"]
@@ -196,6 +196,8 @@ def test_a_worse_model_is_not_written(files, capsys):
 def test_methods_that_cannot_are_told():
     torch = pytest.importorskip("torch")
     assert torch
-    tagger = lt.Tagger("dft", random_state=0, calibrate=0).fit((FRUIT + CARS) * 4, ([["fruit"]] * 6 + [["car"]] * 6) * 4)
+    tagger = lt.Tagger("dft", random_state=0, calibrate=0).fit(
+        (FRUIT + CARS) * 4, ([["fruit"]] * 6 + [["car"]] * 6) * 4
+    )
     with pytest.raises(ModelError, match="'dft' cannot learn new rows; train it anew"):
         tagger.partial_fit(["a car"], [["car"]])

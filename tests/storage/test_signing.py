@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import longtail as lt
-from longtail.errors import ModelError
+from longtail.errors import ModelError, ParameterError
 from longtail.storage import make_keys, sign_folder
 
 pytest.importorskip("cryptography", reason="needs the extra [sign]")
@@ -70,22 +70,63 @@ def test_a_damaged_signature_is_refused(keys, model, text):
     (model / "manifest.sig").write_text(text)
     with pytest.raises(ModelError, match=r"manifest\.sig is damaged"):
         lt.load(model, key=keys[1])
-    record = {"algorithm": "ed25519", "key": "x", "signature": "00" * 64}
+    record = {"algorithm": "ed25519", "key": "0" * 32, "signature": "00" * 64}
     (model / "manifest.sig").write_text(json.dumps(record))
     with pytest.raises(ModelError, match="another key"):
         lt.load(model, key=keys[1])
 
 
-def test_keys_that_are_none_get_one_sentence(keys, model, tmp_path):
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda text: text + " " * 5000, "is larger than a signature may be, 4096 bytes"),
+        (lambda text: text + "{}\n", "is no signature in JSON"),
+        (lambda text: text.replace('"key"', '"algorithm": "ed25519", "key"'), "the key 'algorithm' stands twice"),
+        (lambda text: text.replace('"key"', '"more": 1, "key"'), "'more' is not known"),
+        (lambda text: text.replace("ed25519", "none"), "'algorithm' must be one of"),
+        (lambda text: text[:-4] + ' "\n}\n', "'signature' must be"),
+        (lambda text: "[" * 3000, "is no signature in JSON"),
+    ],
+)
+def test_a_signature_is_read_strictly(keys, model, change, sentence):
+    file = sign_folder(model, keys[0])
+    file.write_text(change(file.read_text()))
+    with pytest.raises(ModelError, match=rf"manifest\.sig is damaged: .*{sentence}"):
+        lt.load(model, key=keys[1])
+
+
+def test_keys_that_are_none_are_arguments_that_are_wrong(keys, model, run, tmp_path):
+    from cryptography.hazmat.primitives import serialization as form
+    from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+
     private, public = keys
-    with pytest.raises(ModelError, match="exists already; a key is never replaced"):
+    with pytest.raises(ParameterError, match="exists already; a key is never replaced"):
         make_keys(private)
-    with pytest.raises(ModelError, match="is no private key in PEM"):
+    with pytest.raises(ParameterError, match="is no private key in PEM without a password, but a public one"):
         sign_folder(model, public)
-    with pytest.raises(ModelError, match="is no public key in PEM"):
+    with pytest.raises(ParameterError, match="is no public key in PEM, but a private one"):
         lt.load(model, key=private)
-    with pytest.raises(ModelError, match="cannot be read"):
+    with pytest.raises(ParameterError, match=r"key cannot be used: .*nowhere cannot be read: No such file"):
         lt.load(model, key=tmp_path / "nowhere")
+    other = generate_private_key(SECP256R1()).public_key()
+    pem = other.public_bytes(form.Encoding.PEM, form.PublicFormat.SubjectPublicKeyInfo)
+    with pytest.raises(ParameterError, match="it is a public key of another kind than Ed25519"):
+        lt.load(model, key=pem)
+    assert "--key cannot be used: " in run("verify", model, "--key", private, code=2)
+
+
+@pytest.mark.parametrize("key", [5, "", b""])
+def test_what_is_no_key_is_refused_by_its_name(model, key):
+    with pytest.raises(ParameterError, match=r"^key must be a key in PEM, as bytes, or the path of its file; got "):
+        lt.load(model, key=key)
+
+
+def test_files_that_no_signature_covers_are_told_of(keys, model, run):
+    sign_folder(model, keys[0])
+    (model / "notes.txt").write_text("mine")
+    said = run("verify", model, "--key", keys[1])
+    assert "unnamed  notes.txt" in said and "is intact and signed" in said and "manifest.sig" not in said
+    assert json.loads(run("verify", model, "--json"))["unnamed"] == ["notes.txt"]
 
 
 def test_a_link_in_place_of_the_signature_is_not_followed(keys, model, tmp_path):
@@ -117,6 +158,6 @@ def test_a_damaged_model_is_not_signed(keys, model, run):
 
 def test_a_key_whose_public_half_exists_is_not_begun(tmp_path):
     (tmp_path / "new.pub").write_text("")
-    with pytest.raises(ModelError, match=r"new\.pub exists already; a key is never replaced\.$"):
+    with pytest.raises(ParameterError, match=r"new\.pub exists already; a key is never replaced\.$"):
         make_keys(tmp_path / "new")
     assert not (tmp_path / "new").exists()

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.data import read_npy_array, read_npz_arrays, scipy_matrix
+from longtail.data import DEFAULT_LIMITS, Limits, read_npy_array, read_npz_arrays, scipy_matrix
 from longtail.errors import DataError, ModelError, near
 from longtail.model import LabelCircle, LinearLayer
 from longtail.storage import map_arrays
@@ -171,7 +171,7 @@ def _check_finite(array: np.ndarray, name: str) -> None:
         raise DataError(f"{name} must be finite; got {array[tuple(wrong[0])]} in {where}.")
 
 
-def arrays_in(path: Path) -> dict[str, np.ndarray]:
+def arrays_in(path: Path, limits: Limits = DEFAULT_LIMITS) -> dict[str, np.ndarray]:
     """Return the arrays of an .npz, .npy or .safetensors file; pickled objects, which could run code, are refused."""
     if not path.is_file():
         raise DataError(f"{path} is no file; W must be weights, a layer, or an .npz or .safetensors file.")
@@ -183,18 +183,20 @@ def arrays_in(path: Path) -> dict[str, np.ndarray]:
     if path.suffix not in (".npz", ".npy"):
         raise DataError(f"{path} must be an .npz, .npy or .safetensors file.")
     try:
-        return {path.stem: read_npy_array(path)} if path.suffix == ".npy" else read_npz_arrays(path)
+        return {path.stem: read_npy_array(path, limits)} if path.suffix == ".npy" else read_npz_arrays(path, limits)
     except DataError as error:
         if "damaged" not in str(error):
             raise
         raise DataError(f"{path} is not a readable {path.suffix} file.") from error
 
 
-def layer_from_file(path: Path, array: str | None = None) -> tuple[np.ndarray | sp.csr_array, np.ndarray | None]:
+def layer_from_file(
+    path: Path, array: str | None = None, limits: Limits = DEFAULT_LIMITS
+) -> tuple[np.ndarray | sp.csr_array, np.ndarray | None]:
     """Return weights and bias, or None, of a file; `array` names the weights where the file has more than one table."""
-    arrays = arrays_in(path)
+    arrays = arrays_in(path, limits)
     if array is None and {"format", "shape", "data"} <= set(arrays):  # written by scipy.sparse.save_npz
-        return scipy_matrix(path, arrays), None
+        return scipy_matrix(path, arrays, limits), None
     tables = [name for name, a in arrays.items() if a.ndim == 2]
     named = [n for n in tables if n.rsplit(".", 1)[-1] in WEIGHT_NAMES]
     choice = [array] if array in tables else [] if array is not None else named if named else tables
@@ -213,9 +215,9 @@ def layer_from_file(path: Path, array: str | None = None) -> tuple[np.ndarray | 
     return arrays[choice[0]], arrays[vectors[0]] if vectors else None
 
 
-def names_in_file(path: Path) -> tuple[str, ...] | None:
+def names_in_file(path: Path, limits: Limits = DEFAULT_LIMITS) -> tuple[str, ...] | None:
     """Return the label names that an .npz file holds beside its weights, as an array of strings; None without."""
     if path.suffix != ".npz":
         return None
-    names = next((a for name, a in arrays_in(path).items() if name in LABEL_NAMES and a.ndim == 1), None)
+    names = next((a for name, a in arrays_in(path, limits).items() if name in LABEL_NAMES and a.ndim == 1), None)
     return tuple(map(str, names.tolist())) if names is not None and names.dtype.kind == "U" else None

@@ -126,7 +126,7 @@ def _layer(model: str | None, options: dict[str, Any]) -> Layer:
     from longtail.pipeline import file_layer, load, model_layer
 
     if options["weights"] is not None:
-        return file_layer(options["weights"], options["array"], options["labels_file"])
+        return file_layer(options["weights"], options["array"], options["labels_file"], options["limits"])
     return model_layer(load(model or ""))
 
 

@@ -7,13 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from longtail.cli.options import data_options, expected_width, jobs_option, json_option, read_data
+from longtail.cli.options import (
+    data_options,
+    expected_width,
+    jobs_option,
+    json_option,
+    read_data,
+    use_vocabulary,
+    vocabulary_options,
+)
 from longtail.cli.output import announce_compilation, console, note, print_json
 from longtail.cli.wording import naming_data
 from longtail.errors import ParameterError
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from longtail.data import Limits
 
 WORSE = 6
 PAGE = "the page that --report writes"
@@ -51,6 +61,7 @@ report_option = click.option("--report", type=click.Path(path_type=Path), help="
 @resamples_option
 @jobs_option
 @data_options
+@vocabulary_options
 @json_option
 def evaluate(model: Path, data: str, report: Path | None, as_json: bool, **options: Any) -> None:
     """Evaluate MODEL on DATA: every metric with its confidence interval, by label frequency, with calibration."""
@@ -58,6 +69,7 @@ def evaluate(model: Path, data: str, report: Path | None, as_json: bool, **optio
     from longtail.report import as_callback, evaluation_page, progress, show_evaluation, write_page
 
     tagger = load_tagger(model)
+    use_vocabulary(tagger, options)
     tagger.model_.n_jobs = options["jobs"]
     rows = read_data(data, "test", options, n_features=expected_width(tagger))
     announce_compilation()
@@ -66,7 +78,7 @@ def evaluate(model: Path, data: str, report: Path | None, as_json: bool, **optio
             tagger,
             rows,
             ks=options["ks"],
-            filter_pairs=_read_pairs(options["filter_file"]),
+            filter_pairs=_read_pairs(options["filter_file"], options["limits"]),
             constants=options["constants"],
             n_bootstrap=options["resamples"],
             progress=as_callback(advance),
@@ -96,6 +108,7 @@ def evaluate(model: Path, data: str, report: Path | None, as_json: bool, **optio
 @click.option("--fail-if-worse", metavar="METRIC", help="Exit with 6 if B is significantly worse than A, e.g. at p@1.")
 @jobs_option
 @data_options
+@vocabulary_options
 @json_option
 @click.pass_context
 def compare(
@@ -107,6 +120,7 @@ def compare(
     from longtail.validate import check_choice
 
     first, second = load_tagger(a), load_tagger(b)
+    use_vocabulary(first if first.vocabulary_ is not None or second.vocabulary_ is None else second, options)
     first.model_.n_jobs = second.model_.n_jobs = options["jobs"]
     rows = read_data(data, "test", options, n_features=expected_width(first, second))
     announce_compilation()
@@ -116,7 +130,7 @@ def compare(
             second,
             rows,
             ks=options["ks"],
-            filter_pairs=_read_pairs(options["filter_file"]),
+            filter_pairs=_read_pairs(options["filter_file"], options["limits"]),
             constants=options["constants"],
             n_bootstrap=options["resamples"],
             progress=as_callback(advance),
@@ -145,8 +159,8 @@ def compare(
         context.exit(WORSE)
 
 
-def _read_pairs(file: Path | None) -> np.ndarray | None:
+def _read_pairs(file: Path | None, limits: Limits) -> np.ndarray | None:
     """Read the (row, label) pairs of --filter, if it is given."""
     from longtail.data import read_filter
 
-    return None if file is None else read_filter(file)
+    return None if file is None else read_filter(file, limits)

@@ -15,8 +15,8 @@ from longtail.cli.streams import tell
 if TYPE_CHECKING:
     from rich.console import Console
 
-COMPILING = "compiling the kernels for this machine; "
-ONCE = "this happens once and takes up to half a minute."
+COMPILING = "compiling the kernels that this work needs; "
+ONCE = "it takes up to half a minute, and they are kept for the next time."
 ALWAYS = "they cannot be kept, since no folder for them can be written; NUMBA_CACHE_DIR can name one."
 
 

@@ -121,6 +121,8 @@ def summary(facts: dict[str, Any]) -> str:
         lines.append(f"On the rows to compare by: {_changes(before_after)}.")
     if facts["calibration"] == "kept":
         lines.append("Too few new rows to learn again what scores mean: probabilities are those of before.")
+    if facts["decision"] == "dropped":
+        lines.append("The guarantee of the old model does not hold for the new one; choose it again with `decide`.")
     lines.append(f"Model: {facts['model_folder']} ({file_size(facts['bytes'])}).")
     return "\n".join(lines)
 

@@ -5,14 +5,19 @@ from .dataset import Dataset as Dataset
 from .dataset import inverse_propensities as inverse_propensities
 from .dataset import labels_to_matrix as labels_to_matrix
 from .dataset import rows_per_label as rows_per_label
+from .formats.csv_table import table_rows as table_rows
 from .formats.files import check_writable as check_writable
+from .formats.files import open_bytes as open_bytes
 from .formats.files import plain_name as plain_name
 from .formats.files import replacing as replacing
+from .formats.files import split_lines as split_lines
+from .formats.files import text_blocks as text_blocks
 from .formats.guess_format import guess_target as guess_target
 from .formats.io import is_streamed as is_streamed
 from .formats.io import iter_texts as iter_texts
 from .formats.io import read as read
 from .formats.io import write as write
+from .formats.jsonl import iter_objects as iter_objects
 from .formats.label_list import read_labels as read_labels
 from .formats.label_list import write_labels as write_labels
 from .formats.label_sets import read_label_sets as read_label_sets
@@ -33,6 +38,7 @@ from .group_lists import GroupsOfRow as GroupsOfRow
 from .group_lists import LabelsOfGroup as LabelsOfGroup
 from .grouped import GroupedDataset as GroupedDataset
 from .grouped import read_grouped as read_grouped
+from .limits import DEFAULT_LIMITS as DEFAULT_LIMITS
 from .limits import Limits as Limits
 from .limits import parse_limits as parse_limits
 from .splits import split_random as split_random

@@ -44,6 +44,8 @@ class Limits:
     unpacked_bytes : int or None, default=None
         Bytes that a compressed file may unpack to (.gz, .xz, .bz2, .npz, Parquet). None for the free memory of this
         machine or, where a file is read row by row, for 64 times as much.
+    xz_memory : int, default=536_870_912
+        Bytes of memory that unpacking an .xz file may take, which the file itself asks for: `xz -9` for 68,000,000.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class Limits:
     table_columns: int = 100_000
     json_depth: int = 500
     unpacked_bytes: int | None = None
+    xz_memory: int = 1 << 29
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -95,6 +98,7 @@ WORDS = {  # what a limit counts
     "table_columns": "columns",
     "json_depth": "levels of objects and lists",
     "unpacked_bytes": "bytes when unpacked",
+    "xz_memory": "bytes in memory while it is unpacked",
 }
 
 

@@ -14,3 +14,4 @@ class UpdateFacts(TypedDict):
     features_added: int  # new words
     held_out: dict[str, Any] | None  # rows, and precision before and after on them; None where too few
     calibration: str | None  # "learned again", "kept" or None
+    decision: str | None  # "learned again", "kept", "dropped" (a guarantee, which holds no more) or None

@@ -29,6 +29,19 @@ CHECKED = os.environ.get("LONGTAIL_CHECKED", "") not in ("", "0")  # compile wit
 _listeners: list[Callable[[bool], None]] = []
 
 
+def ignore_working_folder() -> None:
+    """Let numba take no settings from the working folder, only from the environment.
+
+    It reads `.numba_config.yaml` there, which may be a stranger's and could name a folder of compiled code to load.
+    """
+    if getattr(config, "_config_fname", ""):
+        config._config_fname = ""
+        config.reload_config()
+
+
+ignore_working_folder()
+
+
 def on_compilation(listener: Callable[[bool], None]) -> None:
     """Call a function, once, just before the next kernel is compiled; it is told whether the result can be kept."""
     _listeners[:] = [listener]

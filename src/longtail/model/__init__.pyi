@@ -30,6 +30,7 @@ from .params import Transformer as Transformer
 from .params import available_if as available_if
 from .params import clone as clone
 from .params import not_fitted as not_fitted
+from .params import plain_value as plain_value
 from .schema import CALIBRATION as CALIBRATION
 from .schema import LABEL_COUNTS as LABEL_COUNTS
 from .schema import SEED as SEED

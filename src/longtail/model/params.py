@@ -183,6 +183,21 @@ class available_if:
         return MethodType(self.method, owner)
 
 
+def plain_value(value: Any) -> Any:
+    """Return a parameter as JSON has it: numpy's numbers, flags and arrays as Python's, a random generator as None.
+
+    >>> plain_value([np.int64(3), (np.float64(0.5), "a"), np.True_, np.random.default_rng(0)])
+    [3, (0.5, 'a'), True, None]
+    """
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.random.Generator | np.random.RandomState):
+        return None  # it has moved on since: no number would lead to the same model
+    if isinstance(value, dict):
+        return {name: plain_value(inner) for name, inner in value.items()}
+    return type(value)(map(plain_value, value)) if type(value) in (list, tuple) else value
+
+
 def not_fitted(sentence: str) -> Exception:
     """Return scikit-learn's NotFittedError with a sentence, to be raised."""
     from sklearn.exceptions import NotFittedError
@@ -199,4 +214,5 @@ def clone(estimator: T) -> T:
 
 def _same(value: Any, default: Any) -> bool:
     """Say whether a parameter is as its default; arrays and modules never are."""
+    value = value.item() if isinstance(value, np.generic) else value
     return value is default or (type(value) is type(default) and bool(np.all(value == default)))

@@ -10,11 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.audit import EXACT, dft_order, layer_from_file, names_in_file, read_layer
-from longtail.data import read_labels
+from longtail.data import DEFAULT_LIMITS, Limits, read_labels
 from longtail.errors import DataError, ModelError
 from longtail.model import Calibration, LabelCircle, LinearLayer, XMCEstimator
 from longtail.pipeline.tagger import Tagger
 from longtail.validate import MatrixLike, available_memory
+from longtail.vocabulary import Vocabulary
 
 COPIES = 3  # of dense weights that an audit keeps
 
@@ -32,6 +33,7 @@ class Layer:
     guaranteed: int = 0  # every set of so many labels can come out, by construction
     ranked: bool = False  # inputs have one length, so scores only rank: a set comes out as the top of the ranking
     circle: LabelCircle | None = None  # of a DFT layer: its first columns are waves along it, exactly
+    vocabulary: Vocabulary | None = None  # what people call its labels
 
     @property
     def linear(self) -> LinearLayer:
@@ -56,10 +58,10 @@ def model_layer(model: Tagger | XMCEstimator) -> Layer:
     >>> layer.W.shape, layer.names is None
     ((3, 3), True)
     """
-    names = None
+    names, vocabulary = None, None
     if isinstance(model, Tagger):
         model._check_fitted()
-        names, model = tuple(model.labels_), model.model_
+        names, vocabulary, model = tuple(model.labels_), model.vocabulary_, model.model_
     layer = model.output_layer()
     spoken = model.predictable_labels()
     bias = None if layer.bias is None else np.asarray(layer.bias, dtype=np.float64)
@@ -78,17 +80,19 @@ def model_layer(model: Tagger | XMCEstimator) -> Layer:
     if silent:
         names = tuple(name for name, kept in zip(listed, spoken, strict=True) if kept)
     circle = None if layer.circle is None else layer.circle.take(np.flatnonzero(spoken))
-    return checked(Layer(W, bias, names, kind, silent, cut, layer.guaranteed, layer.ranked, circle))
+    return checked(Layer(W, bias, names, kind, silent, cut, layer.guaranteed, layer.ranked, circle, vocabulary))
 
 
-def file_layer(path: Path, array: str | None = None, labels_file: Path | None = None) -> Layer:
+def file_layer(
+    path: Path, array: str | None = None, labels_file: Path | None = None, limits: Limits = DEFAULT_LIMITS
+) -> Layer:
     """Return the layer of an .npz, .npy or .safetensors file, with the names of its labels if they can be known."""
-    W, bias = layer_from_file(path, array)
+    W, bias = layer_from_file(path, array, limits)
     try:
         W, bias = read_layer(W, bias, keep_sparse=True)
     except DataError as error:
         raise DataError(f"{path} cannot be audited: {error}") from error
-    names = read_labels(labels_file).names if labels_file is not None else names_in_file(path)
+    names = read_labels(labels_file, limits).names if labels_file is not None else names_in_file(path, limits)
     if names is not None and len(names) != W.shape[0]:
         where = labels_file if labels_file is not None else path
         raise DataError(f"{where} names {len(names):,} labels; the weights have {W.shape[0]:,} rows.")

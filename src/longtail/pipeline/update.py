@@ -15,11 +15,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import Dataset, TopK
+from longtail.decisions import GUARANTEES, Decision
 from longtail.errors import DataError, ModelError, ParameterError
 from longtail.facts import DatasetFacts, UpdateFacts
 from longtail.metrics import evaluate
 from longtail.model import HeldOut, Stages, Updatable, XMCEstimator
+from longtail.pipeline.deciding import decide_on_held_out
 from longtail.pipeline.held_out import held_out_facts, hold_out
+from longtail.pipeline.labels_in_vocabulary import with_ids
 from longtail.text import TfidfFeatures
 from longtail.validate import Json, Rows, resolve_seed
 
@@ -47,7 +50,7 @@ def update_tagger(
 
     Rows of `replay` were learned before; they are shown again so that less of them is forgotten.
     """
-    data = data.compact_labels()
+    data = with_ids(data.compact_labels(), tagger.vocabulary_)
     if not data.Y.nnz:
         raise DataError("the new data must hold at least one label; every row is empty.")
     model = updatable(tagger)
@@ -58,6 +61,7 @@ def update_tagger(
     seed = resolve_seed(tagger.random_state)
     split = hold_out(Y, tagger.calibrate, seed) if model.calibrated_ else None
     state: dict[str, Any] = {"features_": features, "labels_": names, "held_out_": tagger.held_out_}
+    held_out: HeldOut | None = None
     compared: Json | None = None
     feature_rows = _rows_with_features(features, tagger.model_.n_rows_, tagger.model_.n_features_in_)
     if split is not None:
@@ -77,6 +81,7 @@ def update_tagger(
         progress("Updating", 2, 2)
     state |= {"model_": model, "label_texts_": _label_texts(tagger, data, names)}
     state["data_"] = _data_facts(tagger, data, model, names)
+    state["decision_"], decision = _decision(tagger, model, held_out)
     facts: UpdateFacts = {
         "rows": data.n_rows,
         "replayed": 0 if replay is None else replay.n_rows,
@@ -84,8 +89,21 @@ def update_tagger(
         "features_added": int(model.n_features_in_ - tagger.model_.n_features_in_),
         "held_out": compared,
         "calibration": None if not model.calibrated_ else "kept" if split is None else "learned again",
+        "decision": decision,
     }
     return state, facts
+
+
+def _decision(tagger: Tagger, model: XMCEstimator, held_out: HeldOut | None) -> tuple[Decision | None, str | None]:
+    """Return what is assigned after an update: a target is chosen again, a guarantee holds no more."""
+    decision = tagger.decision_
+    if decision is None:
+        return None, None
+    if decision.purpose.partition("=")[0] in GUARANTEES:
+        return None, "dropped"
+    if held_out is None:
+        return decision, "kept"
+    return decide_on_held_out(model, held_out, decision.purpose, decision.per), "learned again"
 
 
 def _read_rows(tagger: Tagger, data: Dataset) -> tuple[Any, Rows]:
@@ -107,7 +125,7 @@ def _replayed(
         X: Rows = features.transform(replay.texts)
     else:
         X = tagger.dataset_rows(replay)
-    return X, replay.compact_labels().align(names)[0].Y
+    return X, with_ids(replay.compact_labels(), tagger.vocabulary_).align(names)[0].Y
 
 
 def _learn(
@@ -211,5 +229,6 @@ def without_labels(tagger: Tagger, numbers: list[int]) -> dict[str, Any]:
         "model_": smaller,
         "labels_": tuple(tagger.labels_[i] for i in stays),
         "label_texts_": None if texts is None else tuple(texts[i] for i in stays),
+        "decision_": None if tagger.decision_ is None else tagger.decision_.of_labels(stays),
         "data_": data,
     }

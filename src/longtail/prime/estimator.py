@@ -30,6 +30,7 @@ from longtail.model import (
     XMCEstimator,
     allowed_labels,
     of_stage,
+    plain_value,
     with_finite_scores,
 )
 from longtail.prime.check_data import check_label_texts, check_more, check_training, label_texts_of, texts_of
@@ -695,7 +696,7 @@ class Prime(XMCEstimator):
 
     def saved_params(self) -> dict[str, Any]:
         out = {name: value for name, value in super().saved_params().items() if name not in NOT_SAVED}
-        out["encoder"] = str(self.encoder) if isinstance(self.encoder, Path) else self.encoder
+        out["encoder"] = str(self.encoder) if isinstance(self.encoder, Path) else plain_value(self.encoder)
         return {name: list(value) if isinstance(value, tuple) else value for name, value in out.items()}
 
     def to_part(self) -> Part:
@@ -749,5 +750,5 @@ class Prime(XMCEstimator):
         if self.encoder is not None and not isinstance(self.encoder, str | Path | dict):
             raise ParameterError(name="encoder", allowed="a name, a folder, a dict or None", got=self.encoder)
         if self.encoder is None or isinstance(self.encoder, dict):
-            check_new_encoder(self.encoder or {}, self.max_length)
+            check_new_encoder(plain_value(self.encoder or {}), int(self.max_length))
         resolve_seed(self.random_state)

@@ -15,6 +15,7 @@ import torch
 from longtail.data import TopK, binary_hits, split_random
 from longtail.encoder import TextEncoder, TokenRows, load_text_encoder, new_text_encoder
 from longtail.kernels import Progress
+from longtail.model import plain_value
 from longtail.prime.classifier_stage import ClassifierTraining, train_classifier
 from longtail.prime.losses import ConsistencyRegulariser, DynamicMarginLoss, PrimeLoss
 from longtail.prime.network import PrimeNetwork, start_network
@@ -206,7 +207,7 @@ def named_or_new_encoder(encoder: str | Path | dict[str, Any] | None, texts: lis
         loaded = load_text_encoder(encoder)
         loaded.max_length = min(max_length, loaded.longest)
         return loaded
-    return new_text_encoder(texts, max_length=max_length, **(encoder or {}))
+    return new_text_encoder(texts, max_length=int(max_length), **plain_value(encoder or {}))
 
 
 def loop_settings(params: dict[str, Any], settings: PrimeSettings) -> PrimeTraining:

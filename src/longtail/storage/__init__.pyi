@@ -16,6 +16,7 @@ from .part import unpack_csr as unpack_csr
 from .part import unpack_strings as unpack_strings
 from .reading import LoadedFolder as LoadedFolder
 from .reading import load_folder as load_folder
+from .reading import unnamed_files as unnamed_files
 from .reading import verify_folder as verify_folder
 from .schema import ArraySpec as ArraySpec
 from .schema import CrossCheck as CrossCheck

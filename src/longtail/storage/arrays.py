@@ -10,7 +10,6 @@ import json
 import math
 import mmap
 import os
-import stat
 import struct
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,8 @@ from typing import Any
 import numpy as np
 
 from longtail.errors import ModelError
+from longtail.storage.manifest import RepeatedKey, object_of
+from longtail.storage.open_file import open_regular
 
 DTYPES = {
     "F64": np.float64,
@@ -55,13 +56,11 @@ def map_file(path: Path, *, in_memory: bool = False) -> np.ndarray:
 
     The size is taken from the open file, so that the map cannot be longer than the file was at that moment.
     """
-    with path.open("rb") as f:
-        status = os.fstat(f.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise ModelError(f"{path} is not a file.")
-        if in_memory or status.st_size == 0:
+    with open_regular(path) as f:
+        size = os.fstat(f.fileno()).st_size
+        if in_memory or size == 0:
             return np.frombuffer(f.read(), dtype=np.uint8)
-        return np.frombuffer(mmap.mmap(f.fileno(), status.st_size, access=mmap.ACCESS_READ), dtype=np.uint8)
+        return np.frombuffer(mmap.mmap(f.fileno(), size, access=mmap.ACCESS_READ), dtype=np.uint8)
 
 
 def arrays_of(path: Path, raw: np.ndarray) -> dict[str, np.ndarray]:
@@ -94,9 +93,11 @@ def _header(path: Path, raw: np.ndarray) -> tuple[dict[str, Any], int]:
         length = struct.unpack("<Q", raw[:8].tobytes())[0] if raw.size >= 8 else -1
         if not 0 < length <= min(MAX_HEADER, raw.size - 8):
             raise ValueError("header length")
-        header = json.loads(raw[8 : 8 + length].tobytes())
+        header = json.loads(raw[8 : 8 + length].tobytes(), object_pairs_hook=object_of)
         if not isinstance(header, dict):
             raise ValueError("header")
+    except RepeatedKey as error:
+        raise ModelError(f"{path} is damaged: {error}.") from error
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{path} is not a readable safetensors file.") from error
     return header, 8 + length

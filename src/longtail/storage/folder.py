@@ -21,6 +21,7 @@ from pathlib import Path
 from longtail.errors import ModelError
 from longtail.storage.arrays import arrays_to_bytes
 from longtail.storage.manifest import FORMAT, FORMAT_VERSION, MANIFEST, OURS, read_manifest
+from longtail.storage.open_file import model_path, short_path
 from longtail.storage.part import Part
 from longtail.validate import Json
 
@@ -30,8 +31,12 @@ def check_target(path: str | Path) -> Path:
 
     Called before training starts, so that an hour's work does not end in a refused folder.
     """
-    path = Path(path)
-    if path.exists() and not path.is_dir():
+    path = model_path(path)
+    try:
+        there = path.exists()
+    except OSError as error:  # a name that is too long, or a folder above that may not be looked into
+        raise ModelError(f"{short_path(path)} cannot be written: {error.strerror}.") from error
+    if there and not path.is_dir():
         raise ModelError(f"{path} is a file; a model is written as a folder.")
     if path.is_dir():
         foreign = sorted(p.name for p in path.iterdir() if not OURS.fullmatch(p.name))

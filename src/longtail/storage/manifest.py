@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from longtail.errors import ModelError
-from longtail.storage.values import Facts, MapOf, Record, Text, Value, Whole, fields_problem
+from longtail.storage.open_file import open_regular, short_path
+from longtail.storage.values import Facts, MapOf, Record, Text, Value, Whole, fields_problem, shown
 from longtail.validate import Json
 
 FORMAT = "longtail-model"
@@ -42,13 +45,12 @@ def read_manifest(path: str | Path) -> Json:
 
 def manifest_bytes(path: Path) -> bytes:
     """Return the manifest of a model folder as it stands in the file."""
-    if not path.exists():
-        raise ModelError(f"{path} does not exist.")
+    _check_there(path)
     file = path / MANIFEST
-    if not file.is_file():
+    if not os.path.lexists(file):
         raise ModelError(f"{path} is not a model folder: it has no {MANIFEST}.")
     try:
-        with file.open("rb") as f:
+        with open_regular(file) as f:
             raw = f.read(LARGEST_MANIFEST + 1)
     except OSError as error:
         raise ModelError(f"{file} cannot be read: {error.strerror}.") from error
@@ -57,21 +59,34 @@ def manifest_bytes(path: Path) -> bytes:
     return raw
 
 
+def _check_there(path: Path) -> None:
+    """Refuse a path that leads to nothing, or that the system does not take."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise ModelError(f"{short_path(path)} does not exist.") from error
+    except (OSError, ValueError) as error:  # the second: a NUL in the path
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ModelError(f"{short_path(path)} cannot be read: {why}.") from error
+
+
 def parse_manifest(path: Path, raw: bytes) -> Json:
     """Return the manifest of a model folder from its bytes, checked."""
     file = path / MANIFEST
     try:
         manifest = load_json(raw.decode("utf-8"))
+    except RepeatedKey as error:
+        raise ModelError(f"{file} is damaged: {error}.") from error
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{file} is damaged: it is not JSON.") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ModelError(f"{file} is not the manifest of a longtail model.")
     version = manifest.get("version")
     if not isinstance(version, int) or version < 1:
-        raise ModelError(f"{file} is damaged: the format version is {version!r}.")
+        raise ModelError(f"{file} is damaged: the format version is {shown(version)}.")
     if version > FORMAT_VERSION:
         raise ModelError(
-            f"{path} has format version {version}; this longtail reads up to {FORMAT_VERSION}. Upgrade longtail."
+            f"{path} has format version {shown(version)}; this longtail reads up to {FORMAT_VERSION}. Upgrade longtail."
         )
     known = {name: value for name, value in manifest.items() if name in FIELDS}
     problem = fields_problem(known, FIELDS, OPTIONAL, "")
@@ -118,9 +133,27 @@ def _is_usual_label(record: object) -> bool:
     return type(name) is str and len(name) < 1000 and type(count) is int and count >= 0
 
 
+class RepeatedKey(ValueError):
+    """An object in JSON has a key twice: which of the values is meant, programs do not agree on."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"the key {shown(key)} stands twice in one object")
+
+
+def object_of(pairs: list[tuple[str, object]]) -> Json:
+    """Return the object with these keys and values; raises RepeatedKey."""
+    out = dict(pairs)
+    if len(out) < len(pairs):
+        raise RepeatedKey(Counter(key for key, _ in pairs).most_common(1)[0][0])
+    return out
+
+
 def load_json(text: str) -> object:
-    """Return JSON as objects; refuse NaN and infinity, which are no JSON, and deep nesting; raises ValueError."""
-    found = json.loads(text, parse_constant=_refuse)
+    """Return JSON as objects; refuse NaN and infinity, which are no JSON, deep nesting and keys that stand twice.
+
+    Raises ValueError.
+    """
+    found = json.loads(text, parse_constant=_refuse, object_pairs_hook=object_of)
     if text.count("[") + text.count("{") > DEEPEST:
         level = [found]
         for _ in range(DEEPEST):

@@ -15,12 +15,20 @@ import numpy as np
 from longtail.errors import ModelError, near
 from longtail.storage.arrays import arrays_of, map_file
 from longtail.storage.check import ARRAYS, CROSSCHECKS, PARAMETERS, PartProblem, check_part
-from longtail.storage.manifest import MANIFEST, manifest_bytes, parse_labels, parse_manifest
+from longtail.storage.manifest import (
+    MANIFEST,
+    SIGNATURE,
+    manifest_bytes,
+    parse_labels,
+    parse_manifest,
+    read_manifest,
+)
+from longtail.storage.open_file import model_path
 from longtail.storage.part import Part
 from longtail.storage.schema import FolderSchema, PartSchema
-from longtail.storage.signing import check_signature
+from longtail.storage.signing import check_signature, checked_key
 from longtail.storage.values import fields_problem, shown
-from longtail.validate import Json
+from longtail.validate import Json, check_flag
 
 RETRIES = 3  # a save may replace the model while it is being read
 HASHED_AT_ONCE = 1 << 24  # bytes
@@ -65,7 +73,8 @@ def load_folder(
     loaded : LoadedFolder
         The manifest, the parts and the label records.
     """
-    path = Path(path)
+    path, key = model_path(path), checked_key(key)
+    verify, in_memory = check_flag("verify", verify), check_flag("in_memory", in_memory)
     for _ in range(RETRIES):
         before = _manifest_now(path)
         try:
@@ -139,7 +148,7 @@ def verify_folder(path: str | Path, folders: Folders, *, key: str | Path | bytes
     what was looked at: `digest`, `schema` and `crosschecks`, each True, False, or None where it could not be looked at
     or there is nothing to look at. The manifest comes first; with a `key` its record also has `signature`.
     """
-    path = Path(path)
+    path, key = model_path(path), checked_key(key)
     raw = manifest_bytes(path)
     if key is not None:
         check_signature(path, raw, key)
@@ -153,6 +162,16 @@ def verify_folder(path: str | Path, folders: Folders, *, key: str | Path | bytes
     for name, entry in sorted(manifest["files"].items()):
         records.append(_verified(path, name, entry, manifest, schema, by_file.get(name)))
     return records
+
+
+def unnamed_files(path: str | Path) -> list[str]:
+    """Return the names of what lies in a model folder and is not named by its manifest: never read, never signed."""
+    path = model_path(path)
+    named = {MANIFEST, SIGNATURE, *read_manifest(path)["files"]}
+    try:
+        return sorted({file.name for file in path.iterdir()} - named)
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read: {error.strerror}.") from error
 
 
 def _manifest_only_parts(path: Path, manifest: Json, schema: FolderSchema) -> Json:
@@ -216,8 +235,6 @@ def _part_schema(path: Path, schema: FolderSchema, name: str, kind: str) -> Part
 
 def _open_file(file: Path, entry: Json, digest: bool, in_memory: bool) -> np.ndarray:
     """Return the bytes of a file that has the size, and perhaps the digest, that the manifest says."""
-    if not file.is_file():
-        raise ModelError(f"{file} is missing.")
     try:
         raw = map_file(file, in_memory=in_memory)
     except OSError as error:

@@ -119,6 +119,10 @@ def check_folder(folder: object) -> Path:
             name="checkpoint", allowed="the name of a folder of its own", got=str(folder), optional=", or None"
         )
     path = Path(folder)
+    try:
+        path.exists()
+    except OSError as error:
+        raise ParameterError(name="checkpoint", problem=f"cannot be used: {error.strerror}.") from error
     if path.exists() and not path.is_dir():
         raise ParameterError(name="checkpoint", problem=f"must be the name of a folder; {path} is a file.")
     if (path / "manifest.json").exists():

@@ -46,6 +46,7 @@ from longtail.tree.edit import (
 )
 from longtail.tree.explain import explain_slot, slots_of
 from longtail.tree.grow.build import ENTRIES_OF_A_VECTOR, PASSES, build_tree, default_branching
+from longtail.tree.grow.from_hierarchy import Hierarchy, hierarchy_tree
 from longtail.tree.inside import TreeInside
 from longtail.tree.label_tree import LabelTree
 from longtail.tree.overlap import MOST, check_overlap
@@ -229,6 +230,7 @@ class LabelTreeClassifier(RowClassifier):
     schema: ClassVar[PartSchema | None] = LABEL_TREE_SCHEMA
     tagger_method: ClassVar[str | None] = "tree"
     prediction_params: ClassVar[tuple[str, ...]] = (*SEARCH_PARAMS, "n_jobs")
+    _hierarchy: Hierarchy | None = None  # that the tree is made of, instead of clusters
 
     def __init__(
         self,
@@ -313,6 +315,14 @@ class LabelTreeClassifier(RowClassifier):
         if self.overlap != 1 or self.rounds is not None:
             return {}
         return self._idle_among(*SLOT_PARAMS, word="without", other=Keyword("overlap"))
+
+    def use_hierarchy(self, parents: np.ndarray, node_of_label: np.ndarray) -> None:
+        self._hierarchy = Hierarchy(parents, node_of_label)
+
+    def _untrained(self) -> Self:
+        out = super()._untrained()
+        out._hierarchy = self._hierarchy
+        return out
 
     def fit(
         self,
@@ -515,9 +525,9 @@ class LabelTreeClassifier(RowClassifier):
                 n = vectors.shape[0]
                 raise DataError(f"label_vectors must have one row per label ({self.n_labels_}); got {n}.")
 
-        def grow(i: int) -> LabelTree:
+        def grow(i: int, some: np.ndarray | None = None) -> LabelTree:
             return build_tree(
-                vectors,
+                vectors if some is None else vectors[some],
                 branching=branching,
                 max_leaf=max_leaf,
                 balanced=balanced,
@@ -526,7 +536,22 @@ class LabelTreeClassifier(RowClassifier):
                 n_jobs=n_jobs,
             )
 
-        return [grow(i) for i in range(n_trees)]
+        if self._hierarchy is None:
+            return [grow(i) for i in range(n_trees)]
+        if n_trees != 1:
+            raise ParameterError(
+                name="n_trees", allowed="1 where the hierarchy of a vocabulary is the tree", got=n_trees
+            )
+        if self._hierarchy.node_of_label.size != self.n_labels_:
+            raise DataError(
+                f"the hierarchy is that of {self._hierarchy.node_of_label.size} labels; Y has {self.n_labels_}."
+            )
+
+        def divide(some: np.ndarray) -> list[np.ndarray]:
+            leaves = grow(0, some)
+            return np.split(leaves.leaf_labels, leaves.leaf_indptr[1:-1])
+
+        return [hierarchy_tree(self._hierarchy, max_leaf, branching, divide)]
 
     def predict_topk(self, X: Any, k: int = 5, *, allow: Any = None, deny: Any = None) -> TopK:
         """Return the k best labels of every row with their scores (logarithms), best first.

@@ -14,7 +14,7 @@ import io
 import lzma
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -22,9 +22,9 @@ from longtail.data.limits import DEFAULT_LIMITS, Limits, over_limit
 from longtail.errors import DataError
 
 BLOCK = 1 << 20  # bytes of text held at a time
+MOST_XZ_MEMORY = (1 << 32) + (1 << 20)  # bytes: what the largest dictionary takes
 BOM = b"\xef\xbb\xbf"
-OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
-COMPRESSED = tuple(OPENERS)
+COMPRESSED = (".gz", ".xz", ".bz2")
 
 
 def plain_name(path: Path) -> str:
@@ -51,6 +51,53 @@ class _Metered(io.RawIOBase):
         return chunk
 
 
+class _Xz(io.RawIOBase):
+    """The bytes of an .xz file, unpacked within a limit to the memory that the file asks for."""
+
+    def __init__(self, path: Path, file: IO[bytes], limits: Limits) -> None:
+        self.path, self.file, self.most = path, file, limits.xz_memory
+        self.decoder = lzma.LZMADecompressor(memlimit=self.most)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Unpack into a buffer; 0 at the end of the file."""
+        view = memoryview(buffer).cast("B")
+        while True:
+            packed = b""
+            if self.decoder.eof:  # another stream may follow, after zeros
+                packed = (self.decoder.unused_data or self.file.read(BLOCK)).lstrip(b"\0")
+                while not packed and (more := self.file.read(BLOCK)):
+                    packed = more.lstrip(b"\0")
+                if not packed:
+                    return 0
+                self.decoder = lzma.LZMADecompressor(memlimit=self.most)
+            elif self.decoder.needs_input:
+                packed = self.file.read(BLOCK)
+                if not packed:
+                    raise EOFError
+            chunk = self._unpacked(packed, len(view))
+            if chunk:
+                view[: len(chunk)] = chunk
+                return len(chunk)
+
+    def _unpacked(self, packed: bytes, most: int) -> bytes:
+        try:
+            return self.decoder.decompress(packed, most)
+        except lzma.LZMAError as error:
+            if "limit" not in str(error):
+                raise
+            over_limit("xz_memory", self.most, MOST_XZ_MEMORY, str(self.path))
+
+
+def _unpack(path: Path, raw: IO[bytes], suffix: str, limits: Limits) -> IO[bytes]:
+    """Return the bytes of a compressed file as they are unpacked."""
+    if suffix == ".xz":
+        return cast(IO[bytes], io.BufferedReader(_Xz(path, raw, limits), BLOCK))
+    return cast(IO[bytes], gzip.open(raw, "rb") if suffix == ".gz" else bz2.open(raw, "rb"))
+
+
 @contextlib.contextmanager
 def open_bytes(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[IO[bytes]]:
     """Open a file for reading, through .gz, .xz and .bz2; what goes wrong becomes one clear sentence.
@@ -62,7 +109,8 @@ def open_bytes(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[IO[bytes
     suffix = path.suffix.lower()
     try:
         with path.open("rb") as raw:
-            yield cast(IO[bytes], _Metered(path, OPENERS[suffix](raw, "rb"), limits)) if suffix in OPENERS else raw
+            packed = suffix in COMPRESSED
+            yield cast(IO[bytes], _Metered(path, _unpack(path, raw, suffix, limits), limits)) if packed else raw
     except FileNotFoundError as error:
         raise DataError(f"{path} does not exist.") from error
     except PermissionError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -306,7 +307,7 @@ def _read_matrix(path: Path, format_: Format, options: Options) -> Dataset:
 
 
 def _choose(path: Path, format: str | None, limits: Limits = DEFAULT_LIMITS) -> tuple[Format, str, str]:
-    if not path.exists():
+    if not os.path.exists(path):  # noqa: PTH110 - which raises no error for a path that the system does not take
         raise DataError(f"{path} does not exist.")
     if format is not None:
         return REGISTRY[check_choice("format", format, list(REGISTRY))], "", format

@@ -6,6 +6,8 @@ One file holds X and Y each as a dense array (`X`) or as the arrays of a CSR mat
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -36,21 +38,37 @@ def read_npz(
     if "Y" in arrays or "Y.data" in arrays:
         X, Y, groups = (_unpack_matrix(path, arrays, key, limits) for key in ("X", "Y", "groups"))
         strings = {key: tuple(_unpack_names(path, arrays, key)) for key in STRINGS if f"{key}.bytes" in arrays}
-        return Dataset(Y=Y, X=X, groups=groups, name=name, **strings)
+        with _naming(path):
+            return Dataset(Y=Y, X=X, groups=groups, name=name, **strings)
     if not labels_required and {"groups", "groups.data"} & set(arrays):
-        groups = as_labels(_unpack_matrix(path, arrays, "groups", limits), "groups")
-        empty = sp.csr_array((groups.shape[0], 0), dtype=np.float32)
-        return Dataset(X=_unpack_matrix(path, arrays, "X", limits), Y=empty, groups=groups, name=name)
+        with _naming(path):
+            groups = as_labels(_unpack_matrix(path, arrays, "groups", limits), "groups")
+            empty = sp.csr_array((groups.shape[0], 0), dtype=np.float32)
+            return Dataset(X=_unpack_matrix(path, arrays, "X", limits), Y=empty, groups=groups, name=name)
     if "format" not in arrays and "X" not in arrays:
         raise DataError(f"{path} has no arrays 'X' and 'Y'; it has: {', '.join(sorted(arrays)) or 'nothing'}.")
     partner = path.with_name("Y" + path.name[1:])
     if not path.name.startswith("X") or not partner.is_file():
         if not labels_required:
             X = _saved_by_scipy(path, arrays, limits)
-            return Dataset(X=X, Y=sp.csr_array((X.shape[0] if X.ndim else 0, 0), dtype=np.float32), name=name)
+            with _naming(path):
+                return Dataset(X=X, Y=sp.csr_array((X.shape[0] if X.ndim else 0, 0), dtype=np.float32), name=name)
         raise DataError(f"{path} has no labels: it has no array 'Y', and there is no {partner.name} beside it.")
     Y = _saved_by_scipy(partner, read_npz_arrays(partner, limits), limits)
-    return Dataset(X=_saved_by_scipy(path, arrays, limits), Y=Y, name=name)
+    with _naming(path, partner):
+        return Dataset(X=_saved_by_scipy(path, arrays, limits), Y=Y, name=name)
+
+
+@contextlib.contextmanager
+def _naming(path: Path, labels: Path | None = None) -> Iterator[None]:
+    """Let an error about an array name the file it is from; `labels` is that of Y, where it has its own."""
+    try:
+        yield
+    except DataError as error:
+        if str(path) not in str(error):
+            of_labels = labels is not None and error.fields.get("name", error.fields.get("input")) == "Y"
+            error.restate("{path}: " + error.template, path=str(labels if of_labels else path))
+        raise
 
 
 def read_npz_counts(
@@ -62,12 +80,14 @@ def read_npz_counts(
     """
     arrays = read_npz_arrays(path, limits)
     if "Y" not in arrays and "Y.data" not in arrays:
-        return as_labels(_saved_by_scipy(path, arrays, limits), "Y_groups"), None, None
+        with _naming(path):
+            return as_labels(_saved_by_scipy(path, arrays, limits), "Y_groups"), None, None
     group_names, label_names = (
         tuple(_unpack_names(path, arrays, key)) if f"{key}.bytes" in arrays else None
         for key in ("group_names", "label_names")
     )
-    return as_labels(_unpack_matrix(path, arrays, "Y", limits), "Y_groups"), group_names, label_names
+    with _naming(path):
+        return as_labels(_unpack_matrix(path, arrays, "Y", limits), "Y_groups"), group_names, label_names
 
 
 def write_npz(dataset: Dataset, path: str | Path) -> None:

@@ -7,16 +7,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from longtail.data.dataset import Dataset
 from longtail.data.formats.files import open_bytes, plain_name, replacing
+from longtail.data.formats.parquet_footer import (
+    COLUMNS,
+    DATA_PAGE,
+    DICTIONARY_PAGE,
+    GROUP_BYTES,
+    GROUP_ROWS,
+    META_DATA,
+    PATH,
+    ROW_GROUPS,
+    VALUES,
+    Fields,
+    Footer,
+    read_footer,
+)
 from longtail.data.formats.records import Batch, Columns, group_names_of, make_batch, names_in_row, weights_in_row
 from longtail.data.limits import DEFAULT_LIMITS, Limits, over_limit
 from longtail.errors import DataError, MissingExtraError
 
-ROWS = 4096
-BATCH_BYTES = 1 << 26  # of rows that are read together
+ROWS = 4096  # that are written together
+ROWS_READ = 1024  # together: few, since a value that is stored once may stand in all of them
+BATCH_BYTES = 1 << 26  # of rows that are read together, by their mean length
+MOST_BATCH_BYTES = 1 << 27  # of a column of rows that are read together, if all had the longest value
+DICTIONARY = 2  # type of a page, as its header says
+PAGE_FIELD = 0x15  # fields 1 and 2 of the header of a page, its type and its unpacked size
+LONGEST_HEADER = 32  # bytes of these two
+LAST_OFFSET = 2**63 - 1
 
 
 def parquet_batches(path: Path, columns: Columns, limits: Limits = DEFAULT_LIMITS) -> Iterator[Batch]:
@@ -31,7 +51,8 @@ def parquet_batches(path: Path, columns: Columns, limits: Limits = DEFAULT_LIMIT
         with pq.ParquetFile(path) as source:
             wanted = _wanted_columns(path, source.schema_arrow.names, columns, limits)
             done, unpacked, most = 0, 0, limits.bytes_to_unpack()
-            for part in source.iter_batches(batch_size=_rows_at_a_time(source.metadata), columns=wanted):
+            rows = _rows_at_a_time(path, wanted, most)
+            for part in source.iter_batches(batch_size=rows, columns=wanted):
                 unpacked += sum(_bytes_of(pa, part.column(name)) for name in wanted)
                 if unpacked > most:
                     over_limit("unpacked_bytes", most, 2 * most, str(path))
@@ -56,11 +77,36 @@ def _wanted_columns(path: Path, names: list[str], columns: Columns, limits: Limi
     return wanted
 
 
-def _rows_at_a_time(metadata: Any) -> int:
-    """Return how many rows to read together: fewer where they are long."""
-    groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
-    longest = max((group.total_byte_size / max(group.num_rows, 1) for group in groups), default=0)
-    return min(max(int(BATCH_BYTES / max(longest, 1)), 1), ROWS)
+def _rows_at_a_time(path: Path, wanted: list[str], most: int) -> int:
+    """Return how many rows to read together: fewer where they are long, or where one long value may stand in all."""
+    mean, longest = 1.0, 1.0
+    with path.open("rb") as file:
+        try:
+            for group in read_footer(file).get(ROW_GROUPS, []):
+                rows = max(group[GROUP_ROWS], 1)
+                mean = max(mean, group[GROUP_BYTES] / rows)
+                for facts in (column[META_DATA] for column in group[COLUMNS]):
+                    if facts[PATH][0].decode("utf-8", "replace") in wanted:  # the rest is the inside of a list
+                        values = max(facts[VALUES] / rows, 1.0)
+                        longest = max(longest, values * _dictionary_bytes(file, facts))
+        except (DataError, KeyError, IndexError, TypeError, AttributeError) as error:
+            raise DataError(f"{path} is not a readable Parquet file.") from error
+    return max(min(int(BATCH_BYTES / mean), int(min(MOST_BATCH_BYTES, most) / longest), ROWS_READ), 1)
+
+
+def _dictionary_bytes(file: BinaryIO, facts: Fields) -> int:
+    """Return how long a value of a column's dictionary may be: the unpacked size of its page, as the header says."""
+    start = facts[DATA_PAGE]
+    if 0 < facts.get(DICTIONARY_PAGE, 0) < start:
+        start = facts[DICTIONARY_PAGE]
+    file.seek(min(max(start, 0), LAST_OFFSET))
+    header = Footer(file.read(LONGEST_HEADER))
+    try:
+        if (header.byte(), header.signed()) != (PAGE_FIELD, DICTIONARY) or header.byte() != PAGE_FIELD:
+            return 0
+        return max(header.signed(), 0)
+    except DataError:
+        return 0
 
 
 def _bytes_of(pa: Any, column: Any) -> int:
