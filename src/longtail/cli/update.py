@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 WATCHED = ("p@1", "p@3", "p@5")
 SIGNIFICANT = 0.05
+FEW_ROWS = 500
 
 
 @click.command()
@@ -113,9 +114,9 @@ def summary(facts: dict[str, Any]) -> str:
         lines.append(f"New labels: {shown}{', ...' if len(facts['labels_added']) > 5 else ''}.")
     held_out = facts["held_out"]
     if held_out:
-        lines.append(
-            f"On {plural(held_out['rows'], 'held-out new row')}, before they were learned: {_changes(held_out)}."
-        )
+        few = " (a few points are chance with so few)" if held_out["rows"] < FEW_ROWS else ""
+        rows = plural(held_out["rows"], "held-out new row")
+        lines.append(f"On {rows}, before they were learned: {_changes(held_out)}{few}.")
     if facts.get("compared"):
         before_after = {side: {k: v[side] for k, v in facts["compared"].items()} for side in ("before", "after")}
         lines.append(f"On the rows to compare by: {_changes(before_after)}.")
