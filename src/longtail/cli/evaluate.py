@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from longtail.cli.options import data_options, expected_width, jobs_option, json_option, read_data
+from longtail.cli.options import data_options, expected_width, jobs_option, json_option, key_option, read_data
 from longtail.cli.output import announce_compilation, console, note, print_json
 from longtail.cli.wording import naming_data
 from longtail.errors import ParameterError
@@ -53,13 +53,14 @@ report_option = click.option("--report", type=click.Path(path_type=Path), help="
 @resamples_option
 @jobs_option
 @data_options
+@key_option
 @json_option
 def evaluate(model: Path, data: str, report: Path | None, as_json: bool, **options: Any) -> None:
     """Evaluate MODEL on DATA: every metric with its confidence interval, by label frequency, with calibration."""
     from longtail.pipeline import evaluate_tagger, load_tagger, page_splits, page_tree
     from longtail.report import as_callback, evaluation_page, progress, show_evaluation, write_page
 
-    tagger = load_tagger(model)
+    tagger = load_tagger(model, key=options["key"])
     tagger.model_.n_jobs = options["jobs"]
     rows = read_data(data, "test", options, n_features=expected_width(tagger))
     announce_compilation()
@@ -98,6 +99,7 @@ def evaluate(model: Path, data: str, report: Path | None, as_json: bool, **optio
 @click.option("--fail-if-worse", metavar="METRIC", help="Exit with 6 if B is significantly worse than A, e.g. at p@1.")
 @jobs_option
 @data_options
+@key_option
 @json_option
 @click.pass_context
 def compare(
@@ -108,7 +110,7 @@ def compare(
     from longtail.report import as_callback, comparison_page, progress, show_comparison, write_page
     from longtail.validate import check_choice
 
-    first, second = load_tagger(a), load_tagger(b)
+    first, second = (load_tagger(model, key=options["key"]) for model in (a, b))
     first.model_.n_jobs = second.model_.n_jobs = options["jobs"]
     rows = read_data(data, "test", options, n_features=expected_width(first, second))
     announce_compilation()

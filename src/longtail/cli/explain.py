@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from longtail.cli.options import json_option
+from longtail.cli.options import json_option, key_option
 from longtail.cli.output import announce_compilation, console, print_json
 from longtail.cli.streams import open_stdin
 from longtail.errors import DataError, ParameterError
@@ -18,15 +18,24 @@ from longtail.errors import DataError, ParameterError
 @click.option("--file", "file", type=click.Path(path_type=Path), help="A file with the text.")
 @click.option("-k", "k", type=int, default=5, show_default=True, help="Labels to explain.")
 @click.option("--label", "labels", multiple=True, help="Explain this label, suggested or not; may be repeated.")
+@key_option
 @json_option
-def explain(model: Path, text: str | None, file: Path | None, k: int, labels: tuple[str, ...], as_json: bool) -> None:
+def explain(
+    model: Path,
+    text: str | None,
+    file: Path | None,
+    k: int,
+    labels: tuple[str, ...],
+    key: Path | None,
+    as_json: bool,
+) -> None:
     """Explain which words of a text speak for and against each label."""
     from longtail.pipeline import load_tagger
     from longtail.report import show_explanation
 
     if (text is None) == (file is None):
         raise ParameterError("give one of --text and --file.")
-    tagger = load_tagger(model)
+    tagger = load_tagger(model, key=key)
     announce_compilation()
     facts = tagger.explain(_read_text(text, file), k=k, labels=labels or None)
     if as_json:

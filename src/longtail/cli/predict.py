@@ -13,9 +13,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from longtail.cli.options import BUNDLED, expected_width, first_id_option, jobs_option, limit_option
+from longtail.cli.options import BUNDLED, expected_width, first_id_option, jobs_option, key_option, limit_option
 from longtail.cli.output import announce_compilation, as_json_bytes, note
-from longtail.cli.streams import open_stdin, open_stdout
+from longtail.cli.streams import naming_stdout, open_stdin, open_stdout
 from longtail.cli.wording import naming_data
 from longtail.errors import DataError, ParameterError
 
@@ -44,6 +44,7 @@ NOT_WRITTEN = ("npz", "npy", "parquet", "arrow", "feather", "xlsx", "xls", "safe
 @first_id_option
 @limit_option
 @jobs_option
+@key_option
 def predict(model: Path, data: str, output: Path | None, k: int, to: str | None, **options: Any) -> None:
     """Predict the best labels of every row of DATA with MODEL.
 
@@ -57,7 +58,7 @@ def predict(model: Path, data: str, output: Path | None, k: int, to: str | None,
 
     check_integer("-k", k, low=1)
     check_integer("--batch", options["batch"], low=1)
-    tagger = load_tagger(model)
+    tagger = load_tagger(model, key=options["key"])
     tagger.model_.n_jobs = options["jobs"]
     least = options["min_probability"]
     if least is not None:
@@ -71,6 +72,7 @@ def predict(model: Path, data: str, output: Path | None, k: int, to: str | None,
     with contextlib.ExitStack() as stack:
         if output is None:
             file: IO[bytes] = open_stdout()
+            stack.enter_context(naming_stdout())
             advance = None
         else:
             file = stack.enter_context(replacing(output))
