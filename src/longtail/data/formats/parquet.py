@@ -11,6 +11,20 @@ from typing import Any, BinaryIO
 
 from longtail.data.dataset import Dataset
 from longtail.data.formats.files import open_bytes, plain_name, replacing
+from longtail.data.formats.parquet_footer import (
+    COLUMNS,
+    DATA_PAGE,
+    DICTIONARY_PAGE,
+    GROUP_BYTES,
+    GROUP_ROWS,
+    META_DATA,
+    PATH,
+    ROW_GROUPS,
+    VALUES,
+    Fields,
+    Footer,
+    read_footer,
+)
 from longtail.data.formats.records import Batch, Columns, group_names_of, make_batch, names_in_row, weights_in_row
 from longtail.data.limits import DEFAULT_LIMITS, Limits, over_limit
 from longtail.errors import DataError, MissingExtraError
@@ -19,8 +33,10 @@ ROWS = 4096  # that are written together
 ROWS_READ = 1024  # together: few, since a value that is stored once may stand in all of them
 BATCH_BYTES = 1 << 26  # of rows that are read together, by their mean length
 MOST_BATCH_BYTES = 1 << 27  # of a column of rows that are read together, if all had the longest value
-DICTIONARY_PAGE = 2  # type of a page, as its header says
-LONGEST_NUMBER = 10  # bytes of a number in a page header
+DICTIONARY = 2  # type of a page, as its header says
+PAGE_FIELD = 0x15  # fields 1 and 2 of the header of a page, its type and its unpacked size
+LONGEST_HEADER = 32  # bytes of these two
+LAST_OFFSET = 2**63 - 1
 
 
 def parquet_batches(path: Path, columns: Columns, limits: Limits = DEFAULT_LIMITS) -> Iterator[Batch]:
@@ -35,7 +51,7 @@ def parquet_batches(path: Path, columns: Columns, limits: Limits = DEFAULT_LIMIT
         with pq.ParquetFile(path) as source:
             wanted = _wanted_columns(path, source.schema_arrow.names, columns, limits)
             done, unpacked, most = 0, 0, limits.bytes_to_unpack()
-            rows = _rows_at_a_time(path, source.metadata, wanted, most)
+            rows = _rows_at_a_time(path, wanted, most)
             for part in source.iter_batches(batch_size=rows, columns=wanted):
                 unpacked += sum(_bytes_of(pa, part.column(name)) for name in wanted)
                 if unpacked > most:
@@ -61,36 +77,36 @@ def _wanted_columns(path: Path, names: list[str], columns: Columns, limits: Limi
     return wanted
 
 
-def _rows_at_a_time(path: Path, metadata: Any, wanted: list[str], most: int) -> int:
+def _rows_at_a_time(path: Path, wanted: list[str], most: int) -> int:
     """Return how many rows to read together: fewer where they are long, or where one long value may stand in all."""
     mean, longest = 1.0, 1.0
     with path.open("rb") as file:
-        for number in range(metadata.num_row_groups):
-            group = metadata.row_group(number)
-            mean = max(mean, group.total_byte_size / max(group.num_rows, 1))
-            for at in range(group.num_columns):
-                column = group.column(at)
-                if column.path_in_schema.partition(".")[0] in wanted:  # the rest is the inside of a list
-                    values = max(column.num_values / max(group.num_rows, 1), 1.0)
-                    longest = max(longest, values * _dictionary_bytes(file, column))
+        try:
+            for group in read_footer(file).get(ROW_GROUPS, []):
+                rows = max(group[GROUP_ROWS], 1)
+                mean = max(mean, group[GROUP_BYTES] / rows)
+                for facts in (column[META_DATA] for column in group[COLUMNS]):
+                    if facts[PATH][0].decode("utf-8", "replace") in wanted:  # the rest is the inside of a list
+                        values = max(facts[VALUES] / rows, 1.0)
+                        longest = max(longest, values * _dictionary_bytes(file, facts))
+        except (DataError, KeyError, IndexError, TypeError, AttributeError) as error:
+            raise DataError(f"{path} is not a readable Parquet file.") from error
     return max(min(int(BATCH_BYTES / mean), int(min(MOST_BATCH_BYTES, most) / longest), ROWS_READ), 1)
 
 
-def _dictionary_bytes(file: BinaryIO, column: Any) -> int:
+def _dictionary_bytes(file: BinaryIO, facts: Fields) -> int:
     """Return how long a value of a column's dictionary may be: the unpacked size of its page, as the header says."""
-    start = column.data_page_offset
-    if column.dictionary_page_offset is not None and 0 < column.dictionary_page_offset < start:
-        start = column.dictionary_page_offset
-    file.seek(max(start, 0))
-    header, at, fields = file.read(2 * (1 + LONGEST_NUMBER)), 0, []
-    for _ in range(2):  # the type of the page and its size: fields 1 and 2, each a byte 0x15 and a zigzag number
-        end = next((i for i in range(at + 1, len(header)) if header[i] < 0x80), None)
-        if end is None or header[at] != 0x15:
+    start = facts[DATA_PAGE]
+    if 0 < facts.get(DICTIONARY_PAGE, 0) < start:
+        start = facts[DICTIONARY_PAGE]
+    file.seek(min(max(start, 0), LAST_OFFSET))
+    header = Footer(file.read(LONGEST_HEADER))
+    try:
+        if (header.byte(), header.signed()) != (PAGE_FIELD, DICTIONARY) or header.byte() != PAGE_FIELD:
             return 0
-        number = sum((byte & 0x7F) << 7 * place for place, byte in enumerate(header[at + 1 : end + 1]))
-        fields.append(number >> 1)
-        at = end + 1
-    return fields[1] if fields[0] == DICTIONARY_PAGE else 0
+        return max(header.signed(), 0)
+    except DataError:
+        return 0
 
 
 def _bytes_of(pa: Any, column: Any) -> int:
