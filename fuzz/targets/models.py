@@ -309,6 +309,18 @@ def _change_files(rng: Random, files: dict[str, bytes]) -> None:
 
 
 def run(case: Case, folder: Path) -> None:
+    """Load, verify, predict, explain and inspect a model; a refusal must be about the model, not about the caller."""
+    from longtail.errors import LongtailError, MissingExtraError, ModelError
+
+    try:
+        _use(case, folder)
+    except (ModelError, MissingExtraError):
+        raise
+    except LongtailError as error:
+        raise Wrong(f"{type(error).__name__} in place of a ModelError: {error}") from error
+
+
+def _use(case: Case, folder: Path) -> None:
     """Load, verify, predict, explain and inspect a model; every answer must be sound."""
     from longtail.cli.inspect import inspection
     from longtail.cli.output import as_json_bytes

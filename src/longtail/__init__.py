@@ -5,8 +5,6 @@ Names are imported when they are first used, so `import longtail` is cheap and n
 
 from __future__ import annotations
 
-import importlib
-
 from longtail._version import __version__
 
 TYPE_CHECKING = False  # `typing` itself is slow to import
@@ -69,6 +67,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    import importlib
+
     if name in _PUBLIC_MODULES:
         return importlib.import_module(f"longtail.{name}")
     if name in _FOLDER_OF_NAME:

@@ -1,6 +1,7 @@
 """`longtail plan`, and `longtail train` where memory is too little."""
 
 import json
+import resource
 
 import pytest
 
@@ -28,6 +29,17 @@ def test_plan_says_what_training_will_take(rows, run):
     assert "with 1 thread, of which nearly half to calibrate on 30 rows" in out
     assert "it fits" in out and "Model: about" in out and "µs" in out
     assert "calibrate" not in run("plan", rows, "--calibrate", 0)
+
+
+def test_columns_without_entries_take_no_memory(run, tmp_path):
+    file = tmp_path / "hashed.svm"
+    file.write_text("".join(f"{i % 4} {1 + i % 4}:1 199999999:0.5\n" for i in range(40)))
+    facts = json.loads(run("plan", file, "--json"))
+    memory = facts["memory"]
+    assert facts["features"] >= 199_999_999 and memory["peak_bytes"] - memory["used_now_bytes"] < 200_000_000
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert json.loads(run("plan", file, "--json", "--method", "ova"))["features"] >= 199_999_999
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # KiB
 
 
 def test_plan_prints_json_and_takes_the_options_of_train(rows, run):

@@ -15,16 +15,16 @@ from longtail.cli.signals import Stop, Terminated, stopped_by_signals
 ENDS = {signal.SIGINT: (130, "interrupted"), signal.SIGTERM: (143, "terminated")}
 # tells when the program has begun, which the interpreter's own start is not part of
 CHILD = """
-import os, signal
+import os, _signal
 import longtail.cli
 
-def handle(*args, real=signal.signal):
+def handle(*args, real=_signal.signal):
     before = real(*args)
-    signal.signal = real
+    _signal.signal = real
     os.write(1, b"@")
     return before
 
-signal.signal = handle
+_signal.signal = handle
 longtail.cli.main()
 """
 

@@ -193,3 +193,29 @@ def test_an_index_out_of_bounds_in_checked_mode_is_told(monkeypatch, run):
     monkeypatch.setattr("longtail.cli.app.app.main", fail)
     err = run("convert", "--list", code=1)
     assert "error: LONGTAIL_CHECKED found an index out of bounds (test_surroundings.py line" in err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+def test_a_full_stdout_is_named():
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        done = subprocess.run(
+            [sys.executable, "-m", "longtail", "--help"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": SOURCE},
+            check=False,
+        )
+    assert done.returncode == 1 and done.stderr == b"error: No space left on device: standard output.\n"
+
+
+def test_a_working_folder_that_is_gone_is_told_of(tmp_path):
+    child = "import os, sys; os.mkdir('w'); os.chdir('w'); os.rmdir('../w'); from longtail.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", child, "train", "bundled:debtags", "-o", "model"],
+        cwd=tmp_path,
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": SOURCE},
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr == b"error: the working folder does not exist any more; change to another.\n"

@@ -1,5 +1,6 @@
 """`longtail verify` and `inspect` on sound, damaged and odd model folders: a line per file, one sentence at the end."""
 
+import hashlib
 import json
 import os
 
@@ -15,6 +16,88 @@ EYE = np.eye(30, dtype=np.float32)
 @pytest.fixture
 def tagger(tmp_path):
     return lt.Tagger(calibrate=0).fit(["red apple", "blue car"] * 5, [["a"], ["b"]] * 5).save(tmp_path / "m")
+
+
+def rewrite_labels(folder, change):
+    """Change the records of the labels of a folder; digest and size are made to fit."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    old = manifest["labels"]
+    raw = change((folder / old).read_bytes().splitlines())
+    digest = hashlib.sha256(raw).hexdigest()
+    new = f"labels.{digest[:16]}.jsonl"
+    (folder / old).unlink()
+    (folder / new).write_bytes(raw)
+    del manifest["files"][old]
+    manifest["files"][new], manifest["labels"] = {"bytes": len(raw), "sha256": digest}, new
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    return new
+
+
+def test_inspect_refuses_what_does_not_load(run, tagger):
+    rewrite_labels(tagger, lambda lines: lines[0] + b"\n" + lines[0] + b"\n")
+    assert "its label names are not different" in run("inspect", tagger, code=4)
+    rewrite_labels(tagger, lambda lines: lines[0] + b"\n")
+    assert "1 label names for 2 labels" in run("inspect", tagger, code=4)
+
+
+def test_counts_of_labels_have_a_limit(run, tagger):
+    rewrite_labels(tagger, lambda lines: b'{"name": "a", "count": 1%s}\n{"name": "b", "count": 5}\n' % (b"0" * 30))
+    for command in ("verify", "inspect"):
+        assert "line 1 is not the record of a label: 'count' must be" in run(command, tagger, code=4)
+
+
+def test_the_file_is_named_once(run, tagger):
+    name = rewrite_labels(tagger, lambda lines: b"\xff\n")
+    for command in ("verify", "inspect"):
+        assert run(command, tagger, code=4).count(f"{name} is damaged: it is not UTF-8.") == 1
+    assert run("verify", tagger, code=4).splitlines()[-1].count(name) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("[" * 20 + "]" * 20, "its lists and objects are nested more than 16 levels deep"),
+        ("[" * 100_000 + "]" * 100_000, "its lists and objects are nested more than 16 levels deep"),
+        ("9" * 5000, "a number in it has too many digits"),
+        ("Infinity", "Infinity is no number of JSON"),
+        ("]", "it is not JSON"),
+    ],
+    ids=["deep", "very deep", "long", "infinite", "broken"],
+)
+def test_odd_json_is_told_apart(run, tagger, value, why):
+    manifest = tagger / "manifest.json"
+    manifest.write_text(manifest.read_text().rstrip().removesuffix("}") + f', "seed2": {value}}}')
+    assert f"manifest.json is damaged: {why}." in run("inspect", tagger, code=4)
+
+
+def test_every_command_that_loads_a_model_takes_a_key(run, tagger, tmp_path):
+    pytest.importorskip("cryptography", reason="needs the extra [sign]")
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"text": "red apple", "labels": ["a"]}\n')
+    new = tmp_path / "new.txt"
+    new.write_text("red car\n")
+    new = tmp_path / "new.txt"
+    new.write_text("red car\n")
+    made = json.loads(run("sign", "--new-key", tmp_path / "team", "--json"))
+    assert made["public_key"] == str(tmp_path / "team.pub") and made["signature"] is None
+    commands = (
+        ("predict", tagger, rows),
+        ("evaluate", tagger, rows),
+        ("compare", tagger, tagger, rows),
+        ("explain", tagger, "--text", "red apple"),
+        ("inspect", tagger),
+        ("inspect", tagger, "--tree"),
+        ("inspect", tagger, "--label", "a"),
+        ("audit", tagger),
+        ("add-labels", tagger, new, "-o", tmp_path / "new"),
+    )
+    for command in commands:
+        assert "is not signed: it has no manifest.sig." in run(*command, "--key", tmp_path / "team.pub", code=4)
+    signed = json.loads(run("sign", tagger, "--key", tmp_path / "team", "--json"))
+    assert signed["signature"] == str(tagger / "manifest.sig") and signed["model_folder"] == str(tagger)
+    for command in commands[:7]:
+        run(*command, "--key", tmp_path / "team.pub")
+    assert "--key can only be used with MODEL" in run("audit", "--weights", rows, "--key", rows, code=2)
 
 
 def test_every_file_is_told_of(run, tagger):

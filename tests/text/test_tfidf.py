@@ -159,7 +159,11 @@ def test_columns_takes_terms_exactly():
         (7, "texts must be a list of strings; got int."),
         (["a", None], "texts must hold strings; got NoneType at position 1."),
         ([], "texts must hold at least one text; got none."),
-        (["", "a b !"], "the texts have no words to learn from: they are empty or hold only stop words."),
+        (
+            ["", "a b !"],
+            "the texts have no words to learn from: none of them has a word of two letters or digits "
+            "or more; analyzer='char_wb' reads characters instead.",
+        ),
     ],
 )
 def test_bad_texts_get_one_sentence(texts, sentence):

@@ -16,6 +16,7 @@ from longtail.audit.chebyshev_centre import find_centre
 from longtail.audit.label_sets import LabelSets
 from longtail.audit.proof import Proof, prove
 from longtail.audit.reference_lp import solve_by_row_generation
+from longtail.audit.time_left import TimeLeft
 from longtail.bottleneck import wave_roots
 from longtail.kernels import Progress, blocks, run_tasks
 from longtail.validate import check_real
@@ -24,6 +25,7 @@ TOLERANCE = 1e-13  # relative to the box
 DIGITS = 1e-12  # radii below this part of the box drown in rounding
 WAVE = 64  # sets between two looks at the proofs known so far; a fixed number, so threads change nothing
 NOTHING = "nothing"  # decided a set that is still open
+NO_TIME = "no time left"
 
 WitnessFinder: TypeAlias = Callable[[np.ndarray], np.ndarray | None]
 """A cheap way to guess an input that produces a label set, given by its members; None where it has no guess."""
@@ -62,14 +64,14 @@ def audit_sets(
         for wave in blocks(len(sets), WAVE):
             if time.monotonic() > until:
                 return out + [not_reached(layer.threshold)] * (len(sets) - len(out))
-            members = sets.members[wave]
+            members, time_left = sets.members[wave], TimeLeft(until)
             audits = [_audit_by_known_proof(layer, m, known) for m in members]
             open_ = [i for i, audit in enumerate(audits) if audit is None]
 
-            def search(i: int, members: list[np.ndarray] = members) -> SetAudit:
-                return audit_set(layer, members[i], eps, exact, witnesses)
+            def search(i: int, members: list[np.ndarray] = members, time_left: TimeLeft = time_left) -> SetAudit:
+                return audit_set(layer, members[i], eps, exact, witnesses, time_left)
 
-            for i, audit in zip(open_, run_tasks(search, open_, n_jobs), strict=True):
+            for i, audit in zip(open_, run_tasks(search, open_, n_jobs, stop=time_left.stop), strict=True):
                 audits[i] = audit
                 if audit.verdict == IMPOSSIBLE:
                     known.add(members[i], audit.certificate)
@@ -80,24 +82,35 @@ def audit_sets(
 
 
 def audit_set(
-    layer: AuditedLayer, members: np.ndarray, eps: float, exact: bool, witnesses: dict[str, WitnessFinder]
+    layer: AuditedLayer,
+    members: np.ndarray,
+    eps: float,
+    exact: bool,
+    witnesses: dict[str, WitnessFinder],
+    time_left: TimeLeft | None = None,
 ) -> SetAudit:
     """Audit one set: a formula, guessed inputs and our own linear program, then HiGHS if that leaves something open.
 
     Where only a bound on the radius is wanted, a guess may be enough; for exact radii the linear program comes first.
+    When the time is over, what is proved by then counts.
     """
+    time_left = TimeLeft() if time_left is None else time_left
+    if time_left.is_over:
+        return not_reached(layer.threshold)
     search = SetSearch(layer, members, eps, exact)
     if search.try_roots():
         return search.best
     by_formula = search.best.certificate.roots is not None
     if not exact and search.try_witnesses(witnesses):
         return search.best
-    if search.try_linear_program():
+    if search.try_linear_program(time_left):
         return search.best
     if exact and search.try_witnesses(witnesses):
         return search.best
-    if not by_formula:  # a set proved by formula needs no second opinion, and tiny regions take HiGHS minutes
-        search.try_highs()
+    if not by_formula and not time_left.is_over:  # a set proved by formula needs no second opinion
+        search.try_highs(time_left)
+    if time_left.is_over and search.best.verdict == UNDECIDED:
+        return replace(search.best, how=NO_TIME)
     return search.best
 
 
@@ -155,24 +168,24 @@ class SetSearch:
         roots = None if self.layer.circle is None else wave_roots(self.layer.circle, self.members)
         return roots is not None and self.try_certificate("DFT formula", replace(self.best.certificate, roots=roots))
 
-    def try_linear_program(self) -> bool:
+    def try_linear_program(self, time_left: TimeLeft) -> bool:
         """Try the centre of the set's region and its multipliers, from our own solver."""
         layer, d = self.layer, self.layer.W.shape[1]
         x, basis, weights = np.zeros(d), np.full(d + 1, -1), np.zeros(d + 1)
         enough = np.inf if self.exact else self.eps / layer.box * (1 + 1e-6) + 1e-13
         signs = layer.signs(self.members)
         rows, columns, offsets = layer.lp_rows, layer.lp_columns, layer.lp_offsets
-        find_centre(rows, columns, offsets, signs, TOLERANCE, enough, 200 * (d + 1), x, basis, weights)
+        find_centre(rows, columns, offsets, signs, TOLERANCE, enough, 200 * (d + 1), x, basis, weights, time_left)
         labels = basis[basis >= 0]
         weights = layer.unscaled_weights(labels, weights[basis >= 0])
         x = np.clip(x, -1, 1) * layer.limits
         return self.try_certificate("linear program", Certificate(x, labels, weights, layer.threshold))
 
-    def try_highs(self) -> bool:
+    def try_highs(self, time_left: TimeLeft) -> bool:
         """Try the same by HiGHS, starting with the labels of the best certificate."""
         labels = self.best.certificate.labels
         first = self.members if labels is None else labels
-        x, _, labels, weights = solve_by_row_generation(self.layer, self.members, first)
+        x, _, labels, weights = solve_by_row_generation(self.layer, self.members, first, time_left)
         return self.try_certificate("HiGHS", Certificate(x, labels, weights, self.layer.threshold))
 
 
@@ -215,4 +228,4 @@ def deadline(seconds: float | None) -> float:
 
 def not_reached(threshold: bool = False) -> SetAudit:
     """Return the audit of a set for which there was no time."""
-    return SetAudit(UNDECIDED, 0.0, np.inf, "no time left", Certificate(threshold=threshold))
+    return SetAudit(UNDECIDED, 0.0, np.inf, NO_TIME, Certificate(threshold=threshold))

@@ -12,62 +12,104 @@ from __future__ import annotations
 
 import numpy as np
 
-from longtail.audit.dual_simplex import DEPENDENT, ENOUGH, OPTIMAL, STALLED, set_vertex, solve_candidates
+from longtail.audit.dual_simplex import (
+    DEPENDENT,
+    ENOUGH,
+    OPTIMAL,
+    STALLED,
+    UNFINISHED,
+    set_vertex,
+    solve_candidates,
+)
+from longtail.audit.time_left import TimeLeft
 from longtail.kernels import njit
 
 EXCHANGES_PER_CHECK = 50  # exchanges between two looks at the drift
 REFRESH = 1000  # exchanges between two fresh inversions of the tight constraints, at the latest
 DRIFT = 1e-11  # a tight constraint that is off by more calls for one
+NEAR, CLEAR = 1e-12, 1e-6  # rounding of a margin; r far enough from 0 that it changes nothing
+WORK_AT_ONCE = 300_000_000  # multiplications of one call of the kernel: some tenths of a second
+COUNT, PIVOTS, SCANS, IDLE, SINCE, FRESH, N_COUNTERS = range(7)  # what a search counts from call to call
 BLOCK = 512  # labels at a time in a scan: their sums stay in the first cache
 
 
-@njit(nogil=True, cache=True)
 def find_centre(
-    W, Wt,       # IN   rows and their transpose                           (n, d), (d, n) float64
-    offsets,     # IN                                                      (n,) float64
-    signs,       # IN   +1 for on, -1 for off                              (n,) float64
-    tol,         # IN   a constraint violated by less counts as kept
-    enough,      # IN   stop at an input whose margins are all above this; inf for the optimum
-    max_pivots,  # IN
-    x,           # OUT  the centre, or an input that will do                   (d,) float64
-    basis,       # OUT  tight constraints, see `set_vertex`                (d + 1,) int64
-    weights,     # OUT  their multipliers; those of the rows sum to 1      (d + 1,) float64
-):  # fmt: skip
+    W: np.ndarray,  # rows and their transpose                            (n, d), (d, n) float64
+    Wt: np.ndarray,
+    offsets: np.ndarray,  #                                                     (n,) float64
+    signs: np.ndarray,  # +1 for on, -1 for off                               (n,) float64
+    tol: float,  # a constraint violated by less counts as kept
+    enough: float,  # stop at an input whose margins are all above this; inf for the optimum
+    max_pivots: int,
+    x: np.ndarray,  # OUT  the centre, or an input that will do                   (d,) float64
+    basis: np.ndarray,  # OUT  tight constraints, see `set_vertex`                    (d + 1,) int64
+    weights: np.ndarray,  # OUT  their multipliers; those of the rows sum to 1          (d + 1,) float64
+    time_left: TimeLeft | None = None,
+) -> tuple[int, float, float, int, int]:
     """Find the centre of the largest ball inside a label region, |x_j| <= 1.
 
-    Returns (status, radius r, smallest margin of x, exchanges, scans).
+    Returns (status, radius r, smallest margin of x, exchanges, scans). The kernel comes back every fraction of a
+    second, so that signals are handled; when no time is left the status is UNFINISHED, with multipliers that bound r.
     """
     n, d = W.shape
     m = d + 1
     batch = min(n, max(16, m // 4))
     cap = min(n, 3 * m // 2 + 64) + m
-    margins, picked = np.empty(n), np.empty(batch, np.int64)
-    C, c_offsets, ids = np.empty((d, cap)), np.empty(cap), np.empty(cap, np.int64)
-    listed = np.zeros(n, np.bool_)
-    M, z = np.empty((m, m)), np.empty(m)
-    start_basis(W, signs, basis)
-    if not set_vertex(W, offsets, signs, basis, M, z, weights):
-        return DEPENDENT, np.inf, -np.inf, 0, 0
-    count, pivots, scans, idle, since = 0, 0, 0, 0, 0
-    fresh = True
-    lowest, status = np.inf, OPTIMAL
+    rows = np.empty((d, cap)), np.empty(cap), np.empty(cap, np.int64), np.zeros(n, np.bool_)
+    vertex = np.empty((m, m)), np.empty(m)
+    scanned = np.empty(n), np.empty(batch, np.int64)
+    counters, lowest = np.zeros(N_COUNTERS, np.int64), np.full(1, np.inf)
+    given = W, Wt, offsets, signs, tol, enough, max_pivots, x, basis, weights
+    while True:
+        status, r, smallest = advance_search(*given, *rows, *vertex, *scanned, counters, lowest)
+        if status != UNFINISHED or (time_left is not None and time_left.is_over):
+            return status, r, smallest, int(counters[PIVOTS]), int(counters[SCANS])
+
+
+@njit(nogil=True, cache=True)
+def advance_search(
+    W, Wt, offsets, signs, tol, enough, max_pivots, x, basis, weights,  # as in find_centre
+    C, c_offsets, ids, listed,  # IN/OUT  candidate rows, see `solve_candidates`; which rows are  (d, cap), ..., (n,)
+    M, z,                       # IN/OUT  the vertex, see `set_vertex`
+    margins, picked,            # OUT     of the last scan
+    counters,                   # IN/OUT  COUNT, PIVOTS, ...; 0 to begin    (N_COUNTERS,) int64
+    lowest,                     # IN/OUT  the smallest r so far             (1,) float64
+):  # fmt: skip
+    """Search for a fraction of a second; returns (status, r, smallest margin), UNFINISHED if there is more to do."""
+    n, d = W.shape
+    m = d + 1
+    batch, cap = picked.size, ids.size
+    if counters[SCANS] == 0:
+        start_basis(W, signs, basis)
+        if not set_vertex(W, offsets, signs, basis, M, z, weights):
+            return DEPENDENT, np.inf, -np.inf
+        counters[FRESH] = 1
+    count, pivots, idle, since = counters[COUNT], counters[PIVOTS], counters[IDLE], counters[SINCE]
+    fresh = counters[FRESH] == 1
+    status, work = OPTIMAL, 0
     while True:
         smallest = signed_margins(Wt, offsets, signs, z[:d], margins)
-        scans += 1
+        counters[SCANS] += 1
+        work += n * d
         new = False
         inside = True
         for j in range(d):
             x[j] = z[j]
             inside = inside and abs(z[j]) <= 1.0 + tol
         if inside and smallest > enough:
-            return ENOUGH, z[d], smallest, pivots, scans
+            return ENOUGH, z[d], smallest
         if status != OPTIMAL:
-            return status, z[d], smallest, pivots, scans
+            return status, z[d], smallest
+        if inside and idle > 0 and smallest >= z[d] - NEAR and abs(z[d]) > CLEAR:
+            return status, z[d], smallest  # exchanges that gain nothing: what is left is rounding
+        if work > WORK_AT_ONCE:
+            counters[COUNT], counters[IDLE], counters[SINCE], counters[FRESH] = count, idle, since, int(fresh)
+            return UNFINISHED, z[d], smallest
         if smallest >= z[d] - tol:  # nothing is violated: once more with a fresh inverse, if it is not
             if fresh and inside:
-                return status, z[d], smallest, pivots, scans
+                return status, z[d], smallest
             if not set_vertex(W, offsets, signs, basis, M, z, weights):
-                return DEPENDENT, z[d], smallest, pivots, scans
+                return DEPENDENT, z[d], smallest
             since, fresh = 0, True
         else:
             n_picked = worst_per_block(margins, z[d] - tol, picked)
@@ -81,20 +123,23 @@ def find_centre(
                 C[:, :count], c_offsets[:count], ids[:count], basis, M, z, weights, tol, EXCHANGES_PER_CHECK
             )
             pivots += max(done, 0)
-            idle = 0 if z[d] < lowest - 1e-15 else idle + max(done, 1)
-            lowest = min(lowest, z[d])
+            counters[PIVOTS] = pivots
+            work += (max(done, 0) + 1) * m * m
+            idle = 0 if z[d] < lowest[0] - 1e-15 else idle + max(done, 1)
+            lowest[0] = min(lowest[0], z[d])
             since += max(done, 0)
             fresh = since == 0
             if done < 0 or pivots >= max_pivots or idle > 20 * m:
                 status = STALLED  # degenerate, or out of digits
             if since >= REFRESH or status != OPTIMAL or slack_of_tight(W, offsets, signs, basis, z) > DRIFT:
+                work += 8 * m * m
                 if not set_vertex(W, offsets, signs, basis, M, z, weights):
-                    return DEPENDENT, z[d], smallest, pivots, scans
+                    return DEPENDENT, z[d], smallest
                 since, fresh = 0, True
-            if done < EXCHANGES_PER_CHECK or status != OPTIMAL:
+            if done < EXCHANGES_PER_CHECK or status != OPTIMAL or work > WORK_AT_ONCE:
                 break
         if done == 0 and not new and smallest < z[d] - tol:  # the two sums differ in the last digit: near enough
-            return status, z[d], smallest, pivots, scans
+            return status, z[d], smallest
 
 
 @njit(nogil=True, cache=True)

@@ -16,7 +16,7 @@ import numpy as np
 
 from longtail.kernels import njit
 
-OPTIMAL, ENOUGH, STALLED, DEPENDENT = 0, 1, 2, 3  # the status that find_centre returns first
+OPTIMAL, ENOUGH, STALLED, DEPENDENT, UNFINISHED = 0, 1, 2, 3, 4  # the status that find_centre returns first
 SMALLEST_PIVOT = 1e-9
 NEAR_TIE = 1e-12
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # the half of `signal` in C: the rest takes milliseconds to import
 import os
-import signal
 import sys
 
 TYPE_CHECKING = False
@@ -19,8 +19,10 @@ def main(args: Sequence[str] | None = None) -> None:
     Signals are handled before anything is imported that takes time. `args=None` means that this is the program: its
     end is not disturbed by a signal then.
     """
-    if args is None and signal.signal(signal.SIGINT, _leave) == signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if args is None and _signal.signal(_signal.SIGINT, _leave) == _signal.SIG_IGN:
+        _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
+    import signal
+
     from longtail.cli.signals import Interrupted, Stop, Terminated, stopped_by_signals
 
     if args is None:

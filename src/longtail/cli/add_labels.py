@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from longtail.cli.options import jobs_option, json_option, limit_option
+from longtail.cli.options import jobs_option, json_option, key_option, limit_option
 from longtail.cli.output import print_json
 from longtail.errors import DataError, ParameterError
 from longtail.report import file_size, plural
@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Model folder to write.")
 @jobs_option
 @limit_option
+@key_option
 @json_option
-def add_labels(model: Path, labels: Path, output: Path, jobs: int | None, limits: Limits, as_json: bool) -> None:
+def add_labels(
+    model: Path, labels: Path, output: Path, jobs: int | None, limits: Limits, key: Path | None, as_json: bool
+) -> None:
     """Add the labels of the file LABELS to MODEL by their texts, without training, and write the new model.
 
     MODEL is a folder of the method prime. LABELS is JSONL with "id" (or "name") and "text" of each new label, or a file
@@ -40,7 +43,7 @@ def add_labels(model: Path, labels: Path, output: Path, jobs: int | None, limits
     started = time.perf_counter()
     vocabulary = Vocabulary.read(labels, limits=limits) if is_vocabulary_file(labels, limits) else None
     new = read_labels(labels, limits) if vocabulary is None else None
-    tagger = load_tagger(model)
+    tagger = load_tagger(model, key=key)
     tagger.model_.n_jobs = jobs
     before = tagger.n_labels_
     try:

@@ -137,13 +137,23 @@ def _run(args: Sequence[str] | None, stop: Stop) -> int:
         if is_lack_of_memory(error):
             tell(f"error: {lack_of_memory()}")
         elif isinstance(error, OSError):
-            tell(f"error: {error.strerror or error}{f': {error.filename}' if error.filename else ''}.")
+            tell(f"error: {_system_sentence(error)}")
         elif isinstance(error, IndexError) and CHECKED:
             tell(f"error: {_out_of_bounds(error)}")
         else:
             raise
         return 1
     return code if isinstance(code, int) else 0
+
+
+def _system_sentence(error: OSError) -> str:
+    """Return what the system refused, and for which file, as far as can be known."""
+    if error.filename is None and isinstance(error, FileNotFoundError):
+        try:
+            Path.cwd()
+        except FileNotFoundError:
+            return "the working folder does not exist any more; change to another."
+    return f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}."
 
 
 def _out_of_bounds(error: IndexError) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from longtail.cli.options import data_options, jobs_option, json_option, read_data
+from longtail.cli.options import data_options, jobs_option, json_option, key_option, read_data
 from longtail.cli.output import console, note, print_json
 from longtail.errors import ParameterError
 
@@ -41,6 +41,7 @@ UNREACHABLE = 7
 @click.option("--fail-if-any", is_flag=True, help="Exit with 7 unless every set of DATA is proved to be possible.")
 @jobs_option
 @data_options
+@key_option
 @json_option
 @click.pass_context
 def audit(context: click.Context, given: tuple[str, ...], report: Path | None, as_json: bool, **options: Any) -> None:
@@ -102,6 +103,7 @@ def _refuse_lone_options(data: str | None, options: dict[str, Any]) -> None:
     asks = data is not None or options["classes"]
     for name, there, needed in (
         ("array", options["weights"] is not None, "--weights"),
+        ("key", options["weights"] is None, "MODEL"),
         ("rows", data is not None, "DATA"),
         ("certificates", asks, "DATA or --classes"),
         ("radius", asks, "DATA or --classes"),
@@ -127,7 +129,7 @@ def _layer(model: str | None, options: dict[str, Any]) -> Layer:
 
     if options["weights"] is not None:
         return file_layer(options["weights"], options["array"], options["labels_file"], options["limits"])
-    return model_layer(load(model or ""))
+    return model_layer(load(model or "", key=options["key"]))
 
 
 def _read_label_sets(data: str, options: dict[str, Any]) -> Dataset:

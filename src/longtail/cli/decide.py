@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from longtail.cli.options import data_options, expected_width, jobs_option, json_option, read_data
+from longtail.cli.options import data_options, expected_width, jobs_option, json_option, key_option, read_data
 from longtail.cli.output import announce_compilation, print_json
 from longtail.cli.wording import naming_data
 from longtail.errors import ParameterError
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 )
 @jobs_option
 @data_options
+@key_option
 @json_option
 def decide(model: Path, data: str, output: Path, as_json: bool, **options: Any) -> None:
     """Choose which labels MODEL assigns, on the rows of DATA, and write the model with this decision.
@@ -47,7 +48,7 @@ def decide(model: Path, data: str, output: Path, as_json: bool, **options: Any) 
     if (options["target"] is None) == (options["guarantee"] is None):
         raise ParameterError("give either --target or --guarantee.")
     started = time.perf_counter()
-    tagger = load_tagger(model)
+    tagger = load_tagger(model, key=options["key"])
     tagger.model_.n_jobs = options["jobs"]
     rows = read_data(data, "test", options, n_features=expected_width(tagger))
     announce_compilation()

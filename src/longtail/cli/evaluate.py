@@ -12,6 +12,7 @@ from longtail.cli.options import (
     expected_width,
     jobs_option,
     json_option,
+    key_option,
     read_data,
     use_vocabulary,
     vocabulary_options,
@@ -62,13 +63,14 @@ report_option = click.option("--report", type=click.Path(path_type=Path), help="
 @jobs_option
 @data_options
 @vocabulary_options
+@key_option
 @json_option
 def evaluate(model: Path, data: str, report: Path | None, as_json: bool, **options: Any) -> None:
     """Evaluate MODEL on DATA: every metric with its confidence interval, by label frequency, with calibration."""
     from longtail.pipeline import evaluate_tagger, load_tagger, page_splits, page_tree
     from longtail.report import as_callback, evaluation_page, progress, show_evaluation, write_page
 
-    tagger = load_tagger(model)
+    tagger = load_tagger(model, key=options["key"])
     use_vocabulary(tagger, options)
     tagger.model_.n_jobs = options["jobs"]
     rows = read_data(data, "test", options, n_features=expected_width(tagger))
@@ -109,6 +111,7 @@ def evaluate(model: Path, data: str, report: Path | None, as_json: bool, **optio
 @jobs_option
 @data_options
 @vocabulary_options
+@key_option
 @json_option
 @click.pass_context
 def compare(
@@ -119,7 +122,7 @@ def compare(
     from longtail.report import as_callback, comparison_page, progress, show_comparison, write_page
     from longtail.validate import check_choice
 
-    first, second = load_tagger(a), load_tagger(b)
+    first, second = (load_tagger(model, key=options["key"]) for model in (a, b))
     use_vocabulary(first if first.vocabulary_ is not None or second.vocabulary_ is None else second, options)
     first.model_.n_jobs = second.model_.n_jobs = options["jobs"]
     rows = read_data(data, "test", options, n_features=expected_width(first, second))

@@ -7,7 +7,12 @@ from typing import Any
 
 import click
 
-from longtail.cli.options import json_option, use_vocabulary, vocabulary_options
+from longtail.cli.options import (
+    json_option,
+    key_option,
+    use_vocabulary,
+    vocabulary_options,
+)
 from longtail.cli.output import announce_compilation, console, print_json
 from longtail.cli.streams import open_stdin
 from longtail.errors import DataError, ParameterError
@@ -20,6 +25,7 @@ from longtail.errors import DataError, ParameterError
 @click.option("-k", "k", type=int, default=5, show_default=True, help="Labels to explain.")
 @click.option("--label", "labels", multiple=True, help="Explain this label, suggested or not; may be repeated.")
 @vocabulary_options
+@key_option
 @json_option
 def explain(
     model: Path,
@@ -27,6 +33,7 @@ def explain(
     file: Path | None,
     k: int,
     labels: tuple[str, ...],
+    key: Path | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -36,7 +43,7 @@ def explain(
 
     if (text is None) == (file is None):
         raise ParameterError("give one of --text and --file.")
-    tagger = load_tagger(model)
+    tagger = load_tagger(model, key=key)
     use_vocabulary(tagger, options)
     announce_compilation()
     facts = tagger.explain(_read_text(text, file), k=k, labels=labels or None)

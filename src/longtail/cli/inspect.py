@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from longtail.cli.options import data_options, json_option, read_data, use_vocabulary, vocabulary_options
+from longtail.cli.options import (
+    data_options,
+    json_option,
+    key_option,
+    read_data,
+    use_vocabulary,
+    vocabulary_options,
+)
 from longtail.cli.output import console, print_json
 from longtail.errors import MissingExtraError, ModelError, ParameterError
 from longtail.report import file_size
@@ -39,6 +46,7 @@ HIDDEN = ("history", "network", "tree")  # of a model that reads texts; the firs
 )
 @data_options
 @vocabulary_options
+@key_option
 @json_option
 def inspect(model: Path, tree: bool, label: str | None, data: str | None, as_json: bool, **options: Any) -> None:
     """Show what MODEL is, what it was trained on and how large its parts are; or its label tree; or one label in it.
@@ -55,9 +63,9 @@ def inspect(model: Path, tree: bool, label: str | None, data: str | None, as_jso
     if label is not None:
         _print(_facts_of_label(model, label, data, given, options), show_label, as_json)
     elif tree:
-        _print(_facts_of_tree(model, given, shown), show_tree, as_json)
+        _print(_facts_of_tree(model, given, shown, options["key"]), show_tree, as_json)
     else:
-        _print(inspection(model), show_inspection, as_json)
+        _print(inspection(model, options["key"]), show_inspection, as_json)
 
 
 def _print(facts: Facts, show: Callable[[Console, Facts], None], as_json: bool) -> None:
@@ -91,30 +99,29 @@ def _facts_of_label(
     """Return the facts about one label; the model and the name are looked at before data is read."""
     from longtail.pipeline import label_facts, label_number, load_tagger
 
-    tagger = load_tagger(model)
+    tagger = load_tagger(model, key=options["key"])
     use_vocabulary(tagger, options)
     label_number(tagger, label)
     rows = None if data is None else read_data(data, "train", options)
     return label_facts(tagger, label, data=rows, **given)
 
 
-def _facts_of_tree(model: Path, options: dict[str, Any], shown: dict[str, Any]) -> TreeFacts:
+def _facts_of_tree(model: Path, options: dict[str, Any], shown: dict[str, Any], key: Path | None) -> TreeFacts:
     """Return the facts about the label tree; below every cluster a quarter as many are listed as below the root."""
     from longtail.pipeline import load_tagger, tree_facts
 
     if "clusters" in options:
         options = {**options, "clusters": (options["clusters"], max(1, options["clusters"] // 4))}
-    tagger = load_tagger(model)
+    tagger = load_tagger(model, key=key)
     use_vocabulary(tagger, shown)
     return tree_facts(tagger, **options)
 
 
-def inspection(model: Path) -> dict[str, Any]:
-    """Return the facts about a model folder."""
-    from longtail.pipeline import MODELS, folder_schemas
-    from longtail.storage import load_folder
+def inspection(model: Path, key: Path | None = None) -> dict[str, Any]:
+    """Return the facts about a model folder, which must load."""
+    from longtail.pipeline import MODELS, open_model
 
-    folder = load_folder(model, folder_schemas())
+    folder, _ = open_model(model, key=key)
     manifest = folder.manifest
     counts = sorted((int(record.get("count", 0)) for record in folder.labels), reverse=True)
     by_count = sorted(folder.labels, key=lambda record: (-int(record.get("count", 0)), str(record.get("name"))))
@@ -206,7 +213,7 @@ def _array_shapes(part: Part) -> dict[str, Any]:
 
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option("--key", type=click.Path(path_type=Path), default=None, help="Public key that MODEL must be signed with.")
+@key_option
 @json_option
 def verify(model: Path, key: Path | None, as_json: bool) -> None:
     """Check MODEL completely: every file against its digest and its schema, and that the model loads.
@@ -222,7 +229,7 @@ def verify(model: Path, key: Path | None, as_json: bool) -> None:
     damaged = [record for record in records if not record["ok"]]
     unbuilt = None
     if not damaged:
-        loaded = load(model, verify=False)
+        loaded = load(model, verify=False, key=key)
         try:
             loaded.build()
         except MissingExtraError as error:

@@ -132,6 +132,12 @@ def json_option(function: Command) -> Command:
     return click.option("--json", "as_json", is_flag=True, help="Print facts as JSON.")(function)
 
 
+def key_option(function: Command) -> Command:
+    """Add --key: a model that was not signed with the other half of a public key is refused."""
+    file = click.Path(path_type=Path)
+    return click.option("--key", type=file, help="Public key that the model must be signed with.")(function)
+
+
 def jobs_option(function: Command) -> Command:
     """Add --jobs."""
     return click.option("--jobs", type=int, default=None, help="Threads; all cores if not given.")(function)

@@ -18,12 +18,13 @@ from longtail.cli.options import (
     expected_width,
     first_id_option,
     jobs_option,
+    key_option,
     limit_option,
     use_vocabulary,
     vocabulary_options,
 )
 from longtail.cli.output import announce_compilation, as_json_bytes, note
-from longtail.cli.streams import open_stdin, open_stdout
+from longtail.cli.streams import naming_stdout, open_stdin, open_stdout
 from longtail.cli.wording import naming_data
 from longtail.errors import DataError, ParameterError
 
@@ -62,6 +63,7 @@ NOT_WRITTEN = ("npz", "npy", "parquet", "arrow", "feather", "xlsx", "xls", "safe
 @limit_option
 @vocabulary_options
 @jobs_option
+@key_option
 def predict(model: Path, data: str, output: Path | None, k: int | None, to: str | None, **options: Any) -> None:
     """Predict the best labels of every row of DATA with MODEL.
 
@@ -76,7 +78,7 @@ def predict(model: Path, data: str, output: Path | None, k: int | None, to: str 
     if k is not None:
         check_integer("-k", k, low=1)
     check_integer("--batch", options["batch"], low=1)
-    tagger = load_tagger(model)
+    tagger = load_tagger(model, key=options["key"])
     use_vocabulary(tagger, options)
     tagger.model_.n_jobs = options["jobs"]
     least = options["min_probability"]
@@ -92,6 +94,7 @@ def predict(model: Path, data: str, output: Path | None, k: int | None, to: str 
     with contextlib.ExitStack() as stack:
         if output is None:
             file: IO[bytes] = open_stdout()
+            stack.enter_context(naming_stdout())
             advance = None
         else:
             file = stack.enter_context(replacing(output))

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from longtail.cli.options import json_option
+from longtail.cli.output import print_json
 from longtail.errors import ModelError, ParameterError
 
 
@@ -19,7 +21,8 @@ from longtail.errors import ModelError, ParameterError
     metavar="FILE",
     help="Make a key: the private half in FILE, the public half in FILE.pub.",
 )
-def sign(model: Path | None, key: Path | None, new_key: Path | None) -> None:
+@json_option
+def sign(model: Path | None, key: Path | None, new_key: Path | None, as_json: bool) -> None:
     """Sign MODEL with a private key; `longtail verify MODEL --key PUBLIC` then refuses it if anything was changed.
 
     The signature is stored in the folder, beside the manifest. Saving the model again removes it. Needs the extra
@@ -30,11 +33,18 @@ def sign(model: Path | None, key: Path | None, new_key: Path | None) -> None:
 
     if (model is None) != (key is None) or (model is None and new_key is None):
         raise ParameterError("give MODEL and --key to sign a model, or --new-key to make a key.")
+    facts: dict[str, str | None] = dict.fromkeys(("private_key", "public_key", "model_folder", "signature"))
     if new_key is not None:
         private, public = make_keys(new_key)
-        click.echo(f"wrote {private} (keep it to yourself) and {public} (for those who verify)")
+        facts |= {"private_key": str(private), "public_key": str(public)}
+        if not as_json:
+            click.echo(f"wrote {private} (keep it to yourself) and {public} (for those who verify)")
     if model is not None and key is not None:
         damaged = [record for record in verify_folder(model, folder_schemas()) if not record["ok"]]
         if damaged:
             raise ModelError(f"{model / damaged[0]['name']} {damaged[0]['problem']}; it was not signed.")
-        click.echo(f"wrote {sign_folder(model, key)}")
+        facts |= {"model_folder": str(model), "signature": str(sign_folder(model, key))}
+        if not as_json:
+            click.echo(f"wrote {facts['signature']}")
+    if as_json:
+        print_json(facts)

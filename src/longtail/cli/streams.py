@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
-from typing import IO
+from typing import IO, Any
 
 from longtail.errors import DataError, ParameterError
 from longtail.report import InertStream
@@ -44,6 +44,39 @@ def flush_stdout() -> None:
         sys.stdout.flush()
 
 
+@contextlib.contextmanager
+def naming_stdout() -> Iterator[None]:
+    """Let a failure to write within the block say that it was stdout which could not be written."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.filename is None:
+            error.filename = "standard output"
+        raise
+
+
+class Stdout:
+    """stdout, which is named where it cannot be written; all else is the stream's own."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write text; returns how many characters were written."""
+        with naming_stdout():
+            return self._stream.write(text)
+
+    def flush(self) -> None:
+        """Write out what waits."""
+        with naming_stdout():
+            self._stream.flush()
+
+
 def forget_stdout() -> None:
     """Send what is still to be written to stdout nowhere: its reader is gone."""
     if sys.stdout is not None:
@@ -65,7 +98,7 @@ def inert_streams() -> Iterator[None]:
     """Make inert what goes to a screen: all of stderr, and stdout where it is a terminal."""
     before = sys.stdout, sys.stderr
     if sys.stdout is not None:
-        sys.stdout = InertStream(sys.stdout, shown=sys.stdout.isatty())
+        sys.stdout = InertStream(Stdout(sys.stdout), shown=sys.stdout.isatty())
     if sys.stderr is not None:
         sys.stderr = InertStream(sys.stderr, shown=True)
     try:

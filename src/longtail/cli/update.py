@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from longtail.cli.evaluate import WORSE
-from longtail.cli.options import data_options, expected_width, jobs_option, json_option, read_data
+from longtail.cli.options import data_options, expected_width, jobs_option, json_option, key_option, read_data
 from longtail.cli.output import announce_compilation, note, print_json, stages
 from longtail.cli.wording import naming_data
 from longtail.report import file_size, plural
@@ -35,6 +35,7 @@ FEW_ROWS = 500
 )
 @jobs_option
 @data_options
+@key_option
 @json_option
 @click.pass_context
 def update(
@@ -57,7 +58,7 @@ def update(
 
     check_target(output)
     started = time.perf_counter()
-    old, tagger = load_tagger(model), load_tagger(model, verify=False)
+    old, tagger = (load_tagger(model, key=options["key"]) for _ in range(2))
     updatable(tagger)
     old.model_.n_jobs = tagger.model_.n_jobs = jobs
     width = expected_width(tagger)

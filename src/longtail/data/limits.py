@@ -14,6 +14,7 @@ from longtail.errors import DataError, Keyword, ParameterError, near
 from longtail.validate import available_memory, check_integer
 
 SHARE_OF_STREAM = 64  # a file that is read row by row may unpack to so many times the free memory
+LARGEST = 10**18  # of any limit that a command sets
 NO_MEMORY_KNOWN = 1 << 36  # bytes, where the machine does not tell its memory
 
 
@@ -128,7 +129,7 @@ def over_limit(name: str, most: int, got: int, where: str, what: str = "") -> No
 
 
 def parse_limits(settings: Sequence[str]) -> Limits:
-    """Return limits from settings as a command takes them.
+    """Return limits from settings as a command takes them; `_` and `,` between digits are read over.
 
     >>> parse_limits(["rows=1000", "json_depth=20"]).json_depth
     20
@@ -141,7 +142,13 @@ def parse_limits(settings: Sequence[str]) -> Limits:
                 name="limits", allowed=f"NAME=VALUE with a name of {known}", got=setting, hint=near(name, known)
             )
         plain = value.replace("_", "").replace(",", "")
-        if not plain.isascii() or not plain.isdigit() or len(plain) > 18 or int(plain) < 1:
-            raise ParameterError(name="limits", allowed=f"{name}= with a whole number >= 1", got=setting)
+        if (
+            not plain.isascii()
+            or not plain.isdigit()
+            or len(plain) > len(str(LARGEST))
+            or not 1 <= int(plain) <= LARGEST
+        ):
+            allowed = f"{name}= with a whole number from 1 to {LARGEST:,}"
+            raise ParameterError(name="limits", allowed=allowed, got=setting)
         values[name] = int(plain)
     return Limits(**values)

@@ -12,31 +12,41 @@ Progress = Callable[[int, int], None]  # (done, total)
 
 
 def run_tasks(
-    function: Callable[[Task], Result], tasks: Sequence[Task], n_jobs: int, progress: Progress | None = None
+    function: Callable[[Task], Result],
+    tasks: Sequence[Task],
+    n_jobs: int,
+    progress: Progress | None = None,
+    stop: Callable[[], None] | None = None,
 ) -> list[Result]:
     """Return `[function(t) for t in tasks]`, computed by `n_jobs` threads; kernels release the GIL.
 
-    Ctrl-C stops after the tasks that are running.
+    Ctrl-C stops after the tasks that are running; `stop` is called then, to end those early.
 
     >>> run_tasks(lambda x: x * x, [1, 2, 3], n_jobs=2)
     [1, 4, 9]
     """
     total = len(tasks)
     out: list[Result] = []
-    for result in _results(function, tasks, min(n_jobs, total)):
+    for result in _results(function, tasks, min(n_jobs, total), stop):
         out.append(result)
         if progress is not None:
             progress(len(out), total)
     return out
 
 
-def _results(function: Callable[[Task], Result], tasks: Sequence[Task], n_jobs: int) -> Iterator[Result]:
+def _results(
+    function: Callable[[Task], Result], tasks: Sequence[Task], n_jobs: int, stop: Callable[[], None] | None
+) -> Iterator[Result]:
     if n_jobs <= 1:
         yield from map(function, tasks)
         return
     pool = ThreadPoolExecutor(n_jobs)
     try:
         yield from pool.map(function, tasks)
+    except BaseException:
+        if stop is not None:
+            stop()
+        raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 

@@ -34,6 +34,11 @@ class Shape:
         return self.n_rows * self.nonzeros_per_row
 
     @property
+    def columns_in_use(self) -> float:
+        """The number of columns that can have an entry: hashed features have far more columns than entries."""
+        return min(float(self.n_features), max(self.nonzeros, 1.0))
+
+    @property
     def n_used(self) -> int:
         """The number of labels that have a row."""
         return int((self.label_counts > 0).sum())
@@ -122,8 +127,7 @@ def plan_row_training(data: Dataset, shape: Shape, once: Estimate, n_held_out: i
 
 def rows_per_feature(X: sp.csr_array) -> np.ndarray:
     """Return how many rows have each feature, for features that any has."""
-    counts = np.bincount(X.indices, minlength=X.shape[1])
-    return counts[counts > 0]
+    return np.unique(X.indices, return_counts=True)[1]
 
 
 def distinct_features(seen: np.ndarray, n_sample: int, n_rows: int | np.ndarray) -> np.ndarray:

@@ -28,6 +28,7 @@ from .registry import folder_schemas as folder_schemas
 from .registry import part_schemas as part_schemas
 from .saved_models import load as load
 from .saved_models import load_tagger as load_tagger
+from .saved_models import open_model as open_model
 from .tagger import Tag as Tag
 from .tagger import Tagger as Tagger
 from .tree_description import page_tree as page_tree

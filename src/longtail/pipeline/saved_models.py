@@ -39,9 +39,16 @@ def load(
     ...     load(saved).predict_topk(np.eye(4), k=1).ids.ravel().tolist()
     [0, 1, 2, 3]
     """
+    return open_model(path, verify=verify, in_memory=in_memory, key=key)[1]
+
+
+def open_model(
+    path: str | Path, *, verify: bool = True, in_memory: bool = False, key: str | Path | bytes | None = None
+) -> tuple[LoadedFolder, Tagger | XMCEstimator]:
+    """Return a model folder as it was read, and the Tagger or estimator made of it; parameters are those of `load`."""
     folder = load_folder(path, folder_schemas(), verify=verify, in_memory=in_memory, key=key)
     try:
-        return _tagger(folder) if folder.manifest["kind"] == TAGGER.kind else _model(folder)
+        return folder, _tagger(folder) if folder.manifest["kind"] == TAGGER.kind else _model(folder)
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{folder.path} is damaged: {error}.") from error
 

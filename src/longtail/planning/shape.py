@@ -19,10 +19,11 @@ from longtail.model import (
     vocabulary_growth,
 )
 from longtail.text import TfidfFeatures
-from longtail.validate import as_sparse
+from longtail.validate import as_sparse, make_csr
 
 SAMPLE_ROWS = 4000
 SAMPLE_CHARACTERS = 4_000_000
+MOST_COLUMNS = 100_000  # beyond the entries of the sample, from which on those without any are left out
 SLOW_SAMPLE = 50  # texts for features that are not counted words: encoders take milliseconds for each
 
 
@@ -39,7 +40,8 @@ def shape_of(data: Dataset, features: TextFeatures | None = None, seed: int = 0)
     order = np.random.default_rng(seed).permutation(n)[:SAMPLE_ROWS]
     if data.texts is None:
         X, rows = as_sparse(data.X), np.sort(order)
-        return Shape(n, X.shape[1], X.nnz / max(n, 1), counts, rows, X[rows], rows_per_feature(X[rows]))
+        sampled_rows = _columns_in_use(X[rows])
+        return Shape(n, X.shape[1], X.nnz / max(n, 1), counts, rows, sampled_rows, rows_per_feature(sampled_rows))
     wanted = TfidfFeatures() if features is None else features
     words = wanted if isinstance(wanted, TfidfFeatures) else None
     rows = np.sort(order[: SLOW_SAMPLE if words is None else _affordable([len(data.texts[i]) for i in order])])
@@ -62,6 +64,14 @@ def shape_of(data: Dataset, features: TextFeatures | None = None, seed: int = 0)
     n_features, per_row = _kept(words, seen, rows.size, n, per_row)
     width = sampled.to_part().arrays["vocabulary.bytes"].size / X.shape[1]
     return Shape(n, n_features, per_row, counts, rows, X, seen, width, *times)
+
+
+def _columns_in_use(X: sp.csr_array) -> sp.csr_array:
+    """Return rows with the columns that have an entry numbered from 0, if most have none: a probe takes less memory."""
+    if X.shape[1] <= MOST_COLUMNS + X.nnz:
+        return X
+    used, columns = np.unique(X.indices, return_inverse=True)
+    return make_csr(X.indptr, columns.astype(np.int32), X.data, max(used.size, 1))
 
 
 def _affordable(lengths: list[int]) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from longtail.errors import ModelError
 from longtail.storage.open_file import open_regular, short_path
-from longtail.storage.values import Facts, MapOf, Record, Text, Value, Whole, fields_problem, shown
+from longtail.storage.values import LARGEST_INT, Facts, MapOf, Record, Text, Value, Whole, fields_problem, shown
 from longtail.validate import Json
 
 FORMAT = "longtail-model"
@@ -22,6 +22,7 @@ DATA_FILE = re.compile(r"[a-z_]+\.[0-9a-f]{16}\.(?:safetensors|jsonl)")
 OURS = re.compile(rf"(?:{DATA_FILE.pattern}|manifest\.(?:json|sig))(?:\.tmp)?")
 LARGEST_MANIFEST = 64 << 20  # bytes
 DEEPEST = 16  # levels of lists and objects
+DEEP = f"its lists and objects are nested more than {DEEPEST} levels deep"
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
 FIELDS: dict[str, Value] = {
@@ -75,10 +76,8 @@ def parse_manifest(path: Path, raw: bytes) -> Json:
     file = path / MANIFEST
     try:
         manifest = load_json(raw.decode("utf-8"))
-    except RepeatedKey as error:
-        raise ModelError(f"{file} is damaged: {error}.") from error
     except (ValueError, RecursionError) as error:
-        raise ModelError(f"{file} is damaged: it is not JSON.") from error
+        raise ModelError(f"{file} is damaged: {json_problem(error)}.") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ModelError(f"{file} is not the manifest of a longtail model.")
     version = manifest.get("version")
@@ -114,13 +113,13 @@ def parse_labels(file: Path, raw: bytes) -> list[Json]:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise ModelError(f"{file}, line {number}, is not JSON.") from error
+            raise ModelError(f"{file} is damaged: line {number}: {json_problem(error)}.") from error
         if not _is_usual_label(record):
             problem: str | None = "it is no object"
             if isinstance(record, dict):
                 problem = fields_problem(record, LABEL, frozenset({"count", "text"}), "")
             if problem:
-                raise ModelError(f"{file}, line {number}, is not the record of a label: {problem}.")
+                raise ModelError(f"{file} is damaged: line {number} is not the record of a label: {problem}.")
         labels.append(record)
     return labels
 
@@ -130,14 +129,29 @@ def _is_usual_label(record: object) -> bool:
     if type(record) is not dict or len(record) != 2:
         return False
     name, count = record.get("name"), record.get("count")
-    return type(name) is str and len(name) < 1000 and type(count) is int and count >= 0
+    return type(name) is str and len(name) < 1000 and type(count) is int and 0 <= count <= LARGEST_INT
 
 
-class RepeatedKey(ValueError):
+class RefusedJson(ValueError):
+    """JSON that is well formed, or nearly so, and refused all the same; the words say why."""
+
+
+class RepeatedKey(RefusedJson):
     """An object in JSON has a key twice: which of the values is meant, programs do not agree on."""
 
     def __init__(self, key: str) -> None:
         super().__init__(f"the key {shown(key)} stands twice in one object")
+
+
+def json_problem(error: Exception) -> str:
+    """Return why a file is no JSON that we read, from what reading it raised."""
+    if isinstance(error, RefusedJson):
+        return str(error)
+    if isinstance(error, RecursionError):
+        return DEEP
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8"
+    return "it is not JSON" if isinstance(error, json.JSONDecodeError) else "a number in it has too many digits"
 
 
 def object_of(pairs: list[tuple[str, object]]) -> Json:
@@ -159,7 +173,7 @@ def load_json(text: str) -> object:
         for _ in range(DEEPEST):
             level = [inner for outer in level for inner in _within(outer)]
         if level:
-            raise ValueError("nested too deeply")
+            raise RefusedJson(DEEP)
     return found
 
 
@@ -171,4 +185,4 @@ def _within(value: object) -> Iterator[object]:
 
 
 def _refuse(constant: str) -> object:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise RefusedJson(f"{constant} is no number of JSON")

@@ -200,7 +200,8 @@ def _verified(path: Path, name: str, entry: Json, manifest: Json, schema: Folder
             parse_labels(path / name, raw.tobytes())
             out["schema"] = True
     except ModelError as error:
-        return {**out, "schema": False, "problem": f"is damaged: {error}".removesuffix(".")}
+        problem = str(error).removeprefix(f"{path / name} is damaged: ").removesuffix(".")
+        return {**out, "schema": False, "problem": f"is damaged: {problem}"}
     return {**out, "ok": out["problem"] is None}
 
 

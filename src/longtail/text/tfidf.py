@@ -228,9 +228,7 @@ class TfidfFeatures(Transformer):
         lowest, highest = _limits(self.min_df, self.max_df, len(found))
         lexicon, documents, totals, counted = count_texts(found, analysis, resolve_jobs(self.n_jobs), keep=keep)
         if not documents.any():
-            raise DataError(
-                input="the texts", problem="have no words to learn from: they are empty or hold only stop words."
-            )
+            raise DataError(input="the texts", problem=_why_no_terms(self.analyzer, self.stop_words is not None))
         # nodes in no document are only the beginnings of longer n-grams
         kept = np.flatnonzero((documents >= max(lowest, 1)) & (documents <= highest)).astype(np.int32)
         if kept.size == 0:
@@ -286,6 +284,18 @@ class TfidfFeatures(Transformer):
         if not hasattr(self, "_vocabulary"):
             raise not_fitted(f"this {type(self).__name__} is not fitted yet; call fit(texts) first.")
         return self._vocabulary
+
+
+def _why_no_terms(analyzer: str, has_stop_words: bool) -> str:
+    """Return why there is nothing to learn from texts, and what would help."""
+    if analyzer != "word":
+        return "have nothing to learn from: they are empty."
+    others = " other than stop words" if has_stop_words else ""
+    advice = ("analyzer", "char_wb")
+    return (
+        f"have no words to learn from: none of them has a word of two letters or digits or more{others}; "
+        f"{Keyword(*advice)} reads characters instead."
+    )
 
 
 def _limits(min_df: float, max_df: float, n_rows: int | None) -> tuple[float, float]:

@@ -18,6 +18,7 @@ from longtail.errors import DataError
 from longtail.kernels import LANES
 from longtail.model import Estimate, Shape, clone
 from longtail.tree.chunks import LARGEST_SPREAD, Chunks
+from longtail.tree.columns import has_idle_columns
 from longtail.tree.grow.build import ENTRIES_OF_A_VECTOR, SAMPLE
 from longtail.tree.grow.kmeans import MAX_TO_MEAN
 from longtail.validate import check_integer, resolve_jobs
@@ -70,6 +71,8 @@ def tree_shape(n_labels: int, model: LabelTreeClassifier, rows_per_label: float 
 
 def estimate_tree(data: Dataset, shape: Shape, model: LabelTreeClassifier, probe: bool) -> Estimate:
     """Return what fitting takes; without a probe, memory alone."""
+    wide = has_idle_columns(shape.n_features, round(shape.nonzeros))
+    n_columns = shape.columns_in_use if wide else float(shape.n_features)  # training numbers those in use anew
     nodes, n_trees = (
         tree_shape(shape.n_used, model, _rows_per_label(shape)),
         check_integer("n_trees", model.n_trees, low=1),
@@ -81,10 +84,10 @@ def estimate_tree(data: Dataset, shape: Shape, model: LabelTreeClassifier, probe
     else:
         weights, each = expected_weights(measured, shape.label_counts), measured.bytes_per_weight
     lines = weights * max(each - 2, 0.2) / 5  # two bytes a weight, five a line
-    spread = 48 * lines + 0.19 * sum(nodes) * shape.n_features
+    spread = 48 * lines + 0.19 * sum(nodes) * n_columns
     spread = spread if spread < LARGEST_SPREAD else 0.0
     trained = 3 * weights + 14 * lines
-    memory = _memory(shape, model, nodes, 2 * trained + n_trees * spread)
+    memory = _memory(shape, model, nodes, n_columns, 2 * trained + n_trees * spread)
     more = 1.0 if measured is None else max(shape.n_rows / measured.rows, 1.0) ** SLOWER
     return Estimate(
         seconds=0.0 if measured is None else measured.seconds * _work(shape, model) / measured.work * more,
@@ -171,16 +174,16 @@ def _weights_of_children(chunks: Chunks) -> np.ndarray:
     return np.bincount(children, minlength=int(chunks.child_indptr[-1]))
 
 
-def _memory(shape: Shape, model: LabelTreeClassifier, nodes: list[int], trained: float) -> float:
+def _memory(shape: Shape, model: LabelTreeClassifier, nodes: list[int], n_columns: float, trained: float) -> float:
     """Return the most memory in use, beside the data, in bytes: scaled rows, and the hungriest of three stages."""
     jobs, vectors = resolve_jobs(model.n_jobs), _vector_values(shape)
     making = 24 * vectors + 8 * shape.labels_per_row * shape.n_rows
-    centres = jobs * 12.0 * nodes[0] * shape.n_features
+    centres = jobs * 12.0 * nodes[0] * n_columns
     clustering = 8 * vectors * (1 + min(1.0, SAMPLE / max(shape.n_used, 1))) + centres
     # level by level: the nodes of every row and their children, sixteen dual variables a thread, and dense weights
     per_row = 36.0 * model.beam_width + 24 * _reach(shape, model) + 32 * shape.labels_per_row + 80 * jobs
     widest = max(_widths(shape, nodes, model)[:-1])
-    training = per_row * shape.n_rows + 8 * jobs * widest * shape.n_features + trained
+    training = per_row * shape.n_rows + 8 * jobs * widest * n_columns + trained
     return 4 * shape.nonzeros + max(making, clustering, training)
 
 
