@@ -16,6 +16,7 @@ EXTRAS = {  # extra: the packages it installs that are imported somewhere
     "io": ("pyarrow",),
     "audit": ("highspy",),
     "ann": ("faiss",),
+    "skos": ("rdflib",),
 }
 HIDDEN = {p for extra in os.environ.get("LONGTAIL_TEST_WITHOUT", "").split() for p in EXTRAS[extra]}
 

@@ -3,13 +3,15 @@
     python benchmarks/tree/updates.py --data FOLDER
 
 FOLDER holds `eurlex-4k` and `pubmed-mesh`; LONGTAIL_DATA is its default. Three seeds; P@1/3/5 on the test set as mean
-and standard deviation, beside training anew on everything. Times are CPU seconds.
+and standard deviation, beside training anew on everything. Times are CPU seconds. `hold` is how the strength of the old
+rows was chosen: on training rows alone, half of them old, a twentieth or a fifth new, and a fifth to judge by.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from copy import deepcopy
 from functools import partial
 from pathlib import Path
 
@@ -25,9 +27,12 @@ from benchmarks.harness.scores import precisions
 from benchmarks.harness.terminal import show_table
 from benchmarks.harness.timing import timed
 from longtail.data import Dataset
+from longtail.model import updates
 from longtail.validate import Rows
 
 Cases = dict[str, dict[str, float]]
+STRENGTHS = (0.5, 1.0, 2.0, 4.0, 8.0)
+CHOSEN = updates.HOLD
 
 
 def one_seed(train: Dataset, test: Dataset, seed: int) -> Cases:
@@ -73,6 +78,23 @@ def changed_labels(train: Dataset, test: Dataset, seed: int, some: np.ndarray, w
     }
 
 
+def hold_strengths(train: Dataset, seed: int) -> Cases:
+    """Return precision on training rows kept aside, for several strengths of the old rows."""
+    order = np.random.default_rng(seed).permutation(train.n_rows)
+    half, fifth = train.n_rows // 2, train.n_rows // 5
+    old, new, aside = (train.take(np.sort(rows)) for rows in np.split(order, [half, train.n_rows - fifth]))
+    before = lt.LabelTreeClassifier(random_state=seed).fit(old.X, old.Y)
+    cases: Cases = {"before": precisions(aside.Y, before.predict_topk(aside.X))}
+    for n in (train.n_rows // 20, fifth):
+        for strength in STRENGTHS:
+            updates.HOLD = strength
+            some = new.take(slice(0, n))
+            model = deepcopy(before).partial_fit(some.X, some.Y)
+            cases[f"{n} rows, HOLD {strength:g}"] = precisions(aside.Y, model.predict_topk(aside.X))
+    updates.HOLD = CHOSEN
+    return cases
+
+
 def judged(change: Callable[[], object], model: lt.LabelTreeClassifier, X: Rows, Y: sp.csr_array) -> dict[str, float]:
     """Change a model; return how long that took, and its precision afterwards."""
     spent, _ = timed(change)
@@ -97,13 +119,14 @@ def main() -> None:
     parser = make_parser(__doc__, "tree_updates.json", data="required", seeds=(0, 1, 2), resume=True)
     parser.add_argument("--only", nargs="+", default=["eurlex-4k", "pubmed-mesh"])
     args = parser.parse_args()
-    facts = start_facts(args, {"results": {}})
+    facts = start_facts(args, {"results": {}, "hold": {}})
     for name in args.only:
         if name in facts["results"]:
             continue
         train, test = read_rows(args.data / name)
         cases = summarise([one_seed(train, test, seed) for seed in args.seeds])
         facts["results"][name] = cases
+        facts["hold"][name] = summarise([hold_strengths(train, seed) for seed in args.seeds])
         write_results(facts, args.output)
         rows = [[case, *(f"{v['mean']:.2f} ±{v['sd']:.2f}" for v in values.values())] for case, values in cases.items()]
         show_table(name, ["", *next(iter(cases.values()))], rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import tempfile
@@ -56,6 +57,18 @@ def _fresh_tree() -> Any:
     return _fresh_tagger(lt.LabelTreeClassifier(branching=2, max_leaf=2, n_trees=2))
 
 
+def _fresh_decision() -> Any:
+    import longtail as lt
+
+    return _fresh_tagger(lt.OneVsAllClassifier(), calibrate=0.4, target="macro-f1", per="label")
+
+
+def _fresh_gains() -> Any:
+    import longtail as lt
+
+    return _fresh_tagger(lt.OneVsAllClassifier(), calibrate=0.4, target="coverage@2")
+
+
 def _fresh_overlap() -> Any:
     import longtail as lt
 
@@ -66,6 +79,21 @@ def _fresh_ova() -> Any:
     import longtail as lt
 
     return _fresh_tagger(lt.OneVsAllClassifier())
+
+
+def _fresh_vocabulary() -> Any:
+    import longtail as lt
+    from longtail.vocabulary import Concept
+
+    top = Concept("http://ex.org/top", {"en": "all", "de": "alles"}, notation="0")
+    below = [
+        Concept(
+            name, {"en": name}, {"de": ("anders",)}, str(i), ("http://ex.org/top",), i == 1, "old" if i == 1 else None
+        )
+        for i, name in enumerate(("fruit", "vehicle", "colour", "old"))
+    ]
+    tagger = lt.Tagger(model=lt.LabelTreeClassifier(max_leaf=2), random_state=0, n_jobs=1)
+    return tagger.fit(*_train_texts(), vocabulary=lt.Vocabulary([top, *below], language="en"))
 
 
 def _estimator_ova() -> Any:
@@ -107,6 +135,9 @@ TRAINED: dict[str, Callable[[], Any]] = {
     "tree-ensemble": _fresh_tree,
     "tree-overlap": _fresh_overlap,
     "ova": _fresh_ova,
+    "tree-vocabulary": _fresh_vocabulary,
+    "decision-thresholds": _fresh_decision,
+    "decision-gains": _fresh_gains,
     "estimator-ova": _estimator_ova,
     "estimator-tree": _estimator_tree,
     "estimator-miml": _estimator_miml,
@@ -309,6 +340,8 @@ def _use(case: Case, folder: Path) -> None:
     if isinstance(loaded, Tagger) and loaded.reads_texts_:
         top = loaded.predict_topk(TEXTS, k=min(2, loaded.n_labels_))
         loaded.name_tags(top)
+        if loaded.decision_ is not None:
+            _check_sets(loaded)
     else:
         width = model.n_features_in_  # may be huge: a list of numbers at the beginning of the row is enough
         few = np.linspace(0, 1, 3 * min(width, 20), dtype=np.float32).reshape(3, -1)
@@ -316,6 +349,8 @@ def _use(case: Case, folder: Path) -> None:
         rows.resize((3, width))
         top = model.predict_topk(rows if width > 20 else few, k=min(2, model.n_labels_))
     check_top(top, model.n_labels_)
+    if isinstance(loaded, Tagger) and loaded.vocabulary_ is not None:
+        _ask_vocabulary(loaded)
     if asked.get("inspect"):
         as_json_bytes(inspection(folder))
     if asked.get("explain") and isinstance(loaded, Tagger) and loaded.reads_texts_:
@@ -327,6 +362,29 @@ def _use(case: Case, folder: Path) -> None:
         from longtail.pipeline import tree_facts
 
         tree_facts(loaded)
+
+
+def _ask_vocabulary(tagger: Any) -> None:
+    """Ask the vocabulary of a folder what evaluations and lookups ask."""
+    from longtail.errors import ParameterError
+
+    above = tagger.vocabulary_.ancestors(tagger.labels_)
+    if above.shape[0] != tagger.n_labels_:
+        raise Wrong(f"ancestors have the shape {above.shape}")
+    list(tagger.vocabulary_)
+    with contextlib.suppress(ParameterError):
+        tagger.label_numbers(["Fruit", "all"])
+
+
+def _check_sets(tagger: Any) -> None:
+    """Raise `Wrong` where assigned labels are not candidates, or more than the decision gives."""
+    from longtail.pipeline import assign, n_candidates
+
+    top = tagger.predict_topk(TEXTS, k=n_candidates(tagger))
+    found, k = assign(tagger, top), tagger.decision_.k
+    check_top(found, tagger.n_labels_)
+    if k is not None and found.k > k:
+        raise Wrong(f"a row gets {found.k} labels, and the decision gives {k}")
 
 
 def check_top(top: Any, n_labels: int) -> None:
@@ -361,6 +419,13 @@ def warm_up(folder: Path, name: str) -> None:
         asked["explain"] = True
     if "tree" in name and "estimator" not in name:
         asked["tree"] = True
+    if name.startswith("decision"):  # of either kind, since a changed folder may be of the other
+        from longtail.data import TopK
+        from longtail.decisions import Decision
+
+        Decision("coverage@1", np.ones(1, np.float32), np.zeros(1, np.float32), k=1).chosen(
+            TopK(np.array([[0]]), np.array([[0.5]]))
+        )
     case = Case("none", sound(name).files(), ".", asked)
     case.write(folder)
     run(case, folder)

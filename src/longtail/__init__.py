@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from longtail.prime import Prime
     from longtail.text import TfidfFeatures
     from longtail.tree import LabelTree, LabelTreeClassifier
+    from longtail.vocabulary import Vocabulary
 
 _FOLDER_OF_NAME = {
     "BottleneckClassifier": "bottleneck",
@@ -35,6 +36,7 @@ _FOLDER_OF_NAME = {
     "Tagger": "pipeline",
     "TfidfFeatures": "text",
     "TopK": "data",
+    "Vocabulary": "vocabulary",
     "load": "pipeline",
 }
 _PUBLIC_MODULES = ("audit", "checks", "data", "metrics", "nn", "text")
@@ -52,6 +54,7 @@ __all__ = [
     "Tagger",
     "TfidfFeatures",
     "TopK",
+    "Vocabulary",
     "__version__",
     "audit",
     "checks",

@@ -388,3 +388,23 @@ def test_iter_texts_walks_through_xmc_text(tmp_path):
     whole = read(path)
     assert (sp.vstack([b.X for b in batches]) != whole.X).nnz == 0
     assert (sp.vstack([b.Y for b in batches]) != whole.Y).nnz == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("labels.tsv", "<http://ex.org/1>\tcats\n", "line 1 is not the name of one label: it has a tab"),
+        ("labels.txt", "cats\ndogs\t59\n", "line 2 is not the name of one label: it has a tab"),
+        ("labels.csv", "uri,notation,label_fi\n1,2,3\n", "line 1 is not the name of one label: it is a row of a table"),
+        ("labels.ttl", "@prefix a: <b> .\n", "line 1 is not the name of one label: it is SKOS"),
+        ("labels", "<a> <b> <c> .\n", "line 1 is not the name of one label: it is SKOS"),
+    ],
+)
+def test_a_vocabulary_is_not_read_as_one_odd_name_per_line(tmp_path, name, text, why):
+    sentence = refused(put(tmp_path, text, name), read_labels)
+    assert why in sentence and "a vocabulary is given with vocabulary=" in sentence
+
+
+def test_names_with_commas_and_colons_are_labels(tmp_path):
+    names = ("law, order", "devel::lang:c; c++", "<b>")
+    assert read_labels(put(tmp_path, "\n".join(names) + "\n", "labels.txt")).names == names

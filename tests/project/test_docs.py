@@ -25,6 +25,7 @@ from longtail.errors import LongtailError
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 RUN_ELSEWHERE = {"metrics.md"}  # tests/metrics/test_metrics_page.py
+PACKAGES = {"torch": "torch", "skos": "rdflib"}  # by the extra that a block is marked with
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 SHELLS = ("sh", "bash", "shell", "console")
 FENCE = re.compile(r"^```(\w*)[ \t]*([^\n]*)\n(.*?)^```[ \t]*$", re.M | re.S)
@@ -48,8 +49,9 @@ def blocks(page: Path) -> list[Block]:
 
 
 def runs(words: str) -> bool:
-    """Say whether a block runs here, by the words after its language: `no-run`, or `torch` where that is missing."""
-    return "no-run" not in words and ("torch" not in words or importlib.util.find_spec("torch") is not None)
+    """Say whether a block runs here, by the words after its language: `no-run`, or an extra that is missing."""
+    missing = [extra for extra, package in PACKAGES.items() if importlib.util.find_spec(package) is None]
+    return "no-run" not in words and not any(extra in words.split() for extra in missing)
 
 
 def prose(page: Path) -> str:

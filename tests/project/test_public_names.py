@@ -19,6 +19,7 @@ def test_public_names():
         "Tagger",
         "TfidfFeatures",
         "TopK",
+        "Vocabulary",
         "__version__",
         "audit",
         "checks",

@@ -17,7 +17,15 @@ from longtail.storage import Part, check_part, load_folder
 
 SAVED = Path(__file__).parent / "saved"
 FOLDERS, SCHEMAS = folder_schemas(), part_schemas()
-FOLDER_NAMES = ("one-vs-all", "overlapping-tree", "tree", "dft", "prime-with-tree", "tree-on-prime-features")
+FOLDER_NAMES = (
+    "one-vs-all",
+    "overlapping-tree",
+    "tree",
+    "dft",
+    "prime-with-tree",
+    "tree-on-prime-features",
+    "tree-with-vocabulary",
+)
 NEED_TORCH = ("dft", "prime-with-tree", "tree-on-prime-features")
 TEXTS = ["a red apple", "one fast old car", ""]
 EVERY = {
@@ -61,6 +69,17 @@ def test_the_gate_refuses_in_one_sentence_or_lets_through(name):
     assert seen > 500 and refused > seen / 2
 
 
+def ask_vocabulary(part):
+    """Ask a vocabulary for everything that it holds."""
+    vocabulary = lt.Vocabulary.from_part(Part(part.kind, part.params, part.arrays, checked=True))
+    try:
+        vocabulary.ancestors([*vocabulary.ids, "x"])
+        [vocabulary.name(concept.id) for concept in vocabulary]
+        vocabulary.candidates("Fruit")
+    except LongtailError:
+        pass
+
+
 def try_accepted(name):
     """Load and ask the model with every change that was let through; print what came out wrong. Runs in a child."""
     folder = load_folder(SAVED / name, FOLDERS)
@@ -70,6 +89,8 @@ def try_accepted(name):
             continue
         print(f"{which}: {change}", flush=True)
         tried += 1
+        if which == "vocabulary":
+            ask_vocabulary(changed)
         known = FEATURES if which == "features" else MODELS
         if changed.kind not in known:
             continue

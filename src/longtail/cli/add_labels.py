@@ -31,20 +31,26 @@ def add_labels(
     """Add the labels of the file LABELS to MODEL by their texts, without training, and write the new model.
 
     MODEL is a folder of the method prime. LABELS is JSONL with "id" (or "name") and "text" of each new label, or a file
-    with one name per line, which is then its text too.
+    with one name per line, which is then its text too; or a vocabulary (SKOS, TSV, CSV), of which all concepts are
+    added that MODEL does not have as labels and that are not deprecated.
     """
     from longtail.data import read_labels
     from longtail.pipeline import load_tagger
     from longtail.storage import check_target
+    from longtail.vocabulary import Vocabulary, is_vocabulary_file
 
     check_target(output)
     started = time.perf_counter()
-    new = read_labels(labels, limits)
+    vocabulary = Vocabulary.read(labels, limits=limits) if is_vocabulary_file(labels, limits) else None
+    new = read_labels(labels, limits) if vocabulary is None else None
     tagger = load_tagger(model, key=key)
     tagger.model_.n_jobs = jobs
     before = tagger.n_labels_
     try:
-        tagger.add_labels(new.names, new.texts)
+        if new is not None:
+            tagger.add_labels(new.names, new.texts)
+        else:
+            tagger.add_labels(vocabulary=vocabulary)
     except (DataError, ParameterError) as error:
         if error.fields.get("name") == "n_jobs":
             raise
@@ -55,13 +61,14 @@ def add_labels(
         "bytes": sum(file.stat().st_size for file in output.iterdir()),
         "seconds": time.perf_counter() - started,
         "labels_before": before,
-        "labels_added": len(new.names),
+        "labels_added": tagger.n_labels_ - before,
         "labels": tagger.n_labels_,
     }
     if as_json:
         print_json(facts)
         return
+    added = plural(facts["labels_added"], "label")
     click.echo(
-        f"Added {plural(len(new.names), 'label')} to {before:,} in {facts['seconds']:.1f} s; nothing was trained.\n"
+        f"Added {added} to {before:,} in {facts['seconds']:.1f} s; nothing was trained.\n"
         f"Model: {output} ({file_size(facts['bytes'])})."
     )

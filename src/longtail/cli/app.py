@@ -14,6 +14,7 @@ from longtail.cli import (
     add_labels,
     audit,
     convert,
+    decide,
     demo,
     evaluate,
     explain,
@@ -23,6 +24,7 @@ from longtail.cli import (
     predict,
     sign,
     train,
+    update,
 )
 from longtail.cli.memory_limit import is_lack_of_memory, lack_of_memory
 from longtail.cli.signals import Stop
@@ -88,9 +90,11 @@ def app() -> None:
 for command in (
     demo.demo,
     train.train,
+    update.update,
     add_labels.add_labels,
     impute.impute,
     plan.plan,
+    decide.decide,
     predict.predict,
     evaluate.evaluate,
     evaluate.compare,

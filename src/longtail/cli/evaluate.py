@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from longtail.cli.options import data_options, expected_width, jobs_option, json_option, key_option, read_data
+from longtail.cli.options import (
+    data_options,
+    expected_width,
+    jobs_option,
+    json_option,
+    key_option,
+    read_data,
+    use_vocabulary,
+    vocabulary_options,
+)
 from longtail.cli.output import announce_compilation, console, note, print_json
 from longtail.cli.wording import naming_data
 from longtail.errors import ParameterError
@@ -53,6 +62,7 @@ report_option = click.option("--report", type=click.Path(path_type=Path), help="
 @resamples_option
 @jobs_option
 @data_options
+@vocabulary_options
 @key_option
 @json_option
 def evaluate(model: Path, data: str, report: Path | None, as_json: bool, **options: Any) -> None:
@@ -61,6 +71,7 @@ def evaluate(model: Path, data: str, report: Path | None, as_json: bool, **optio
     from longtail.report import as_callback, evaluation_page, progress, show_evaluation, write_page
 
     tagger = load_tagger(model, key=options["key"])
+    use_vocabulary(tagger, options)
     tagger.model_.n_jobs = options["jobs"]
     rows = read_data(data, "test", options, n_features=expected_width(tagger))
     announce_compilation()
@@ -99,6 +110,7 @@ def evaluate(model: Path, data: str, report: Path | None, as_json: bool, **optio
 @click.option("--fail-if-worse", metavar="METRIC", help="Exit with 6 if B is significantly worse than A, e.g. at p@1.")
 @jobs_option
 @data_options
+@vocabulary_options
 @key_option
 @json_option
 @click.pass_context
@@ -110,7 +122,8 @@ def compare(
     from longtail.report import as_callback, comparison_page, progress, show_comparison, write_page
     from longtail.validate import check_choice
 
-    first, second = (load_tagger(model, key=options["key"]) for model in (a, b))
+    first, second = load_tagger(a, key=options["key"]), load_tagger(b, key=options["key"])
+    use_vocabulary(first if first.vocabulary_ is not None or second.vocabulary_ is None else second, options)
     first.model_.n_jobs = second.model_.n_jobs = options["jobs"]
     rows = read_data(data, "test", options, n_features=expected_width(first, second))
     announce_compilation()

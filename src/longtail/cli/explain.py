@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from longtail.cli.options import json_option, key_option
+from longtail.cli.options import (
+    json_option,
+    key_option,
+    use_vocabulary,
+    vocabulary_options,
+)
 from longtail.cli.output import announce_compilation, console, print_json
 from longtail.cli.streams import open_stdin
 from longtail.errors import DataError, ParameterError
@@ -18,6 +24,7 @@ from longtail.errors import DataError, ParameterError
 @click.option("--file", "file", type=click.Path(path_type=Path), help="A file with the text.")
 @click.option("-k", "k", type=int, default=5, show_default=True, help="Labels to explain.")
 @click.option("--label", "labels", multiple=True, help="Explain this label, suggested or not; may be repeated.")
+@vocabulary_options
 @key_option
 @json_option
 def explain(
@@ -26,8 +33,8 @@ def explain(
     file: Path | None,
     k: int,
     labels: tuple[str, ...],
-    key: Path | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Explain which words of a text speak for and against each label."""
     from longtail.pipeline import load_tagger
@@ -35,7 +42,8 @@ def explain(
 
     if (text is None) == (file is None):
         raise ParameterError("give one of --text and --file.")
-    tagger = load_tagger(model, key=key)
+    tagger = load_tagger(model, key=options["key"])
+    use_vocabulary(tagger, options)
     announce_compilation()
     facts = tagger.explain(_read_text(text, file), k=k, labels=labels or None)
     if as_json:

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from longtail.cli.options import data_options, json_option, key_option, read_data
+from longtail.cli.options import (
+    data_options,
+    json_option,
+    key_option,
+    read_data,
+    use_vocabulary,
+    vocabulary_options,
+)
 from longtail.cli.output import console, print_json
 from longtail.errors import MissingExtraError, ModelError, ParameterError
 from longtail.report import file_size
@@ -38,6 +45,7 @@ HIDDEN = ("history", "network", "tree")  # of a model that reads texts; the firs
     "--labels", type=int, default=None, help="Labels to name per cluster. [default: 4 with --tree, 6 with --label]"
 )
 @data_options
+@vocabulary_options
 @key_option
 @json_option
 def inspect(model: Path, tree: bool, label: str | None, data: str | None, as_json: bool, **options: Any) -> None:
@@ -49,12 +57,13 @@ def inspect(model: Path, tree: bool, label: str | None, data: str | None, as_jso
     from longtail.report import show_inspection, show_label, show_tree
 
     _refuse_lone_options(tree, label, data, options)
+    shown = {name: options[name] for name in ("vocabulary_file", "vocabulary_format", "lang", "limits")}
     names = ("labels", "texts") if label is not None else ("depth", "clusters", "labels")
     given = {name: options[name] for name in names if options[name] is not None}
     if label is not None:
         _print(_facts_of_label(model, label, data, given, options), show_label, as_json)
     elif tree:
-        _print(_facts_of_tree(model, options["key"], given), show_tree, as_json)
+        _print(_facts_of_tree(model, options["key"], given, shown), show_tree, as_json)
     else:
         _print(inspection(model, options["key"]), show_inspection, as_json)
 
@@ -72,6 +81,8 @@ def _refuse_lone_options(tree: bool, label: str | None, data: str | None, option
     if tree and label is not None:
         raise ParameterError("give one of --tree and --label.")
     for name, needed, there in (
+        ("vocabulary_file", "--tree or --label", tree or label is not None),
+        ("lang", "--tree or --label", tree or label is not None),
         ("depth", "--tree", tree),
         ("clusters", "--tree", tree),
         ("labels", "--tree or --label", tree or label is not None),
@@ -79,7 +90,7 @@ def _refuse_lone_options(tree: bool, label: str | None, data: str | None, option
         ("texts", "--data", data is not None),
     ):
         if (data if name == "data" else options[name]) is not None and not there:
-            raise ParameterError(f"--{name} can only be used with {needed}.")
+            raise ParameterError(f"--{name.removesuffix('_file')} can only be used with {needed}.")
 
 
 def _facts_of_label(
@@ -89,18 +100,21 @@ def _facts_of_label(
     from longtail.pipeline import label_facts, label_number, load_tagger
 
     tagger = load_tagger(model, key=options["key"])
+    use_vocabulary(tagger, options)
     label_number(tagger, label)
     rows = None if data is None else read_data(data, "train", options)
     return label_facts(tagger, label, data=rows, **given)
 
 
-def _facts_of_tree(model: Path, key: Path | None, options: dict[str, Any]) -> TreeFacts:
+def _facts_of_tree(model: Path, key: Path | None, options: dict[str, Any], shown: dict[str, Any]) -> TreeFacts:
     """Return the facts about the label tree; below every cluster a quarter as many are listed as below the root."""
     from longtail.pipeline import load_tagger, tree_facts
 
     if "clusters" in options:
         options = {**options, "clusters": (options["clusters"], max(1, options["clusters"] // 4))}
-    return tree_facts(load_tagger(model, key=key), **options)
+    tagger = load_tagger(model, key=key)
+    use_vocabulary(tagger, shown)
+    return tree_facts(tagger, **options)
 
 
 def inspection(model: Path, key: Path | None = None) -> dict[str, Any]:
@@ -131,12 +145,49 @@ def inspection(model: Path, key: Path | None = None) -> dict[str, Any]:
         },
         "labels": len(folder.labels),
         "label_counts": counts,
-        "most_frequent": by_count[:10],
-        "least_frequent": by_count[-10:] if len(by_count) > 10 else [],
+        **_vocabulary(folder.parts.get("vocabulary")),
+        "most_frequent": _named(by_count[:10], folder.parts.get("vocabulary")),
+        "least_frequent": _named(by_count[-10:] if len(by_count) > 10 else [], folder.parts.get("vocabulary")),
         "libraries": manifest.get("libraries"),
         "files": manifest["files"],
         "bytes": sum(entry["bytes"] for entry in manifest["files"].values()),
     }
+
+
+def _vocabulary(part: Part | None) -> dict[str, Any]:
+    """Return facts about the vocabulary of a folder; nothing if there is none."""
+    from longtail.vocabulary import Vocabulary
+
+    if part is None:
+        return {}
+    vocabulary = Vocabulary.from_part(part)
+    return {
+        "vocabulary": {
+            "name": vocabulary.name_of_vocabulary,
+            "concepts": len(vocabulary),
+            "languages": list(vocabulary.languages),
+            "language": vocabulary.shown_language,
+            "with_broader_concept": vocabulary.n_with_broader,
+            "deprecated": vocabulary.n_deprecated,
+        }
+    }
+
+
+def _named(records: list[dict[str, Any]], part: Part | None) -> list[dict[str, Any]]:
+    """Return the records of labels with the names of their concepts, where there is a vocabulary."""
+    from longtail.vocabulary import Vocabulary
+
+    if part is None:
+        return records
+    vocabulary = Vocabulary.from_part(part)
+    return [
+        {
+            "name": vocabulary.name(record["name"]) if record["name"] in vocabulary else record["name"],
+            "label": record["name"],
+            "count": record.get("count", 0),
+        }
+        for record in records
+    ]
 
 
 def _without_history(params: dict[str, Any]) -> dict[str, Any]:

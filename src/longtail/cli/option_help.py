@@ -9,6 +9,8 @@ from __future__ import annotations
 HELP = {
     # Tagger
     "calibrate": "Share of rows held out to learn probabilities; 0 for none.",
+    "target": "What is assigned: precision=0.8, recall=0.9, labels-per-row=3, f1, macro-f1 or macro-f1@5.",
+    "per": "Which labels share a threshold: global, band (of similar frequency) or label.",
     "random_state": "Seed; the same seed gives the same model.",
     # tree
     "branching": "Children per inner node.",
@@ -99,6 +101,7 @@ HELP = {
 
 # what a default of None stands for
 MEANING_OF_NONE = {
+    "target": "f1",
     "random_state": "0",
     "tree.beam": "10",
     "arithmetic": "32 bits",

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from longtail.cli.output import note
+from longtail.cli.wording import renaming
 from longtail.errors import DataError, ParameterError, near
 
 if TYPE_CHECKING:
     from longtail.data import Dataset, GroupedDataset, Limits
     from longtail.pipeline import Tagger
+    from longtail.vocabulary import Vocabulary
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 BUNDLED = "bundled:"
@@ -70,6 +73,58 @@ def data_options(function: Command) -> Command:
     ):
         function = option(function)
     return function
+
+
+def vocabulary_options(function: Command) -> Command:
+    """Add the options that name a vocabulary."""
+    for option in reversed(
+        (
+            click.option(
+                "--vocabulary",
+                "vocabulary_file",
+                type=click.Path(path_type=Path),
+                metavar="FILE",
+                help="Vocabulary of the labels: SKOS (Turtle, N-Triples, RDF/XML), TSV, CSV or JSONL.",
+            ),
+            click.option("--vocabulary-format", default=None, metavar="NAME", help="Its format; guessed if not given."),
+            click.option("--lang", default=None, metavar="TAG", help="Language of the names to show, such as de."),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def read_vocabulary(options: dict[str, Any]) -> Vocabulary | None:
+    """Read the vocabulary of --vocabulary, if it is given, and note what was left out of it."""
+    from longtail.vocabulary import Vocabulary
+
+    if options["vocabulary_file"] is None:
+        for name in ("vocabulary_format", "lang"):
+            if options[name] is not None:
+                raise ParameterError(f"--{name.replace('_', '-')} can only be used with --vocabulary.")
+        return None
+    with renaming(format="vocabulary_format", language="lang"):
+        vocabulary = Vocabulary.read(
+            options["vocabulary_file"],
+            options["vocabulary_format"],
+            language=options["lang"],
+            limits=options.get("limits"),
+        )
+    for sentence in vocabulary.notes:
+        note(f"{options['vocabulary_file']}: {sentence}")
+    return vocabulary
+
+
+def use_vocabulary(tagger: Tagger, options: dict[str, Any]) -> None:
+    """Let a tagger show the names of --vocabulary in place of its own, or its own in the language of --lang."""
+    if options["lang"] is not None and options["vocabulary_file"] is None and tagger.vocabulary_ is not None:
+        with renaming(language="lang"):
+            tagger.vocabulary_.language = options["lang"]
+        return
+    if options["vocabulary_file"] is None and options["lang"] is not None:
+        raise ParameterError("--lang needs a model that was trained with --vocabulary, or --vocabulary here.")
+    vocabulary = read_vocabulary(options)
+    tagger.vocabulary_ = tagger.vocabulary_ if vocabulary is None else vocabulary
 
 
 def json_option(function: Command) -> Command:

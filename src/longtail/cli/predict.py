@@ -6,23 +6,33 @@ import contextlib
 import csv
 import io
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from longtail.cli.options import BUNDLED, expected_width, first_id_option, jobs_option, key_option, limit_option
+from longtail.cli.options import (
+    BUNDLED,
+    expected_width,
+    first_id_option,
+    jobs_option,
+    key_option,
+    limit_option,
+    use_vocabulary,
+    vocabulary_options,
+)
 from longtail.cli.output import announce_compilation, as_json_bytes, note
 from longtail.cli.streams import naming_stdout, open_stdin, open_stdout
 from longtail.cli.wording import naming_data
 from longtail.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
-    from longtail.data import Dataset, Limits
+    from longtail.data import Dataset, Limits, TopK
     from longtail.pipeline import Tag, Tagger
 
+RANKED = 5  # labels of a row where neither a number nor a decision is asked for
 FORMATS = ("jsonl", "csv", "tsv")
 NOT_WRITTEN = ("npz", "npy", "parquet", "arrow", "feather", "xlsx", "xls", "safetensors", "svm", "libsvm")  # suffixes
 
@@ -31,9 +41,17 @@ NOT_WRITTEN = ("npz", "npy", "parquet", "arrow", "feather", "xlsx", "xls", "safe
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write; stdout if not given.")
-@click.option("-k", "k", type=int, default=5, show_default=True, help="Labels per row.")
+@click.option("-k", "k", type=int, default=None, help="Labels per row, at most. [default: 5; with --assign no limit]")
 @click.option("--to", type=click.Choice(FORMATS), default=None, help="Output format. [default: by name, else jsonl]")
-@click.option("--assign", is_flag=True, help="Only labels the model would assign (at most k).")
+@click.option("--assign", is_flag=True, help="Only labels the model would assign.")
+@click.option(
+    "--optimise",
+    default=None,
+    metavar="GOAL",
+    help="Labels that suit all rows together: macro-f1@5, coverage@5, macro-recall@5 or, mixed, macro-f1@5:0.3.",
+)
+@click.option("--allow", multiple=True, metavar="LABEL|FILE", help="Only these labels; repeat, or give a file of them.")
+@click.option("--deny", multiple=True, metavar="LABEL|FILE", help="None of these labels; repeat, or give a file.")
 @click.option("--min-probability", type=float, default=None, help="Only labels at least this likely.")
 @click.option("--format", "format_name", metavar="NAME", help="Format of DATA; guessed if not given.")
 @click.option("--text-column", multiple=True, metavar="NAME", help="Column of the text; repeat to join.")
@@ -43,9 +61,10 @@ NOT_WRITTEN = ("npz", "npy", "parquet", "arrow", "feather", "xlsx", "xls", "safe
 @click.option("--split", default=0, show_default=True, help="Number of the split of a folder.")
 @first_id_option
 @limit_option
+@vocabulary_options
 @jobs_option
 @key_option
-def predict(model: Path, data: str, output: Path | None, k: int, to: str | None, **options: Any) -> None:
+def predict(model: Path, data: str, output: Path | None, k: int | None, to: str | None, **options: Any) -> None:
     """Predict the best labels of every row of DATA with MODEL.
 
     DATA is a file or folder as for `train`, without labels or with (they are ignored), a .txt file with one text per
@@ -56,15 +75,18 @@ def predict(model: Path, data: str, output: Path | None, k: int, to: str | None,
     from longtail.report import progress
     from longtail.validate import check_integer, check_real
 
-    check_integer("-k", k, low=1)
+    if k is not None:
+        check_integer("-k", k, low=1)
     check_integer("--batch", options["batch"], low=1)
     tagger = load_tagger(model, key=options["key"])
+    use_vocabulary(tagger, options)
     tagger.model_.n_jobs = options["jobs"]
     least = options["min_probability"]
     if least is not None:
         check_real("--min-probability", least, low=0, high=1)
     if least is not None and not hasattr(tagger.model_, "calibration_"):
         raise ParameterError(f"--min-probability needs a calibrated model; {model} was trained with --calibrate 0.")
+    choice = LabelChoice.of(tagger, k, options)
     to = to or _output_format(output)
     batches = _read_batches(data, options, expected_width(tagger))
     announce_compilation()
@@ -77,31 +99,91 @@ def predict(model: Path, data: str, output: Path | None, k: int, to: str | None,
         else:
             file = stack.enter_context(replacing(output))
             advance = stack.enter_context(progress(None, "Predicting"))
-        line = _row_writer(to, file)
-        for batch in batches:
-            with naming_data("stdin" if data == "-" else data, first_row=rows):
-                tagged = _tag_batch(tagger, batch, k, options["assign"], least)
-            for row, tags in enumerate(tagged):
-                line(batch.ids[row] if batch.ids is not None else str(rows + row), tags)
-            rows += batch.n_rows
+        line = _row_writer(to, file, named=tagger.vocabulary_ is not None)
+        source = "stdin" if data == "-" else data
+        for ids, top in choice.of_batches(batches, source, advance):
+            for row, tags in zip(ids, choice.tags(top, least), strict=True):
+                line(row, tags)
+            rows += top.n_rows
             file.flush()
-            if advance is not None:
-                advance(batch.n_rows)
     if output is not None:
         note(f"Wrote labels of {rows:,} rows to {output}.")
 
 
-def _tag_batch(tagger: Tagger, batch: Dataset, k: int, assign: bool, least: float | None) -> list[list[Tag]]:
-    """Return the labels of every row of a batch: the best k, less those that are not assigned or not likely enough."""
-    X = tagger.dataset_rows(batch)
-    top = tagger.model_.predict_topk(X, k=k)
-    tags = tagger.name_tags(top)
-    if assign:  # missing labels stand at the end of a row, so names and choices run alike
-        chosen = tagger.model_.chosen(top)
-        tags = [[tag for tag, keep in zip(row, keeps, strict=False) if keep] for row, keeps in zip(tags, chosen)]
-    if least is not None:
-        tags = [[tag for tag in row if tag.probability is not None and tag.probability >= least] for row in tags]
-    return tags
+class LabelChoice(NamedTuple):
+    """Which labels of every row are written: how many, of which, and whether they are ranked or assigned."""
+
+    tagger: Tagger
+    k: int | None
+    assign: bool
+    optimise: str | None
+    allow: list[int] | None
+    deny: list[int] | None
+
+    @classmethod
+    def of(cls, tagger: Tagger, k: int | None, options: Mapping[str, Any]) -> LabelChoice:
+        """Return the choice that the options describe, checked."""
+        from longtail.pipeline import check_probabilities, n_candidates
+
+        assign, optimise = options["assign"], options["optimise"]
+        if assign and optimise is not None:
+            raise ParameterError("--assign decides row by row and --optimise for all rows together; give one of them.")
+        if optimise is not None:
+            check_probabilities(tagger, "optimise")
+            n_candidates(tagger, optimise)  # which reads the goal
+        allow, deny = (_label_numbers(tagger, options[name]) for name in ("allow", "deny"))
+        return cls(tagger, k, assign, optimise, allow, deny)
+
+    def of_batches(
+        self, batches: Iterator[Dataset], source: str, advance: Callable[[int], None] | None
+    ) -> Iterator[tuple[list[str], TopK]]:
+        """Yield ids and labels of rows batch by batch; of all rows at once where they are decided together."""
+        from longtail.data import TopK
+        from longtail.pipeline import assign
+
+        rows, ids_of_all, tops = 0, [], []
+        for batch in batches:
+            with naming_data(source, first_row=rows):
+                top = self._candidates(batch)
+            ids = [str(rows + row) for row in range(batch.n_rows)] if batch.ids is None else list(batch.ids)
+            rows += batch.n_rows
+            if advance is not None:
+                advance(batch.n_rows)
+            if self.optimise is None:
+                yield ids, assign(self.tagger, top, self.k) if self.assign else top
+            else:
+                ids_of_all += ids
+                tops.append(top)
+        if tops:
+            yield ids_of_all, assign(self.tagger, TopK.stack(tops), self.k, self.optimise)
+
+    def _candidates(self, batch: Dataset) -> TopK:
+        from longtail.pipeline import n_candidates
+
+        decided = self.assign or self.optimise is not None
+        k = n_candidates(self.tagger, self.optimise) if decided else self.k or RANKED
+        rows = self.tagger.dataset_rows(batch)
+        return self.tagger.model_.predict_topk(rows, k=k, allow=self.allow, deny=self.deny)
+
+    def tags(self, top: TopK, least: float | None) -> list[list[Tag]]:
+        """Return labels by name, less those that are not likely enough."""
+        tags = self.tagger.name_tags(top)
+        if least is not None:
+            tags = [[tag for tag in row if tag.probability is not None and tag.probability >= least] for row in tags]
+        return tags
+
+
+def _label_numbers(tagger: Tagger, given: Sequence[str]) -> list[int] | None:
+    """Return the numbers of labels given by name, or by files that list names; None where none is given."""
+    from longtail.data import read_labels
+
+    if not given:
+        return None
+    names: list[str] = []
+    for value in given:
+        known = value in tagger.labels_
+        names += [value] if known or not Path(value).is_file() else read_labels(Path(value)).names
+    return tagger.label_numbers(names)
 
 
 def _read_batches(data: str, options: dict[str, Any], n_features: int | None) -> Iterator[Dataset]:
@@ -169,12 +251,14 @@ def _output_format(output: Path | None) -> str:
     return suffix if suffix in FORMATS else "jsonl"
 
 
-def _row_writer(to: str, file: IO[bytes]) -> Callable[[str, list[Tag]], None]:
-    """Return a function that writes the labels of a row, given its id, in a format."""
+def _row_writer(to: str, file: IO[bytes], named: bool) -> Callable[[str, list[Tag]], None]:
+    """Return a function that writes the labels of a row, given its id, in a format; with names where there are any."""
+    columns = ["label", "score", "probability", *(["name"] if named else [])]
     if to == "jsonl":
 
         def line(row: str, tags: list[Tag]) -> None:
-            file.write(as_json_bytes({"id": row, "labels": [tag._asdict() for tag in tags]}) + b"\n")
+            labels = [{column: getattr(tag, column) for column in columns} for tag in tags]
+            file.write(as_json_bytes({"id": row, "labels": labels}) + b"\n")
 
         return line
 
@@ -187,11 +271,11 @@ def _row_writer(to: str, file: IO[bytes]) -> Callable[[str, list[Tag]], None]:
         (writer() if plain else writer(quoting=csv.QUOTE_ALL)).writerow(fields)
         file.write(text.getvalue().encode("utf-8", "backslashreplace"))
 
-    write(["id", "place", "label", "score", "probability"])
+    write(["id", "place", *columns])
 
     def lines(row: str, tags: list[Tag]) -> None:
         for rank, tag in enumerate(tags, 1):
             chance = "" if tag.probability is None else f"{tag.probability:.6g}"
-            write([row, str(rank), tag.label, f"{tag.score:.6g}", chance])
+            write([row, str(rank), tag.label, f"{tag.score:.6g}", chance, *([tag.name or tag.label] if named else [])])
 
     return lines

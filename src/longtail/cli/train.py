@@ -10,11 +10,20 @@ import click
 
 from longtail.cli.impute import imputing_lines
 from longtail.cli.model_options import ModelCommand, check_words_are_read, make_tagger, tagger_options
-from longtail.cli.options import data_options, group_options, jobs_option, json_option, read_data, read_grouped_data
+from longtail.cli.options import (
+    data_options,
+    group_options,
+    jobs_option,
+    json_option,
+    read_data,
+    read_grouped_data,
+    read_vocabulary,
+    vocabulary_options,
+)
 from longtail.cli.output import announce_compilation, note, noting_warnings, print_json, stages
 from longtail.cli.wording import naming_data, renaming
 from longtail.errors import LongtailError, ParameterError
-from longtail.report import file_size, plural
+from longtail.report import decision_sentences, file_size, plural
 
 if TYPE_CHECKING:
     from longtail.facts import PlanFacts
@@ -32,6 +41,14 @@ if TYPE_CHECKING:
 @tagger_options
 @jobs_option
 @data_options
+@vocabulary_options
+@click.option(
+    "--unknown-labels",
+    default=None,
+    metavar="keep|drop|error",
+    help="What to do with labels that the vocabulary lacks. [default: keep]",
+)
+@click.option("--tree-from-vocabulary", is_flag=True, help="Make the label tree of the broader concepts.")
 @json_option
 def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     """Train a tagger on DATA and write it to a folder.
@@ -40,11 +57,17 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     of the XMC repository, or bundled:debtags, bundled:debian-relations. With --groups, labels are known only for groups
     of rows: those of the rows are found first (see `longtail impute`).
     """
-    from longtail.pipeline import model_facts, plan_training
+    from longtail.pipeline import UNKNOWN, model_facts, plan_training
     from longtail.storage import check_target
+    from longtail.validate import check_choice
 
     check_target(model)
     tagger = make_tagger(options)
+    unknown = check_choice("--unknown-labels", options["unknown_labels"] or UNKNOWN[0], UNKNOWN)
+    vocabulary = read_vocabulary(options)
+    for name in ("unknown_labels", "tree_from_vocabulary"):
+        if vocabulary is None and options[name]:
+            raise ParameterError(f"--{name.replace('_', '-')} can only be used with --vocabulary.")
     started = time.perf_counter()
     imputed = _impute_labels(data, tagger, options)
     rows = read_data(data, "train", options) if imputed is None else imputed.labelled()
@@ -54,16 +77,18 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
         with naming_data(data, options["labels_file"]):
             _check_memory(plan_training(rows, tagger, probe=False))
     in_epochs = tagger.new_model().has_epochs
-    callbacks = {"on_epoch": lambda record: note(epoch_line(record))} if in_epochs else {}
+    more: dict[str, Any] = {"on_epoch": lambda record: note(epoch_line(record))} if in_epochs else {}
+    more |= {"vocabulary": vocabulary, "unknown_labels": unknown}
+    more["tree_from_vocabulary"] = options["tree_from_vocabulary"]
     with (
         noting_warnings(),
         naming_data(data, options["labels_file"]),
         stages("steps" if in_epochs else "labels") as progress,
     ):
         if imputed is None:
-            tagger.fit_dataset(rows, progress=progress, **callbacks)
+            tagger.fit_dataset(rows, progress=progress, **more)
         else:
-            tagger.fit_imputed(imputed, progress=progress, **callbacks)
+            tagger.fit_imputed(imputed, progress=progress, **more)
     tagger.save(model)
     size = sum(file.stat().st_size for file in model.iterdir())
     facts = {
@@ -112,10 +137,13 @@ def _impute_labels(data: str, tagger: Tagger, options: dict[str, Any]) -> Impute
 
 def summary(facts: dict[str, Any]) -> str:
     """Return in a few lines what training did and where the result is."""
+    from longtail.pipeline import vocabulary_sentences
+
     trained = facts["trained_on"]
     what = "text" if trained["has_texts"] else "row"
     imputed = trained.get("imputed")
     lines = imputing_lines(imputed) if imputed else []
+    lines += vocabulary_sentences(trained["vocabulary"]) if trained.get("vocabulary") else []
     lines.append(_training_line(facts, what))
     if facts["held_out"]:
         metrics = facts["held_out"]["metrics"]
@@ -123,6 +151,8 @@ def summary(facts: dict[str, Any]) -> str:
         against = ", against the labels found for them" if imputed else ""
         apart = "which it was not trained on" if facts["trained_rows"] < trained["rows"] else "before they were added"
         lines.append(f"On {plural(facts['held_out']['rows'], f'held-out {what}')}, {apart}{against}: {shown}.")
+        if facts["decision"].get("reached"):
+            lines += decision_sentences(facts["decision"])
     else:
         lines.append("Not calibrated: scores only, no probabilities.")
     lines.append(f"Model: {facts['model_folder']} ({file_size(facts['bytes'])}).")

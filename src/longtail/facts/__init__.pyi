@@ -18,11 +18,13 @@ from .comparison import DifferencesFacts as DifferencesFacts
 from .comparison import RandomisationFacts as RandomisationFacts
 from .dataset import DatasetFacts as DatasetFacts
 from .dataset import tail_points as tail_points
+from .evaluation import AssignedFacts as AssignedFacts
 from .evaluation import BandFacts as BandFacts
 from .evaluation import BandRangeFacts as BandRangeFacts
 from .evaluation import CalibrationBinFacts as CalibrationBinFacts
 from .evaluation import CalibrationFacts as CalibrationFacts
 from .evaluation import CountFacts as CountFacts
+from .evaluation import DecisionFacts as DecisionFacts
 from .evaluation import EvaluationFacts as EvaluationFacts
 from .evaluation import FrequencyBinFacts as FrequencyBinFacts
 from .evaluation import FrequencyFacts as FrequencyFacts
@@ -31,6 +33,9 @@ from .evaluation import LabelRowFacts as LabelRowFacts
 from .evaluation import MetricFacts as MetricFacts
 from .evaluation import MetricsFacts as MetricsFacts
 from .evaluation import PooledFacts as PooledFacts
+from .evaluation import SetsMetricsFacts as SetsMetricsFacts
+from .evaluation import TradeoffFacts as TradeoffFacts
+from .evaluation import TradeoffPointFacts as TradeoffPointFacts
 from .explanation import ExplanationFacts as ExplanationFacts
 from .explanation import PathStepFacts as PathStepFacts
 from .explanation import SuggestionFacts as SuggestionFacts
@@ -54,3 +59,6 @@ from .tree import SlotTextFacts as SlotTextFacts
 from .tree import SplitLabelFacts as SplitLabelFacts
 from .tree import SplitsFacts as SplitsFacts
 from .tree import TreeFacts as TreeFacts
+from .update import UpdateFacts as UpdateFacts
+from .vocabulary import VocabularyFacts as VocabularyFacts
+from .vocabulary import VocabularyLabelFacts as VocabularyLabelFacts

@@ -52,6 +52,8 @@ class ConflictFacts(TypedDict, total=False):
 
     on: list[Any]  # names, or numbers where there are no names
     off: list[Any]
+    on_names: list[str]  # where the model has a vocabulary
+    off_names: list[str]
 
 
 class LabelSetFacts(TypedDict, total=False):
@@ -59,6 +61,7 @@ class LabelSetFacts(TypedDict, total=False):
 
     set: int
     labels: list[Any]  # names, or numbers where there are no names
+    label_names: list[str]  # where the model has a vocabulary
     rows: int
     verdict: str  # one of `audit.VERDICTS`
     radius: float  # of the largest ball of inputs found that give the set
@@ -100,11 +103,12 @@ class AuditedDataFacts(TypedDict, total=False):
     rows_audited: int  # where only a sample was
 
 
-class LabelRowsFacts(TypedDict):
+class LabelRowsFacts(TypedDict, total=False):
     """A label and how many rows of the data have it."""
 
-    label: str
-    rows: int
+    label: Required[str]
+    name: str  # where the model has a vocabulary
+    rows: Required[int]
 
 
 class UnknownFacts(TypedDict, total=False):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 from longtail.facts.imputation import ImputationFacts
+from longtail.facts.vocabulary import VocabularyFacts
 
 
 class DatasetFacts(TypedDict, total=False):
@@ -29,7 +30,11 @@ class DatasetFacts(TypedDict, total=False):
     labels_unknown_to_model: int  # labels of test data that the model has never seen
     tail: list[list[int]]  # (rank, rows) pairs of the training labels, from `tail_points`
     imputed: ImputationFacts  # where labels of rows were found from labels of groups
+    vocabulary: VocabularyFacts  # where labels are concepts of one
     labels_added: int  # labels added to the model by their texts, after training
+    labels_removed: int
+    updates: int  # times the model learned new rows after training
+    rows_of_updates: int  # how many of the rows came by updates
 
 
 def tail_points(counts: Sequence[int], n: int = 100) -> list[list[int]]:

@@ -119,10 +119,55 @@ class LabelRowFacts(TypedDict, total=False):
     """One line of the table of labels."""
 
     label: str
+    name: str  # where the model has a vocabulary
+    id: str  # the label of machines, where `label` is the name that people know
     train_count: int
     test_count: int
     precision: float | None
     recall: float | None
+
+
+class SetsMetricsFacts(TypedDict, total=False):
+    """Metrics of assigned label sets, from `metrics.evaluate_sets`."""
+
+    rows: int
+    labels_tested: int  # labels with at least one test row
+    metrics: dict[str, MetricFacts]  # by name such as "micro_p"
+
+
+class DecisionFacts(TypedDict, total=False):
+    """How labels are assigned."""
+
+    purpose: str  # such as "precision=0.8"
+    per: str  # global, band or label
+    threshold: float | None  # of labels without one of their own; None where every row gets k labels
+    k: int | None
+    candidates: int  # labels of a row that are looked at
+    rows: int  # that it was chosen on
+    reached: dict[str, float | None]  # what it came to on these rows
+
+
+class AssignedFacts(SetsMetricsFacts, total=False):
+    """The label sets that a model assigns, and how it decides."""
+
+    decision: DecisionFacts
+
+
+class TradeoffPointFacts(TypedDict, total=False):
+    """Metrics at k of labels chosen for a mix of P@k and macro-F1@k."""
+
+    mix: float  # share of macro-F1@k
+    p: float
+    macro_f1: float
+    coverage: float
+
+
+class TradeoffFacts(TypedDict, total=False):
+    """What rare labels cost: P@k against macro-F1@k, from one end to the other."""
+
+    k: int
+    rows: int
+    points: list[TradeoffPointFacts]
 
 
 class EvaluationFacts(TypedDict, total=False):
@@ -133,6 +178,8 @@ class EvaluationFacts(TypedDict, total=False):
     model: ModelFacts
     data: DatasetFacts
     evaluation: MetricsFacts
+    assigned: AssignedFacts
+    tradeoff: TradeoffFacts | None
     labels: list[LabelRowFacts]
     tree: TreeFacts | None
     splits: SplitsFacts | None

@@ -22,12 +22,15 @@ class PathStepFacts(TypedDict, total=False):
     node: int
     margin: float  # of the cluster's own classifier
     typical: list[str]  # its most frequent labels
+    typical_names: list[str]  # where the model has a vocabulary
 
 
 class SuggestionFacts(TypedDict, total=False):
     """One suggested label with the words behind it."""
 
     label: str
+    name: str  # where the model has a vocabulary
+    id: str  # the label of machines, where `label` is the name that people know
     score: float
     probability: float | None  # None if the model is not calibrated
     correct: bool  # of an example, where the true labels are known
@@ -42,5 +45,6 @@ class ExplanationFacts(TypedDict, total=False):
 
     text: str
     true: list[str]
+    true_names: list[str]  # where the model has a vocabulary
     predicted: list[SuggestionFacts]
     labels: list[SuggestionFacts]  # another name of `predicted`

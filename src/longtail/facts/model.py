@@ -27,6 +27,7 @@ class ModelFacts(TypedDict, total=False):
     features: int
     trained_rows: int
     calibrated: bool
+    decision: Any  # how labels are assigned: DecisionFacts
     held_out: dict[str, Any] | None  # rows and metrics of the rows held out to calibrate
     trained_on: DatasetFacts
     epochs: list[Any]  # of a model trained in epochs: one record each

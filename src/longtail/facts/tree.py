@@ -11,6 +11,7 @@ class LabelUseFacts(TypedDict, total=False):
     """A label and how many training rows have it."""
 
     label: Required[str]
+    name: str  # where the model has a vocabulary
     uses: int
 
 
@@ -98,6 +99,8 @@ class LabelFacts(TypedDict, total=False):
     """Where a label is in the tree, from `label_facts`."""
 
     label: str
+    name: str  # where the model has a vocabulary
+    id: str  # the label of machines, where `label` is the name that people know
     rows: int  # training rows
     trees: int
     overlap: int | str
@@ -110,6 +113,7 @@ class SplitLabelFacts(TypedDict, total=False):
     """A label with more than one leaf slot."""
 
     label: str
+    name: str  # where the model has a vocabulary
     rows: int
     unlike: float  # 1 - mean cosine of the ways to its leaf slots
     slots: Required[list[SlotFacts]]

@@ -1,3 +1,4 @@
+from .assigned_sets import evaluate_sets as evaluate_sets
 from .bands import BAND_NAMES as BAND_NAMES
 from .bands import LabelBands as LabelBands
 from .bands import by_band as by_band

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import scipy.sparse as sp
+
 from longtail.data import TopK
 from longtail.facts import DifferenceFacts, DifferencesFacts
 from longtail.metrics.bands import BAND_NAMES, LabelBands, band_measures
-from longtail.metrics.evaluation import UNITS, check_frequencies, check_ks, check_level, counts_of, number
+from longtail.metrics.evaluation import (
+    UNITS,
+    check_frequencies,
+    check_ks,
+    check_level,
+    counts_of,
+    number,
+    with_ancestors,
+)
 from longtail.metrics.label_metrics import label_measures
 from longtail.metrics.measures import Measure, row_measures
 from longtail.metrics.propensity import NumberPerLabel
@@ -25,6 +35,7 @@ def compare(
     propensity: NumberPerLabel | None = None,
     train_counts: NumberPerLabel | None = None,
     bands: LabelBands | None = None,
+    ancestors: sp.sparray | None = None,
     n_bootstrap: int = 1000,
     n_permutations: int = 2000,
     level: float = 0.95,
@@ -46,7 +57,7 @@ def compare(
         The two sets of predictions for the same rows.
     n_permutations : int, default=2000
         Random swaps of the test; 0 leaves the p-values out.
-    ks, propensity, train_counts, bands, n_bootstrap, level, random_state, remove_empty
+    ks, propensity, train_counts, bands, ancestors, n_bootstrap, level, random_state, remove_empty
         As in `evaluate`.
 
     Returns
@@ -67,7 +78,10 @@ def compare(
     n_bootstrap = check_integer("n_bootstrap", n_bootstrap, low=0)
     n_permutations = check_integer("n_permutations", n_permutations, low=0)
     level, seed = check_level(level), resolve_seed(random_state)
-    a, b = (judge(Y_true, topk, ks[-1], propensity=propensity, remove_empty=remove_empty) for topk in (topk_a, topk_b))
+    judged = [
+        judge(Y_true, topk, ks[-1], propensity=propensity, remove_empty=remove_empty) for topk in (topk_a, topk_b)
+    ]
+    a, b = (with_ancestors(one, ancestors) for one in judged)
     _, bands = check_frequencies(train_counts, bands, a.n_labels)
 
     def differences(of_a: list[Measure], of_b: list[Measure]) -> dict[str, DifferenceFacts]:

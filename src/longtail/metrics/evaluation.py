@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+import scipy.sparse as sp
 
 from longtail.data import TopK
 from longtail.errors import ParameterError
 from longtail.facts import BandFacts, CountFacts, IntervalFacts, MetricFacts, MetricsFacts
 from longtail.metrics.bands import BAND_NAMES, LabelBands, band_measures, by_frequency, check_bands, label_bands, pooled
+from longtail.metrics.hierarchy import check_ancestors
 from longtail.metrics.label_metrics import label_measures, tally_labels
 from longtail.metrics.measures import Measure, row_measures
 from longtail.metrics.propensity import NumberPerLabel, check_counts
@@ -31,6 +34,7 @@ def evaluate(
     propensity: NumberPerLabel | None = None,
     train_counts: NumberPerLabel | None = None,
     bands: LabelBands | None = None,
+    ancestors: sp.sparray | None = None,
     probabilities: bool = False,
     n_bootstrap: int = 1000,
     level: float = 0.95,
@@ -53,6 +57,9 @@ def evaluate(
         The training rows of every label; adds head, torso and tail and precision against frequency.
     bands : LabelBands or None, default=None
         Other bands than those of `label_bands(train_counts)`.
+    ancestors : sparse matrix of shape (n_labels, n_concepts) or None, default=None
+        Not zero where a concept stands above a label, or is the label; adds hp, hr and hf1, which give partial credit
+        for broader and narrower concepts.
     probabilities : bool, default=False
         The scores are probabilities; adds their calibration.
     n_bootstrap : int, default=1000
@@ -82,7 +89,7 @@ def evaluate(
     check_flag("probabilities", probabilities)
     n_bootstrap, level = check_integer("n_bootstrap", n_bootstrap, low=0), check_level(level)
     seed = resolve_seed(random_state)
-    judged = judge(Y_true, topk, ks[-1], propensity=propensity, remove_empty=remove_empty)
+    judged = with_ancestors(judge(Y_true, topk, ks[-1], propensity=propensity, remove_empty=remove_empty), ancestors)
     counts, bands = check_frequencies(train_counts, bands, judged.n_labels)
 
     rows = row_measures(judged, ks)
@@ -110,6 +117,11 @@ def evaluate(
     if probabilities:
         facts["calibration"] = {**calibration_facts(judged), "brier": table["brier"]}
     return facts
+
+
+def with_ancestors(judged: Judged, ancestors: sp.sparray | None) -> Judged:
+    """Return judged predictions that know what stands above each label."""
+    return judged if ancestors is None else replace(judged, ancestors=check_ancestors(ancestors, judged.n_labels))
 
 
 def counts_of(judged: Judged, ks: tuple[int, ...]) -> CountFacts:

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from longtail.errors import ParameterError
+from longtail.metrics.hierarchy import predicted_rows, shared_rows, true_rows
 from longtail.metrics.row_metrics import (
     Judged,
     best_discounted_gain_rows,
@@ -63,6 +64,15 @@ def ratio(part: Means, whole: Means) -> Means:
     return np.divide(part, whole, out=np.zeros(whole.shape), where=whole > 0)
 
 
+def twice_shared(shared: Means, predicted: Means, true: Means) -> Means:
+    """Return `2 · shared / (predicted + true)`, the harmonic mean of precision and recall.
+
+    >>> twice_shared(1.0, 2.0, 4.0)
+    array(0.33333333)
+    """
+    return ratio(np.multiply(2.0, shared), np.add(predicted, true))
+
+
 def share(part: Means, whole: Means) -> Means:
     """Return `part / whole`, and NaN where the whole is 0: the share of nothing is undefined."""
     part, whole = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
@@ -88,6 +98,14 @@ ROW_METRICS: dict[str, RowMetric] = {
 }
 
 
+# those that need to know which concepts stand above each label
+HIERARCHY_METRICS: dict[str, RowMetric] = {
+    "hp": RowMetric((shared_rows, predicted_rows), ratio),
+    "hr": RowMetric((shared_rows, true_rows), ratio),
+    "hf1": RowMetric((shared_rows, predicted_rows, true_rows), twice_shared),
+}
+
+
 def row_measure(metric: str, judged: Judged, k: int) -> Measure:
     """Return one of `ROW_METRICS` at k.
 
@@ -97,6 +115,9 @@ def row_measure(metric: str, judged: Judged, k: int) -> Measure:
     >>> row_measure("p", judged, 2).value()
     0.5
     """
+    if metric in HIERARCHY_METRICS:
+        found = HIERARCHY_METRICS[metric]
+        return Measure(f"{metric}@{k}", tuple(column(judged, k) for column in found.columns), found.combine)
     if metric not in ROW_METRICS:
         raise ParameterError(name="metric", allowed=f"one of {list(ROW_METRICS)}", got=metric)
     row_metric = ROW_METRICS[metric]
@@ -104,6 +125,7 @@ def row_measure(metric: str, judged: Judged, k: int) -> Measure:
 
 
 def row_measures(judged: Judged, ks: tuple[int, ...]) -> list[Measure]:
-    """Return all metrics at all k; the propensity-scored ones where propensities are known."""
+    """Return all metrics at all k; those by propensity and by hierarchy where these are known."""
     names = [name for name, m in ROW_METRICS.items() if judged.gains is not None or not m.needs_propensity]
+    names += list(HIERARCHY_METRICS) if judged.ancestors is not None else []
     return [row_measure(name, judged, k) for name in names for k in ks]

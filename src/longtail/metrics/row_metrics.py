@@ -7,7 +7,8 @@ Predictions are compared with the truth once (`judge`), over the first k of each
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,6 +30,8 @@ class Judged:
     n_true: np.ndarray  # true labels of each row       int64 (n_rows,)
     gains: np.ndarray | None = None  # w of each hit, else 0                 float64 (n_rows, k)
     ideal: np.ndarray | None = None  # the k largest w of the true labels    float64 (n_rows, k)
+    ancestors: sp.csr_array | None = None  # what stands above each label, itself included  (n_labels, n_concepts)
+    kept: dict[Any, sp.csr_array] = field(default_factory=dict)  # sets of labels with all above them, for reuse
 
     @property
     def n_rows(self) -> int:

@@ -39,3 +39,9 @@ from .text_features import SavedFeatures as SavedFeatures
 from .text_features import TextFeatures as TextFeatures
 from .text_features import TextReader as TextReader
 from .text_features import WordFeatures as WordFeatures
+from .updates import HOLD as HOLD
+from .updates import HeldRows as HeldRows
+from .updates import Hold as Hold
+from .updates import Updatable as Updatable
+from .updates import check_new_truth as check_new_truth
+from .updates import kept_labels as kept_labels

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 MAX_K = 1 << 20  # labels of one row that can be asked for
 MAX_BIAS = 1e6  # of the constant feature; its square must not leave the range of 32-bit floats
-HELD_OUT_K = 5  # labels predicted for every held-out row
+HELD_OUT_K = 50  # labels predicted for every held-out row: as many as a decision about label sets looks at
 UNSAVED = ("n_jobs",)  # changes how fast a model is made, never which
 
 
@@ -129,7 +129,7 @@ class XMCEstimator(Estimator):
         if not self.trained_twice:
             self._fit_rows_reporting(X[train], data.Y[train], stage, on_epoch)
             return self.judge(X[test], data.Y[test])
-        first = clone(self)
+        first = self._untrained()
         first.fit_rows(X[train], data.Y[train], of_stage(progress, "Training (calibration)"))
         held_out = first.judge(X[test], data.Y[test])
         self._fit_rows_reporting(X, data.Y, stage, on_epoch)
@@ -145,6 +145,14 @@ class XMCEstimator(Estimator):
         else:
             self.fit_rows_in_epochs(X, Y, progress, report)
 
+    def use_hierarchy(self, parents: np.ndarray, node_of_label: np.ndarray) -> None:
+        """Let `fit` take the label tree from a hierarchy: the node above each node (-1 for none), and of each label."""
+        raise ModelError(f"{type(self).__name__} has no label tree that a hierarchy could be.")
+
+    def _untrained(self) -> Self:
+        """Return a copy that is trained in the same way."""
+        return clone(self)
+
     def fit_rows(self, X: MatrixLike, Y: MatrixLike, progress: Progress | None = None) -> Self:
         """Train on rows and their labels, each row by itself; returns self."""
         raise ModelError(f"{type(self).__name__} cannot be trained.")
@@ -155,8 +163,9 @@ class XMCEstimator(Estimator):
 
     def judge(self, X: MatrixLike, Y: sp.csr_array) -> HeldOut:
         """Calibrate on rows it was not trained on; return its predictions for them."""
-        self.calibrate(X, Y)
-        return HeldOut(Y, self.predict_topk(X, k=HELD_OUT_K), self.label_counts_, self.n_rows_)
+        top = self.predict_topk(X, k=HELD_OUT_K)
+        self.calibration_ = Calibration.fit(top, binary_hits(top, Y), np.diff(Y.indptr))
+        return HeldOut(Y, top, self.label_counts_, self.n_rows_)
 
     def imputing_model(self) -> RowClassifier | None:
         """Return the model that is asked where the labels of groups belong; None for a label tree."""
@@ -352,14 +361,17 @@ class XMCEstimator(Estimator):
         """
         raise ModelError(f"{type(self).__name__} does not rank labels.")
 
-    def predict(self, X: MatrixLike, k: int = 20) -> sp.csr_array:
+    def predict(
+        self, X: MatrixLike, k: int = 20, *, allow: LabelNumbers | None = None, deny: LabelNumbers | None = None
+    ) -> sp.csr_array:
         """Return the labels each row should get, at most k, as a 0/1 CSR matrix.
 
         With a calibration: labels whose probability reaches the threshold that was best on the held-out rows.
-        Without: labels with a positive score.
+        Without: labels with a positive score. `allow` (only these labels) and `deny` (none of these) are lists of label
+        numbers.
         """
         self._check_fitted()
-        top = self.predict_topk(X, k=min(check_integer("k", k, low=1), self.n_labels_))
+        top = self.predict_topk(X, k=min(check_integer("k", k, low=1), self.n_labels_), allow=allow, deny=deny)
         keep = self.chosen(top)
         kept = TopK(np.where(keep, top.ids, -1), np.where(keep, np.float32(1), np.float32(-np.inf)))
         return kept.to_csr(self.n_labels_)
@@ -371,13 +383,16 @@ class XMCEstimator(Estimator):
         return (topk.ids >= 0) & (topk.scores > 0)
 
     @available_if(lambda model: model._why_no_probabilities())
-    def predict_proba(self, X: MatrixLike, k: int = 20) -> sp.csr_array:
+    def predict_proba(
+        self, X: MatrixLike, k: int = 20, *, allow: LabelNumbers | None = None, deny: LabelNumbers | None = None
+    ) -> sp.csr_array:
         """Return calibrated probabilities of the k best labels of every row, as CSR; the rest is not stored.
 
-        Only a calibrated model has this method.
+        `allow` (only these labels) and `deny` (none of these) are lists of label numbers. Only a calibrated model has
+        this method.
         """
         self._check_fitted()
-        top = self.predict_topk(X, k=min(check_integer("k", k, low=1), self.n_labels_))
+        top = self.predict_topk(X, k=min(check_integer("k", k, low=1), self.n_labels_), allow=allow, deny=deny)
         return self.probabilities(top).to_csr(self.n_labels_)
 
     def probabilities(self, topk: TopK) -> TopK:

@@ -53,6 +53,14 @@ class Calibration:
         threshold = _best_threshold(curve.apply(topk).scores[present], right > 0, int(n_true.sum()))
         return cls(curve.scores, curve.values, threshold, topk.n_rows)
 
+    def joined(self, newer: Calibration) -> Calibration:
+        """Return the mean of two curves and thresholds, each counting as much as it has rows."""
+        scores = np.union1d(self.scores, newer.scores).astype(np.float32)
+        rows = self.n_rows + newer.n_rows
+        old, new = self.n_rows / rows, newer.n_rows / rows
+        values = old * np.interp(scores, self.scores, self.values) + new * np.interp(scores, newer.scores, newer.values)
+        return Calibration(scores, values.astype(np.float32), old * self.threshold + new * newer.threshold, rows)
+
     def apply(self, topk: TopK) -> TopK:
         """Return probabilities in place of scores; missing places stay missing."""
         present = topk.ids >= 0

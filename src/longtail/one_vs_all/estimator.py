@@ -15,24 +15,30 @@ from longtail.model import (
     MAX_K,
     Estimate,
     Explanation,
+    Hold,
     LinearLayer,
     RowClassifier,
     Shape,
     allowed_labels,
+    check_new_truth,
+    kept_labels,
     row_scale,
     with_finite_scores,
 )
+from longtail.one_vs_all.edit import OwnColumns, by_feature, entries_of, moved_weights, with_shape
 from longtail.one_vs_all.plan import estimate_ova
 from longtail.one_vs_all.schema import LOSSES, SCHEMA
 from longtail.one_vs_all.topk_kernels import collect_weights, count_weights, dense_topk, sparse_topk
 from longtail.storage import Part, PartSchema, checked, pack_csr, unpack_csr
 from longtail.validate import (
+    LabelNumbers,
     MatrixLike,
     as_sparse,
     check_choice,
     check_flag,
     check_integer,
     check_real,
+    check_same_rows,
     resolve_jobs,
     resolve_seed,
 )
@@ -40,6 +46,7 @@ from longtail.validate import (
 # when scoring 32 labels at a time in dense blocks is faster than following sparse lists (measured on eurlex-4k)
 DENSE_ABOVE = 0.05
 FEWEST_ROWS_FOR_DENSE = 64
+MANY_FEATURES = 1_000_000  # columns beyond the entries from which on those in use are numbered anew
 
 
 class OneVsAllClassifier(RowClassifier):
@@ -137,14 +144,18 @@ class OneVsAllClassifier(RowClassifier):
         data = X.data * np.repeat(row_scale(X, normalize), np.diff(X.indptr)) if normalize else X.data
         squares = sp.csr_array((data * data, X.indices, X.indptr), shape=X.shape).sum(axis=1)
         norms = np.maximum(squares + solver.bias * solver.bias, 1e-12).astype(np.float32)
-        rows = (X.indptr.astype(np.int64, copy=False), X.indices, data, norms)
+        columns, ids = None, X.indices
+        if X.shape[1] > MANY_FEATURES + X.nnz:  # hashed features: the solver needs a number for each
+            columns, ids = np.unique(X.indices, return_inverse=True)
+        width = X.shape[1] if columns is None else columns.size
+        rows = (X.indptr.astype(np.int64, copy=False), ids.astype(np.int32, copy=False), data, norms)
         by_label = sp.csc_array(Y)
         trained = np.flatnonzero(self.label_counts_)
         # frequent labels first: lanes of like frequency need a like number of passes
         order = trained[np.argsort(-self.label_counts_[trained], kind="stable")].astype(np.int32)
 
         def train(at: slice) -> _TrainedBatch:
-            return solver.train(rows, by_label, order[at], X.shape[1], solver.seed + int(at.start))
+            return solver.train(rows, by_label, order[at], width, solver.seed + int(at.start))
 
         def labels_done(done: int, total: int) -> None:
             if progress is not None:
@@ -152,16 +163,78 @@ class OneVsAllClassifier(RowClassifier):
 
         batches = run_tasks(train, blocks(order.size, LANES), n_jobs, labels_done)
         counts, features, values, biases, epochs = (np.concatenate(parts) for parts in zip(*batches, strict=True))
-        self.weights_ = _by_feature(order, counts, features, values, self.n_features_in_, self.n_labels_)
+        features = features if columns is None else columns[features]
+        self.weights_ = by_feature(features, np.repeat(order, counts), values, (self.n_features_in_, self.n_labels_))
         self.bias_ = np.full(self.n_labels_, -np.inf, dtype=np.float32)
         self.bias_[order] = biases
         self.n_iter_ = np.zeros(self.n_labels_, dtype=np.int32)
         self.n_iter_[order] = epochs
         return self
 
-    def _solver(self) -> _BatchSolver:
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        Y: MatrixLike,
+        classes: LabelNumbers | None = None,
+        *,
+        replayed: int = 0,
+        feature_rows: np.ndarray | None = None,
+    ) -> Self:
+        """Learn new rows without the old ones. Returns self.
+
+        The classifiers of labels that the new rows have move towards them, held by the old weights the more firmly the
+        more rows were seen: a few rows change little. Columns of Y after those of the known labels are new labels.
+
+        Where the last `replayed` rows of X were learned before, the old weights count for the less; with all old rows
+        given again, these classifiers are trained anew. `feature_rows` tells how many old rows had each feature, where
+        that is known. A calibration is kept, and grows stale.
+
+        `classes` is ignored: scikit-learn's tools pass it, but labels are the columns of Y.
+        """
+        if not hasattr(self, "weights_"):
+            return self.fit(X, Y)
+        solver = self._solver()
+        X, Y = as_sparse(self._check_rows(X)), check_new_truth(Y, self.n_labels_)
+        check_same_rows(X, Y)
+        rows, n = OwnColumns.of(X, check_flag("normalize", self.normalize)), X.shape[0]
+        new = n - check_integer("replayed", replayed, low=0, high=n)
+        hold, more = Hold.of(solver.C, self.n_rows_, n, replayed), Y.shape[1] - self.n_labels_
+        weights = with_shape(self.weights_, self.n_features_in_, Y.shape[1])
+        bias = np.concatenate([self.bias_, np.full(more, -np.inf, np.float32)])
+        n_jobs = resolve_jobs(self.n_jobs)
+        self.weights_, self.bias_, passes = moved_weights(weights, bias, rows, Y, solver, hold, feature_rows, n_jobs)
+        self.n_iter_ = np.concatenate([self.n_iter_, np.zeros(more, np.int32)]) + passes
+        counts = np.concatenate([self.label_counts_, np.zeros(more, self.label_counts_.dtype)])
+        self.label_counts_ = counts + np.bincount(Y[:new].indices, minlength=Y.shape[1])
+        self.n_rows_, self.n_labels_ = self.n_rows_ + new, Y.shape[1]
+        return self
+
+    def remove_labels(self, labels: LabelNumbers) -> Self:
+        """Remove labels by number; the rest keep their order and are numbered anew. Returns self."""
+        self._check_fitted()
+        keep = kept_labels(labels, self.n_labels_)
+        entries, number = entries_of(self.weights_), np.cumsum(keep) - 1
+        stays = keep[entries.labels]
+        self.n_labels_ = int(keep.sum())
+        self.weights_ = by_feature(
+            entries.features[stays],
+            number[entries.labels[stays]],
+            entries.values[stays],
+            (self.n_features_in_, self.n_labels_),
+        )
+        self.bias_, self.n_iter_, self.label_counts_ = self.bias_[keep], self.n_iter_[keep], self.label_counts_[keep]
+        return self
+
+    def widen(self, n_features: int) -> Self:
+        """Let rows have more columns, after the old ones; classifiers learn them with new rows. Returns self."""
+        self._check_fitted()
+        self.n_features_in_ = check_integer("n_features", n_features, low=self.n_features_in_, high=2**31 - 1)
+        self.weights_ = with_shape(self.weights_, self.n_features_in_, self.n_labels_)
+        return self
+
+    def _solver(self) -> BatchSolver:
         """Return the checked settings of the solver."""
-        return _BatchSolver(
+        return BatchSolver(
             C=check_real("C", self.C, low=0, open_low=True),
             loss=check_choice("loss", self.loss, LOSSES),
             positive_weight=check_real("positive_weight", self.positive_weight, low=0, open_low=True),
@@ -191,6 +264,7 @@ class OneVsAllClassifier(RowClassifier):
             start = np.where(allowed_labels(self.n_labels_, allow, deny), start, np.float32(-np.inf))
         n_jobs = resolve_jobs(self.n_jobs)
         dense = X.shape[0] >= FEWEST_ROWS_FOR_DENSE * n_jobs and _weights_met(X, W) > DENSE_ABOVE * self.n_labels_
+        dense = dense and X.shape[1] <= MANY_FEATURES + W.nnz
         kernel = dense_topk if dense else sparse_topk  # the same result, to the last bit
 
         def score(at: slice) -> None:
@@ -261,7 +335,7 @@ _TrainedBatch = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray
 
 
 @dataclass(frozen=True)
-class _BatchSolver:
+class BatchSolver:
     """Settings that solve the binary problems of up to sixteen labels at once; see `OneVsAllClassifier`."""
 
     C: float
@@ -277,10 +351,20 @@ class _BatchSolver:
         self, rows: tuple[np.ndarray, ...], by_label: sp.csc_array, labels: np.ndarray, n_features: int, seed: int
     ) -> _TrainedBatch:
         """Return, label by label: number of weights, their features, their values, bias, and epochs taken."""
+        W = np.zeros((n_features + 1, LANES), dtype=np.float32)
+        epochs = self.solve(rows, by_label, labels, seed, W)
+        counts = count_weights(W, labels.size, self.threshold)
+        features, values = np.empty(counts.sum(), np.int32), np.empty(counts.sum(), np.float32)
+        collect_weights(W, labels.size, self.threshold, features, values)
+        return counts, features, values, W[-1, : labels.size].copy(), epochs
+
+    def solve(
+        self, rows: tuple[np.ndarray, ...], by_label: sp.csc_array, labels: np.ndarray, seed: int, W: np.ndarray
+    ) -> np.ndarray:
+        """Train up to sixteen labels from the weights in W, which it changes; return the epochs taken."""
         positive = np.zeros(rows[0].size - 1, dtype=np.uint16)
         for lane, label in enumerate(labels):
             positive[by_label.indices[by_label.indptr[label] : by_label.indptr[label + 1]]] |= np.uint16(1 << lane)
-        W = np.zeros((n_features + 1, LANES), dtype=np.float32)
         ends = (self.tol, self.max_iter, seed, W)
         if self.loss == "squared_hinge":
             diagonal = np.array([[0.5 / self.C], [0.5 / (self.C * self.positive_weight)]], dtype=np.float32)
@@ -289,25 +373,9 @@ class _BatchSolver:
         else:
             costs = np.array([[self.C], [self.C * self.positive_weight]], dtype=np.float32)
             epochs = logistic_lanes(*rows, positive, labels.size, self.bias, np.repeat(costs, LANES, axis=1), *ends)
-        counts = count_weights(W, labels.size, self.threshold)
-        features, values = np.empty(counts.sum(), np.int32), np.empty(counts.sum(), np.float32)
-        collect_weights(W, labels.size, self.threshold, features, values)
-        return counts, features, values, W[-1, : labels.size].copy(), epochs[: labels.size]
+        return epochs[: labels.size]
 
 
 def _weights_met(X: sp.csr_array, W: sp.csr_array) -> float:
     """Return how many labels, on average, use a feature that a row has."""
     return float(np.diff(W.indptr)[X.indices].mean()) if X.nnz else 0.0
-
-
-def _by_feature(
-    order: np.ndarray, counts: np.ndarray, features: np.ndarray, values: np.ndarray, n_features: int, n_labels: int
-) -> sp.csr_array:
-    """Turn weights listed label by label into a matrix (n_features, n_labels) stored by feature."""
-    labels = np.repeat(order, counts)
-    at = np.lexsort((labels, features))
-    indptr = np.zeros(n_features + 1, dtype=np.int64)
-    np.cumsum(np.bincount(features, minlength=n_features), out=indptr[1:])
-    W = sp.csr_array((n_features, n_labels), dtype=np.float32)
-    W.data, W.indices, W.indptr = values[at], labels[at], indptr
-    return W

@@ -1,4 +1,8 @@
 from .auditing import audit_model as audit_model
+from .deciding import assign as assign
+from .deciding import check_probabilities as check_probabilities
+from .deciding import decision_facts as decision_facts
+from .deciding import n_candidates as n_candidates
 from .evaluation import compare_taggers as compare_taggers
 from .evaluation import evaluate_tagger as evaluate_tagger
 from .evaluation import evaluation_facts as evaluation_facts
@@ -9,6 +13,8 @@ from .imputation import impute_dataset as impute_dataset
 from .label_slots import label_facts as label_facts
 from .label_slots import label_number as label_number
 from .label_slots import page_splits as page_splits
+from .labels_in_vocabulary import UNKNOWN as UNKNOWN
+from .labels_in_vocabulary import vocabulary_sentences as vocabulary_sentences
 from .output_layer import Layer as Layer
 from .output_layer import file_layer as file_layer
 from .output_layer import model_layer as model_layer
@@ -27,3 +33,5 @@ from .tagger import Tag as Tag
 from .tagger import Tagger as Tagger
 from .tree_description import page_tree as page_tree
 from .tree_description import tree_facts as tree_facts
+from .update import updatable as updatable
+from .update import update_tagger as update_tagger

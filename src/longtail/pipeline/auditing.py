@@ -40,9 +40,11 @@ from longtail.facts import (
     UnknownFacts,
 )
 from longtail.model import XMCEstimator
+from longtail.pipeline.labels_in_vocabulary import with_ids
 from longtail.pipeline.output_layer import Layer, model_layer
 from longtail.pipeline.tagger import Tagger
 from longtail.validate import check_integer, resolve_seed
+from longtail.vocabulary import add_names
 
 Progress = Callable[[int, int], None]
 MOST_BINS = 18
@@ -145,7 +147,7 @@ def audit_model(
             beyond = sum(members.size > layer.guaranteed for members in audit.members)
             facts["layer"]["sets_beyond_guarantee"] = int(beyond)
     facts["timings"] = {"audit_seconds": time.perf_counter() - started}
-    return Audited(facts, layer, audit)
+    return Audited(add_names(facts, layer.vocabulary), layer, audit)
 
 
 def _audit_rows(
@@ -173,6 +175,7 @@ def _label_sets(
     """Return the label sets of the rows in the layer's numbering; rows with labels it never gives are told apart."""
     if layer.names is not None and data.n_labels != layer.n_labels:
         data = data.compact_labels()
+    data = with_ids(data, layer.vocabulary)
     Y = data.Y
     facts["data"] = {"name": data.name, "rows": int(Y.shape[0])}
     if rows is not None and check_integer("rows", rows, low=1) < Y.shape[0]:

@@ -7,26 +7,41 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from longtail.data import Dataset, TopK, binary_hits
+from longtail.decisions import tradeoff_curve
 from longtail.errors import DataError
 from longtail.facts import (
+    AssignedFacts,
     ComparisonFacts,
     EvaluationFacts,
     ExplanationFacts,
     LabelRowFacts,
     ModelFacts,
     SuggestionFacts,
+    TradeoffFacts,
     WordFacts,
     tail_points,
 )
-from longtail.kernels import blocks
-from longtail.metrics import PROPENSITY_CONSTANTS, compare, evaluate, filter_topk, label_bands, propensities
+from longtail.metrics import (
+    PROPENSITY_CONSTANTS,
+    compare,
+    evaluate,
+    evaluate_sets,
+    filter_topk,
+    label_bands,
+    propensities,
+)
+from longtail.pipeline.deciding import assign, decision_facts, n_candidates, train_shares
+from longtail.pipeline.label_numbering import predict_dataset, truth
+from longtail.pipeline.labels_in_vocabulary import ids_of, with_ids
 from longtail.pipeline.tagger import Tagger
 from longtail.validate import check_choice
+from longtail.vocabulary import Vocabulary, add_names
 
-BLOCK = 4096
 LABELS_LISTED = 200
+TRADEOFF_ROWS = 20_000
 WORDS_SHOWN = 8
 LETTERS_KEPT = 2000  # of the text of an example: a text may have megabytes, and a page holds every fact
 LETTERS_OF_AN_EXAMPLE = 2_000_000  # of a text that is explained; nobody reads longer ones, and they take long
@@ -51,14 +66,15 @@ def evaluate_tagger(
     """
     Y, names = truth(tagger, data)
     started = time.perf_counter()
-    top = predict_dataset(tagger, data, k=_n_predicted(ks, filter_pairs), progress=progress)
+    k = max(_n_predicted(ks, filter_pairs), n_candidates(tagger))  # the same predictions for rankings and for sets
+    top = predict_dataset(tagger, data, k=k, progress=progress)
     seconds = time.perf_counter() - started
     facts = evaluation_facts(
         tagger, data, Y, names, top, ks=ks, filter_pairs=filter_pairs, constants=constants, n_bootstrap=n_bootstrap
     )
     facts["timings"] = {"predict_seconds": seconds, "predict_ms_per_row": 1000 * seconds / max(data.n_rows, 1)}
     facts["examples"] = _examples(tagger, data, Y, names, n_examples)
-    return facts
+    return add_names(facts, tagger.vocabulary_)
 
 
 def evaluation_facts(
@@ -77,11 +93,18 @@ def evaluation_facts(
     counts = _counts(tagger, len(names))
     A, B = _constants(constants)
     weights = propensities(counts, tagger.model_.n_rows_, A=A, B=B)
-    top = _filtered(top, data, names, filter_pairs)
+    top = _filtered(top, data, names, filter_pairs, tagger.vocabulary_)
     calibrated = tagger.model_.calibrated_
     scored = tagger.model_.probabilities(top) if calibrated else top
     metrics = evaluate(
-        Y, scored, ks=ks, propensity=weights, train_counts=counts, probabilities=calibrated, n_bootstrap=n_bootstrap
+        Y,
+        scored,
+        ks=ks,
+        propensity=weights,
+        train_counts=counts,
+        ancestors=_ancestors(names, tagger.vocabulary_),
+        probabilities=calibrated,
+        n_bootstrap=n_bootstrap,
     )
     summary = data.summary()
     unseen = int((np.bincount(Y.indices, minlength=len(names))[tagger.n_labels_ :] > 0).sum())
@@ -92,6 +115,8 @@ def evaluation_facts(
         "model": model_facts(tagger),
         "data": summary,
         "evaluation": metrics,
+        "assigned": _assigned_facts(tagger, Y, top, n_bootstrap),
+        "tradeoff": _tradeoff(tagger, Y, scored, max(ks)) if calibrated else None,
         "labels": _label_table(Y, top.head(max(ks)), names, counts),
     }
 
@@ -109,7 +134,8 @@ def compare_taggers(
 ) -> ComparisonFacts:
     """Return where tagger b is better or worse than a on the same rows, with intervals and p-values."""
     names = [*a.labels_, *sorted(set(b.labels_) - set(a.labels_))]
-    compact = data.compact_labels()
+    vocabulary = a.vocabulary_ if a.vocabulary_ is not None else b.vocabulary_
+    compact = with_ids(data.compact_labels(), vocabulary)
     names += sorted(set(compact.names()) - set(names))
     Y = compact.align(names)[0].Y
     tops = []
@@ -117,7 +143,7 @@ def compare_taggers(
         top = predict_dataset(tagger, data, k=_n_predicted(ks, filter_pairs), progress=progress)
         where = {name: i for i, name in enumerate(names)}
         renumber = np.array([*(where[name] for name in tagger.labels_), -1], dtype=np.int32)
-        tops.append(_filtered(TopK(renumber[top.ids], top.scores), data, names, filter_pairs))
+        tops.append(_filtered(TopK(renumber[top.ids], top.scores), data, names, filter_pairs, vocabulary))
     counts = np.zeros(len(names), dtype=np.int64)
     position = {name: i for i, name in enumerate(names)}
     for name, count in zip(a.labels_, a.model_.label_counts_, strict=True):
@@ -125,7 +151,14 @@ def compare_taggers(
     A, B = _constants(constants)
     weights = propensities(counts, a.model_.n_rows_, A=A, B=B)
     differences = compare(
-        Y, *tops, ks=ks, propensity=weights, train_counts=counts, bands=label_bands(counts), n_bootstrap=n_bootstrap
+        Y,
+        *tops,
+        ks=ks,
+        propensity=weights,
+        train_counts=counts,
+        bands=label_bands(counts),
+        ancestors=_ancestors(names, vocabulary),
+        n_bootstrap=n_bootstrap,
     )
     return {
         "title": f"{data.name or 'data'}: a against b",
@@ -141,31 +174,24 @@ def model_facts(tagger: Tagger) -> ModelFacts:
     return {
         "method": tagger.method_name,
         **tagger.model_.describe(),
+        "decision": decision_facts(tagger),
         "held_out": tagger.held_out_,
         "trained_on": tagger.data_,
     }
 
 
-def truth(tagger: Tagger, data: Dataset) -> tuple[Any, tuple[str, ...]]:
-    """Return the true labels in the tagger's numbering, labels it does not know after those it knows, and the names."""
-    data = data.compact_labels()
-    unknown = sorted(set(data.names()) - set(tagger.labels_))
-    names = (*tagger.labels_, *unknown)
-    return data.align(names)[0].Y, names
+def _assigned_facts(tagger: Tagger, Y: Any, top: TopK, n_bootstrap: int) -> AssignedFacts:
+    """Return how good the label sets are that the tagger assigns, and how it decides."""
+    sets = evaluate_sets(Y, assign(tagger, top), n_bootstrap=n_bootstrap)
+    return {**sets, "decision": decision_facts(tagger)}
 
 
-def predict_dataset(tagger: Tagger, data: Dataset, k: int, progress: Callable[[int, int], None] | None = None) -> TopK:
-    """Return the k best labels of every row of the data, block by block."""
-    parts = []
-    if data.texts is not None:
-        tagger.model_.check_texts(data.texts)  # while rows are numbered as in the data
-    for at in blocks(data.n_rows, BLOCK):
-        parts.append(tagger.model_.predict_topk(tagger.dataset_rows(data.take(at)), k=k))
-        if progress is not None:
-            progress(at.stop, data.n_rows)
-    if not parts:
-        raise DataError("the data has no rows.")
-    return TopK.stack(parts)
+def _tradeoff(tagger: Tagger, Y: Any, chances: TopK, k: int) -> TradeoffFacts | None:
+    """Return P@k against macro-F1@k, from at most so many rows, evenly spread; None without a choice among labels."""
+    if chances.k <= k:
+        return None
+    step = -(-chances.n_rows // TRADEOFF_ROWS)
+    return tradeoff_curve(Y[::step], chances[::step], k, train_shares(tagger.model_))
 
 
 def _n_predicted(ks: Sequence[int], filter_pairs: Any) -> int:
@@ -173,7 +199,7 @@ def _n_predicted(ks: Sequence[int], filter_pairs: Any) -> int:
     return max(ks) if filter_pairs is None else max(100, 2 * max(ks))
 
 
-def _filtered(top: TopK, data: Dataset, names: Sequence[str], filter_pairs: Any) -> TopK:
+def _filtered(top: TopK, data: Dataset, names: Sequence[str], filter_pairs: Any, vocabulary: Vocabulary | None) -> TopK:
     if filter_pairs is None:
         return top
     where = {name: i for i, name in enumerate(names)}
@@ -183,9 +209,14 @@ def _filtered(top: TopK, data: Dataset, names: Sequence[str], filter_pairs: Any)
         raise DataError(f"the filter names label {worst}; the data has labels 0 to {data.n_labels - 1}.")
     named, codes = np.unique(pairs[:, 1], return_inverse=True)
     known = [str(i) if data.label_names is None else data.label_names[i] for i in named.tolist()]
-    numbers = np.array([where.get(name, -1) for name in known], dtype=np.int64)[codes]
+    numbers = np.array([where.get(name, -1) for name in ids_of(known, vocabulary)], dtype=np.int64)[codes]
     kept = numbers >= 0  # a label that neither the model nor the rows know is never predicted
     return filter_topk(top, np.column_stack([pairs[:, 0], numbers])[kept])
+
+
+def _ancestors(names: Sequence[str], vocabulary: Vocabulary | None) -> sp.csr_array | None:
+    """Return what stands above each label, where a vocabulary tells that."""
+    return vocabulary.ancestors(names) if vocabulary is not None and vocabulary.has_hierarchy else None
 
 
 def _constants(name: str) -> tuple[float, float]:

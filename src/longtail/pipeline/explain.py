@@ -12,6 +12,7 @@ from longtail.errors import DataError, ModelError, ParameterError
 from longtail.facts import ExplanationFacts, PathStepFacts, SuggestionFacts
 from longtail.report import explanation_html
 from longtail.validate import Json, check_integer
+from longtail.vocabulary import add_names
 
 if TYPE_CHECKING:
     from longtail.pipeline.tagger import Tagger
@@ -54,7 +55,7 @@ def explain_text(tagger: Tagger, text: str, k: int, labels: Sequence[str] | None
         }
         for tag, why in zip(tags, reasons, strict=True)
     ]
-    return cast(ExplanationFacts, ExplainedText(text=text, predicted=predicted))
+    return cast(ExplanationFacts, add_names(ExplainedText(text=text, predicted=predicted), tagger.vocabulary_))
 
 
 def _predictable(tagger: Tagger, labels: Sequence[str]) -> list[int]:

@@ -6,20 +6,27 @@ from collections.abc import Sequence
 
 from longtail.errors import DataError, ParameterError, near
 from longtail.text import as_texts, is_unicode
+from longtail.vocabulary import Vocabulary
 
 
-def numbers_of(known: Sequence[str], names: Sequence[str], argument: str = "labels") -> list[int]:
-    """Return the numbers of labels given by name.
+def numbers_of(
+    known: Sequence[str], names: Sequence[str], argument: str = "labels", vocabulary: Vocabulary | None = None
+) -> list[int]:
+    """Return the numbers of labels given as the model calls them or, with a vocabulary, by notation or name.
 
     >>> numbers_of(["fruit", "vehicle"], ["vehicle"])
     [1]
     """
     wanted = as_texts(names, argument)
     where = {name: number for number, name in enumerate(known)}
+    numbers = []
     for name in wanted:
-        if name not in where:
+        if name not in where and vocabulary is None:
             raise ParameterError(name="label", allowed="one the model knows", got=name, hint=near(name, known))
-    return [where[name] for name in wanted]
+        if name not in where and vocabulary is not None:
+            name = vocabulary.find(name, among=where)
+        numbers.append(where[name])
+    return numbers
 
 
 def check_new_labels(

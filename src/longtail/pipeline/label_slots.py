@@ -11,6 +11,7 @@ import numpy as np
 from longtail.data import Dataset
 from longtail.errors import ParameterError
 from longtail.facts import LabelDataFacts, LabelFacts, SlotFacts, SlotTextFacts, SplitsFacts, WordFacts
+from longtail.pipeline.labels_in_vocabulary import with_ids
 from longtail.pipeline.tagger import Tagger
 from longtail.pipeline.tree_description import Look, tree_model, tree_tagger
 from longtail.tree import (
@@ -24,6 +25,7 @@ from longtail.tree import (
     tree_inside,
 )
 from longtail.validate import check_integer
+from longtail.vocabulary import add_names
 
 NEAR_NAMES = 3
 SPLITS_ON_A_PAGE = 40
@@ -67,16 +69,17 @@ def label_facts(
     (1, ['apple', 'pear'])
     """
     whole, tagger = tagger, tree_tagger(tagger)
-    if name in whole.labels_[len(tagger.labels_) :]:
+    model = tree_model(tagger)
+    label = label_number(whole, name)
+    if label >= len(tagger.labels_):
         raise ParameterError(f"label {name!r} was added by its text, and the tree does not know it.")
-    model, label = tree_model(tagger), label_number(tagger, name)
     limits = [check_integer(what, n, low=1) for what, n in (("labels", labels), ("words", words), ("texts", texts))]
     slots: list[SlotFacts] = []
     for number in range(len(model.trees_)):
         look = Look.at(tagger, model, number)
         slots += [{"tree": number, **slot} for slot in _slots(look, label, {}, *limits[:2])]
     facts: LabelFacts = {
-        "label": name,
+        "label": tagger.labels_[label],
         "rows": int(model.label_counts_[label]),
         "trees": len(model.trees_),
         "overlap": model.overlap,
@@ -86,7 +89,7 @@ def label_facts(
     }
     if data is not None:
         facts["data"] = _add_rows(tagger, model, facts, data, limits[2])
-    return facts
+    return add_names(facts, whole.vocabulary_)
 
 
 def label_number(tagger: Tagger, name: str) -> int:
@@ -94,6 +97,8 @@ def label_number(tagger: Tagger, name: str) -> int:
     for number, known in enumerate(tagger.labels_):
         if known == name:
             return number
+    if tagger.vocabulary_ is not None:
+        return tagger.label_numbers([name])[0]
     lower = name.lower()
     same = [known for known in tagger.labels_ if known.lower() == lower]
     inside = sorted((known for known in tagger.labels_ if lower and lower in known.lower()), key=len)
@@ -124,7 +129,7 @@ def page_splits(tagger: Tagger, n: int = SPLITS_ON_A_PAGE) -> SplitsFacts | None
     unlike = {label: _unlike(_slot_weights(look, label, paths)) for label in candidates.tolist()}
     order = sorted(unlike, key=lambda label: (-copies[label], -unlike[label], label))[:n]
     used = copies[counts > 0]
-    return {
+    facts: SplitsFacts = {
         "labels": int(used.size),
         "several": int((used > 1).sum()),
         "by_slots": [
@@ -141,6 +146,7 @@ def page_splits(tagger: Tagger, n: int = SPLITS_ON_A_PAGE) -> SplitsFacts | None
             for label in order
         ],
     }
+    return add_names(facts, tagger.vocabulary_)
 
 
 def _slots(look: Look, label: int, paths: dict[int, Sparse], n_labels: int, n_words: int) -> list[SlotFacts]:
@@ -236,7 +242,7 @@ def _unlike(weights: SlotWeights) -> float:
 
 def _add_rows(tagger: Tagger, model: LabelTreeClassifier, facts: LabelFacts, data: Dataset, n: int) -> LabelDataFacts:
     """Give the rows of the data that have the label to its leaf slots; return the size of the data."""
-    data = data.compact_labels()
+    data = with_ids(data.compact_labels(), tagger.vocabulary_)
     names = data.names()
     of = np.flatnonzero(data.Y.indices == names.index(facts["label"])) if facts["label"] in names else np.empty(0, int)
     rows = np.searchsorted(data.Y.indptr, of, side="right") - 1

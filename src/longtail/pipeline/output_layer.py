@@ -15,6 +15,7 @@ from longtail.errors import DataError, ModelError
 from longtail.model import Calibration, LabelCircle, LinearLayer, XMCEstimator
 from longtail.pipeline.tagger import Tagger
 from longtail.validate import MatrixLike, available_memory
+from longtail.vocabulary import Vocabulary
 
 COPIES = 3  # of dense weights that an audit keeps
 
@@ -32,6 +33,7 @@ class Layer:
     guaranteed: int = 0  # every set of so many labels can come out, by construction
     ranked: bool = False  # inputs have one length, so scores only rank: a set comes out as the top of the ranking
     circle: LabelCircle | None = None  # of a DFT layer: its first columns are waves along it, exactly
+    vocabulary: Vocabulary | None = None  # what people call its labels
 
     @property
     def linear(self) -> LinearLayer:
@@ -56,10 +58,10 @@ def model_layer(model: Tagger | XMCEstimator) -> Layer:
     >>> layer.W.shape, layer.names is None
     ((3, 3), True)
     """
-    names = None
+    names, vocabulary = None, None
     if isinstance(model, Tagger):
         model._check_fitted()
-        names, model = tuple(model.labels_), model.model_
+        names, vocabulary, model = tuple(model.labels_), model.vocabulary_, model.model_
     layer = model.output_layer()
     spoken = model.predictable_labels()
     bias = None if layer.bias is None else np.asarray(layer.bias, dtype=np.float64)
@@ -78,7 +80,7 @@ def model_layer(model: Tagger | XMCEstimator) -> Layer:
     if silent:
         names = tuple(name for name, kept in zip(listed, spoken, strict=True) if kept)
     circle = None if layer.circle is None else layer.circle.take(np.flatnonzero(spoken))
-    return checked(Layer(W, bias, names, kind, silent, cut, layer.guaranteed, layer.ranked, circle))
+    return checked(Layer(W, bias, names, kind, silent, cut, layer.guaranteed, layer.ranked, circle, vocabulary))
 
 
 def file_layer(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from longtail.bottleneck import BottleneckClassifier
+from longtail.decisions import DECISION
 from longtail.encoder import EncoderFeatures
 from longtail.groups import MIMLClassifier
 from longtail.model import CALIBRATION, SavedFeatures, TextFeatures, XMCEstimator, clone
@@ -12,6 +13,7 @@ from longtail.prime import Prime, PrimeFeatures
 from longtail.storage import FolderSchema, PartSchema
 from longtail.text import TfidfFeatures
 from longtail.tree import LabelTreeClassifier
+from longtail.vocabulary import VOCABULARY_SCHEMA
 
 _MODELS: tuple[type[XMCEstimator], ...] = (
     LabelTreeClassifier,
@@ -32,16 +34,23 @@ def part_schemas() -> dict[str, PartSchema]:
     """Return what every kind of part may hold that a model folder can have, by kind; each stands with its code."""
     models = (model.schema for model in MODELS.values())
     features = (features.schema for features in FEATURES.values())
-    return {schema.kind: schema for schema in (TAGGER, CALIBRATION, *features, *models) if schema is not None}
+    own = (TAGGER, CALIBRATION, VOCABULARY_SCHEMA, DECISION)
+    return {schema.kind: schema for schema in (*own, *features, *models) if schema is not None}
 
 
 def folder_schemas() -> dict[str, FolderSchema]:
     """Return what every kind of folder may hold that `load` reads, by kind."""
     known = part_schemas()
     parts = {"model": tuple(known[kind] for kind in MODELS if kind in known), "calibration": (CALIBRATION,)}
-    more = {"tagger": (TAGGER,), "features": tuple(known[kind] for kind in FEATURES)}
+    more = {
+        "tagger": (TAGGER,),
+        "features": tuple(known[kind] for kind in FEATURES),
+        "vocabulary": (VOCABULARY_SCHEMA,),
+        "decision": (DECISION,),
+    }
+    may_miss = frozenset({"features", "calibration", "vocabulary", "decision"})
     folders = (
-        FolderSchema("tagger.v1", {**more, **parts}, frozenset({"features", "calibration"}), True, TAGGER_FACTS),
+        FolderSchema("tagger.v1", {**more, **parts}, may_miss, True, TAGGER_FACTS),
         FolderSchema("estimator.v1", parts, frozenset({"calibration"})),
     )
     return {folder.kind: folder for folder in folders}

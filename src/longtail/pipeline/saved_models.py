@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from longtail.decisions import GUARANTEES, Decision
 from longtail.errors import ModelError
 from longtail.model import Calibration, XMCEstimator
+from longtail.pipeline.deciding import check_loaded
 from longtail.pipeline.registry import FEATURES, METHODS, MODELS, folder_schemas
 from longtail.pipeline.schema import TAGGER
 from longtail.pipeline.tagger import Tagger
 from longtail.storage import LoadedFolder, load_folder
+from longtail.vocabulary import Vocabulary
 
 
 def load(
@@ -86,8 +89,14 @@ def _tagger(folder: LoadedFolder) -> Tagger:
         )
     texts = [record["text"] for record in folder.labels if "text" in record]
     tagger.label_texts_ = tuple(texts) if len(texts) == len(folder.labels) else None
+    saved = folder.parts.get("vocabulary")
+    tagger.vocabulary_ = None if saved is None else Vocabulary.from_part(saved)
     tagger.held_out_ = folder.manifest.get("held_out")
     tagger.data_ = folder.manifest.get("data", {})
+    if "decision" in folder.parts:
+        tagger.decision_ = check_loaded(tagger, Decision.from_part(folder.parts["decision"]))
+        if not tagger.decision_.purpose.startswith(GUARANTEES):
+            tagger.target, tagger.per = tagger.decision_.purpose, tagger.decision_.per
     return tagger
 
 

@@ -23,6 +23,9 @@ _COUNTS = (
     "features",
     "groups",
     "labels_added",
+    "labels_removed",
+    "updates",
+    "rows_of_updates",
 )
 _DATA: dict[str, Value] = {
     "name": Text(4096),
@@ -32,6 +35,7 @@ _DATA: dict[str, Value] = {
     **dict.fromkeys(("has_texts", "has_label_texts"), Flag()),
     "tail": ListOf(ListOf(Whole(), 2, 2), 0, 10_000),
     "imputed": Facts(),
+    "vocabulary": Facts(),
 }
 _METRIC = Record({name: Real(none=True) for name in ("value", "low", "high")}, frozenset({"low", "high"}))
 TAGGER_FACTS: dict[str, Value] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, TypeGuard
 
@@ -10,8 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import Dataset, GroupedDataset, GroupsOfRow, LabelsOfGroup, TopK
+from longtail.decisions import Decision, check_purpose
 from longtail.errors import DataError, ModelError, ParameterError
-from longtail.facts import DatasetFacts, ExplanationFacts
+from longtail.facts import DatasetFacts, ExplanationFacts, UpdateFacts
 from longtail.model import (
     BuiltLater,
     EpochReport,
@@ -27,14 +29,18 @@ from longtail.model import (
     plain_value,
 )
 from longtail.notebook import fact_card
+from longtail.pipeline.deciding import assign, decide_on_data, decide_on_held_out, n_candidates
 from longtail.pipeline.explain import explain_text
 from longtail.pipeline.held_out import held_out_facts, hold_out
 from longtail.pipeline.imputation import Imputed, impute_dataset
 from longtail.pipeline.label_names import check_new_labels, numbers_of
+from longtail.pipeline.labels_in_vocabulary import hierarchy_of, ids_of, label_texts_of, match_labels, new_concepts
 from longtail.pipeline.registry import DEFAULT_METHOD, METHODS, new_features
+from longtail.pipeline.update import check_labels_agree, update_tagger, without_labels
 from longtail.storage import Part, save_folder
 from longtail.text import as_texts
 from longtail.validate import Json, MatrixLike, RandomState, Rows, as_rows, check_choice, check_integer, resolve_seed
+from longtail.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -48,12 +54,56 @@ def is_matrix(values: object) -> TypeGuard[np.ndarray | sp.sparray | sp.spmatrix
     return sp.issparse(values) or (isinstance(values, np.ndarray) and values.dtype.kind not in "OUT")
 
 
+def as_dataset(
+    texts: Texts,
+    labels: Iterable[str | Iterable[str]] | MatrixLike,
+    label_names: Sequence[str] | None,
+    label_texts: Sequence[str] | None,
+) -> Dataset:
+    """Return texts, or rows, and their labels, lists of names or a matrix, as a Dataset."""
+    names = None if label_names is None else tuple(label_names)
+    fields: dict[str, Any] = {"label_names": names, "label_texts": label_texts}
+    rows: dict[str, Any] = {"X": texts} if is_matrix(texts) else {"texts": texts}
+    if labels is None:
+        raise DataError("labels must hold the labels of every text; got None.")
+    if is_matrix(labels):
+        return Dataset(Y=labels, **rows, **fields)
+    lists = [row if isinstance(row, str) else list(row) for row in labels]
+    listed = Dataset.from_lists([""] * len(lists), lists, label_names=names)
+    return Dataset(Y=listed.Y, **rows, **{**fields, "label_names": listed.label_names})
+
+
 class Tag(NamedTuple):
-    """One suggested label."""
+    """One suggested label; `name` is what people call it, None where the Tagger has no vocabulary."""
 
     label: str
     score: float
     probability: float | None
+
+    @property
+    def name(self) -> str | None:
+        """What people call the label."""
+        return None
+
+
+class NamedTag(Tag):
+    """One suggested label of a Tagger with a vocabulary; still a tuple of three."""
+
+    shown: str
+
+    @classmethod
+    def of(cls, tag: Tag, name: str) -> NamedTag:
+        """Return a tag with the name of its label."""
+        out = cls(*tag)
+        out.shown = name
+        return out
+
+    @property
+    def name(self) -> str | None:
+        return self.shown
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}, name={self.shown!r})"
 
 
 class Tagger(Estimator):
@@ -77,6 +127,13 @@ class Tagger(Estimator):
         which halves the training time. With fewer than 50 rows there is nothing to learn from, and it is skipped too.
         Networks ("dft", "prime") are trained once, without the rows held out: trained again, a network gives scores of
         another scale.
+    target : str or None, default=None
+        What the labels that `predict` assigns are chosen for, on the rows held out: "precision=0.8", "recall=0.9",
+        "labels-per-row=3", "f1", "macro-f1", or a goal for k labels a row: "macro-f1@5", "coverage@5",
+        "macro-recall@5" ("macro-f1@5:0.3" for 30% of it and 70% of P@5). None for "f1".
+    per : {"global", "band", "label"}, default="global"
+        Which labels share a threshold: all, those of similar frequency, or each has its own, drawn towards that of
+        its band where it is rare.
     random_state : int, Generator, RandomState or None, default=None
         Seed; the same seed gives the same model, byte for byte ("dft" and "prime": on a CPU, with the same number of
         threads). None for 0.
@@ -93,11 +150,17 @@ class Tagger(Estimator):
         The names of the labels; predictions number them in this order.
     label_texts_ : tuple of str or None
         The texts of the labels, where the data had some.
+    vocabulary_ : Vocabulary or None
+        The concepts that the labels are, where one was given: what people see of a label is the name of its concept.
     n_labels_ : int
     held_out_ : dict or None
         Rows held out, and the metrics on them.
+    decision_ : Decision or None
+        How labels are assigned, where a target or a guarantee was chosen; else by the threshold of the calibration.
     data_ : dict
         Facts about the training data.
+    updated_ : dict
+        What the last update did: rows, labels and words added, and precision before and after on rows held out.
 
     Examples
     --------
@@ -114,8 +177,11 @@ class Tagger(Estimator):
     features_: TextReader | None
     labels_: tuple[str, ...]
     label_texts_: tuple[str, ...] | None
+    vocabulary_: Vocabulary | None = None
     held_out_: Json | None
     data_: DatasetFacts
+    updated_: UpdateFacts
+    decision_: Decision | None = None
 
     def __init__(
         self,
@@ -124,6 +190,8 @@ class Tagger(Estimator):
         features: TextFeatures | None = None,
         model: XMCEstimator | None = None,
         calibrate: float = 0.1,
+        target: str | None = None,
+        per: str = "global",
         random_state: RandomState = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -131,6 +199,8 @@ class Tagger(Estimator):
         self.features = features
         self.model = model
         self.calibrate = calibrate
+        self.target = target
+        self.per = per
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -146,43 +216,88 @@ class Tagger(Estimator):
         *,
         label_names: Sequence[str] | None = None,
         label_texts: Sequence[str] | None = None,
+        vocabulary: Vocabulary | None = None,
+        unknown_labels: str = "keep",
+        tree_from_vocabulary: bool = False,
         progress: Stages | None = None,
         on_epoch: EpochReport | None = None,
     ) -> Self:
         """Train on texts (or on rows: a sparse or dense matrix) and their labels.
 
-        `labels` is a list of lists of names, or a matrix Y with one column per label. `progress` and `on_epoch` are
-        those of `fit_dataset`.
+        `labels` is a list of lists of names, or a matrix Y with one column per label. The other parameters are those of
+        `fit_dataset`.
         """
-        names = None if label_names is None else tuple(label_names)
-        fields: dict[str, Any] = {"label_names": names, "label_texts": label_texts}
-        rows: dict[str, Any] = {"X": texts} if is_matrix(texts) else {"texts": texts}
-        if labels is None:
-            raise DataError("labels must hold the labels of every text; got None.")
-        if is_matrix(labels):
-            data = Dataset(Y=labels, **rows, **fields)
-        else:
-            lists = [row if isinstance(row, str) else list(row) for row in labels]
-            listed = Dataset.from_lists([""] * len(lists), lists, label_names=names)
-            data = Dataset(Y=listed.Y, **rows, **{**fields, "label_names": listed.label_names})
-        return self.fit_dataset(data, progress=progress, on_epoch=on_epoch)
+        data = as_dataset(texts, labels, label_names, label_texts)
+        own: dict[str, Any] = {"vocabulary": vocabulary, "unknown_labels": unknown_labels}
+        own["tree_from_vocabulary"] = tree_from_vocabulary
+        return self.fit_dataset(data, progress=progress, on_epoch=on_epoch, **own)
 
-    def fit_dataset(self, data: Dataset, progress: Stages | None = None, on_epoch: EpochReport | None = None) -> Self:
+    def fit_dataset(
+        self,
+        data: Dataset,
+        progress: Stages | None = None,
+        on_epoch: EpochReport | None = None,
+        *,
+        vocabulary: Vocabulary | None = None,
+        unknown_labels: str = "keep",
+        tree_from_vocabulary: bool = False,
+    ) -> Self:
         """Train on a Dataset: on its texts, or on its features where it has no texts.
 
-        `on_epoch`, of models trained in epochs ("dft", "prime"), gets a record with the loss after every epoch.
+        `vocabulary` says what the labels are: they may be given by id, notation or name, and become ids; its names are
+        the texts of labels where the data has none. Labels that it lacks are kept, dropped or refused
+        (`unknown_labels`: "keep", "drop" or "error") and counted in `data_`. With `tree_from_vocabulary` its broader
+        concepts are the clusters of the label tree. `on_epoch`, of models trained in epochs
+        ("dft", "prime"), gets a record with the loss after every epoch.
         """
-        data = data.compact_labels()
-        seed, model = resolve_seed(self.random_state), self.new_model()
+        data, seed, model = data.compact_labels(), resolve_seed(self.random_state), self.new_model()
+        matched = None
+        if vocabulary is not None:
+            data, matched = match_labels(data, vocabulary, unknown_labels)
+            if model.reads_texts and data.label_texts is None:
+                data = replace(data, label_texts=label_texts_of(data.names(), vocabulary))
+        if tree_from_vocabulary:
+            model.use_hierarchy(*hierarchy_of(data.names(), vocabulary))
         features = None if model.reads_texts or data.texts is None else new_features(self.features, self.n_jobs)
         split = hold_out(data.Y, self.calibrate, seed)
+        self._check_target(split is not None)
         held_out = model.fit_dataset(data, features=features, split=split, progress=progress, on_epoch=on_epoch)
-        self.features_, self.model_ = features, model
+        self.features_, self.model_, self.decision_ = features, model, None
+        if held_out is not None and self.target is not None:
+            self.decision_ = decide_on_held_out(model, held_out, self.target, self.per)
         self.held_out_ = None if held_out is None else held_out_facts(held_out, seed)
         self.labels_ = data.names()
         self.label_texts_ = data.label_texts
+        self.vocabulary_ = vocabulary
         self.data_ = {"digest": data.digest(), **data.summary()}
+        if matched is not None:
+            self.data_["vocabulary"] = matched
         self._seed = seed
+        return self
+
+    def _check_target(self, has_held_out: bool) -> None:
+        """Refuse a target that is none, or that there are no rows to choose by, before anything slow begins."""
+        if self.target is None:
+            check_purpose("f1", None, self.per)
+            if self.per != "global":
+                raise ParameterError(name="per", allowed="'global' without a target", got=self.per)
+            return
+        check_purpose(self.target, None, self.per)
+        if not has_held_out:
+            raise ParameterError(name="target", problem="needs rows held out to choose by; here there are none.")
+
+    def learn_decision(
+        self, data: Dataset, *, target: str | None = None, guarantee: str | None = None, per: str = "global"
+    ) -> Self:
+        """Choose anew which labels `predict` assigns, on rows that this Tagger was not trained on; nothing is trained.
+
+        `target` and `per` are those of the constructor. `guarantee` is "missed=0.1" or "wrong=0.1": the expected share
+        of a row's true labels that are missed, or of its assigned labels that are wrong, is at most that, for rows
+        drawn as those of `data` are.
+        """
+        self._check_fitted()
+        self.decision_ = decide_on_data(self, data, target, guarantee, per)
+        self.target, self.per = target, per
         return self
 
     def fit_groups(
@@ -218,10 +333,22 @@ class Tagger(Estimator):
         return impute_dataset(data, progress=progress, **{**own, **settings})
 
     def fit_imputed(
-        self, imputed: Imputed, progress: Stages | None = None, on_epoch: EpochReport | None = None
+        self,
+        imputed: Imputed,
+        progress: Stages | None = None,
+        on_epoch: EpochReport | None = None,
+        *,
+        vocabulary: Vocabulary | None = None,
+        unknown_labels: str = "keep",
+        tree_from_vocabulary: bool = False,
     ) -> Self:
-        """Train on the rows for which a label was found; how they were found is kept with the model."""
-        self.fit_dataset(imputed.labelled(), progress=progress, on_epoch=on_epoch)
+        """Train on the rows for which a label was found; how they were found is kept with the model.
+
+        The other parameters are those of `fit_dataset`.
+        """
+        own: dict[str, Any] = {"vocabulary": vocabulary, "unknown_labels": unknown_labels}
+        own["tree_from_vocabulary"] = tree_from_vocabulary
+        self.fit_dataset(imputed.labelled(), progress=progress, on_epoch=on_epoch, **own)
         self.data_["imputed"] = imputed.facts
         return self
 
@@ -271,6 +398,7 @@ class Tagger(Estimator):
     def _check_fitted(self) -> None:
         if not hasattr(self, "model_"):
             raise not_fitted("this Tagger is not fitted yet; call fit(texts, labels) first.")
+        check_labels_agree(self)
 
     @property
     def reads_texts_(self) -> bool:
@@ -298,7 +426,7 @@ class Tagger(Estimator):
     ) -> TopK:
         """Return the k best labels of every text as numbers (positions in `labels_`), with scores.
 
-        `allow` (only these labels) and `deny` (none of these) are lists of label names.
+        `allow` (only these labels) and `deny` (none of these) are lists of labels.
         """
         rows = self.rows(texts)
         only = None if allow is None else self.label_numbers(allow, "allow")
@@ -306,26 +434,42 @@ class Tagger(Estimator):
         return self.model_.predict_topk(rows, k=k, allow=only, deny=none_of)
 
     @available_if(lambda tagger: tagger.model_._why_no_probabilities() if hasattr(tagger, "model_") else None)
-    def predict_proba(self, texts: Texts, k: int = 20) -> sp.csr_array:
+    def predict_proba(
+        self, texts: Texts, k: int = 20, *, allow: Sequence[str] | None = None, deny: Sequence[str] | None = None
+    ) -> sp.csr_array:
         """Return calibrated probabilities of the k best labels of every text, as a sparse matrix.
 
-        A Tagger trained without calibration does not have this method.
+        `allow` (only these labels) and `deny` (none of these) are lists of label names. A Tagger trained without
+        calibration does not have this method.
         """
-        self._check_fitted()
-        return self.model_.predict_proba(self.rows(texts), k=k)
+        top = self.predict_topk(texts, k=min(check_integer("k", k, low=1), self.n_labels_), allow=allow, deny=deny)
+        return self.model_.probabilities(top).to_csr(self.n_labels_)
 
-    def predict(self, texts: Texts, k: int = 20) -> list[tuple[str, ...]]:
-        """Return the labels each text should get, by name, best first, at most k."""
-        top = self.predict_topk(texts, k=min(check_integer("k", k, low=1), self.n_labels_))
-        keep = self.model_.chosen(top)
-        return [tuple(self.labels_[i] for i in ids[kept]) for ids, kept in zip(top.ids, keep, strict=True)]
+    def predict(
+        self,
+        texts: Texts,
+        k: int | None = None,
+        *,
+        allow: Sequence[str] | None = None,
+        deny: Sequence[str] | None = None,
+        optimise: str | None = None,
+    ) -> list[tuple[str, ...]]:
+        """Return the labels each text should get, by name, best first, at most k.
+
+        They are chosen among its 50 likeliest labels. `allow` (only these labels) and `deny` (none of these) are lists
+        of label names. With `optimise`, a goal such as "macro-f1@5", all texts are looked at together, and each gets 5
+        labels, so that rare labels are found too.
+        """
+        top = self.predict_topk(texts, k=n_candidates(self, optimise), allow=allow, deny=deny)
+        assigned = assign(self, top, k, optimise)
+        return [tuple(self.labels_[i] for i in ids if i >= 0) for ids in assigned.ids.tolist()]
 
     def tag(
         self, texts: Texts, k: int = 5, *, allow: Sequence[str] | None = None, deny: Sequence[str] | None = None
     ) -> list[list[Tag]]:
         """Return the k best labels of every text, by name, with score and probability, best first.
 
-        `allow` (only these labels) and `deny` (none of these) are lists of label names.
+        `allow` (only these labels) and `deny` (none of these) are lists of labels.
         """
         return self.name_tags(self.predict_topk(texts, k=k, allow=allow, deny=deny))
 
@@ -333,7 +477,7 @@ class Tagger(Estimator):
         """Return predictions with label names and, where the model is calibrated, probabilities."""
         calibrated = self.model_.calibrated_
         chances = self.model_.probabilities(top).scores if calibrated else top.scores
-        return [
+        tags = [
             [
                 Tag(self.labels_[i], float(score), float(chance) if calibrated else None)
                 for i, score, chance in zip(ids, scores, row, strict=True)
@@ -341,6 +485,11 @@ class Tagger(Estimator):
             ]
             for ids, scores, row in zip(top.ids, top.scores, chances, strict=True)
         ]
+        if self.vocabulary_ is None:
+            return tags
+        ids = np.unique(top.ids[top.ids >= 0]).tolist()
+        names = {self.labels_[i]: self.label_name(i) for i in ids}
+        return [[NamedTag.of(tag, names[tag.label]) for tag in row] for row in tags]
 
     def explain(self, text: str, k: int = 5, labels: Sequence[str] | None = None) -> ExplanationFacts:
         """Return why the k best labels (or the given ones) came, as facts: the words for and against each.
@@ -351,24 +500,92 @@ class Tagger(Estimator):
         """
         return explain_text(self, text, k, labels)
 
-    def add_labels(self, names: Sequence[str], texts: Sequence[str] | None = None) -> Self:
+    def add_labels(
+        self,
+        names: Sequence[str] | None = None,
+        texts: Sequence[str] | None = None,
+        *,
+        vocabulary: Vocabulary | None = None,
+    ) -> Self:
         """Add labels by their texts alone, or by their names; nothing is trained. For models that read texts ("prime").
 
-        The new labels are numbered after the old ones. Probabilities keep the curve that was learned with those.
+        The new labels are numbered after the old ones. Probabilities keep the curve that was learned with those. With a
+        `vocabulary` and no names: all its concepts that are no labels yet and not deprecated; its concepts come into
+        the vocabulary of the Tagger. The names of a concept are its text where none is given.
         """
         self._check_fitted()
+        known = self.vocabulary_
+        if vocabulary is not None:
+            known = vocabulary if known is None else known.updated(vocabulary)
+        if names is None:
+            names = [] if vocabulary is None else new_concepts(self.labels_, vocabulary)
+        if known is not None:
+            names = ids_of(as_texts(names, "names"), known)
+            texts = label_texts_of(names, known) if texts is None else texts
         new, given = check_new_labels(self.labels_, names, texts)
         self.model_.add_labels_by_text(given)
         if texts is not None or self.label_texts_ is not None:
             self.label_texts_ = (*(self.label_texts_ or self.labels_), *given)
         self.labels_ = (*self.labels_, *new)
+        self.vocabulary_ = known
         self.data_ = {**self.data_, "labels_added": self.data_.get("labels_added", 0) + len(new)}
         return self
 
-    def label_numbers(self, names: Sequence[str], argument: str = "labels") -> list[int]:
-        """Return the numbers of labels given by name, their positions in `labels_`."""
+    def partial_fit(
+        self,
+        texts: Texts,
+        labels: Iterable[str | Iterable[str]] | MatrixLike,
+        classes: object = None,
+        *,
+        label_names: Sequence[str] | None = None,
+        label_texts: Sequence[str] | None = None,
+        progress: Stages | None = None,
+    ) -> Self:
+        """Learn new texts without the old ones; labels and words that are new are added. Returns self.
+
+        `labels` is as for `fit`; a matrix has the columns of `label_names`, or those of `labels_`. For the methods
+        "tree" and "ova". `classes` is ignored. What was done is in `updated_`.
+
+        >>> tagger = Tagger(random_state=0).fit(["red apple", "old car"] * 30, [["fruit"], ["vehicle"]] * 30)
+        >>> tagger.partial_fit(["a tall tree", "an old tree"] * 3, [["plant"]] * 6).labels_
+        ('fruit', 'vehicle', 'plant')
+        """
+        if not hasattr(self, "model_"):
+            given: dict[str, Any] = {"label_names": label_names, "label_texts": label_texts, "progress": progress}
+            return self.fit(texts, labels, **given)
+        if label_names is None and is_matrix(labels) and labels.shape[1] == len(self.labels_):
+            label_names = self.labels_
+        return self.update_dataset(as_dataset(texts, labels, label_names, label_texts), progress=progress)
+
+    def update_dataset(self, data: Dataset, replay: Dataset | None = None, progress: Stages | None = None) -> Self:
+        """Learn the rows of a Dataset, as `partial_fit` does. Returns self.
+
+        `replay` holds rows that were learned before: shown again, less of them is forgotten, and with all of them the
+        labels of the new rows are trained anew on old and new rows together.
+        """
         self._check_fitted()
-        return numbers_of(self.labels_, names, argument)
+        state, self.updated_ = update_tagger(self, data, replay, progress)
+        self.__dict__.update(state)
+        return self
+
+    def remove_labels(self, labels: Sequence[str]) -> Self:
+        """Let labels go, by name; nothing is trained. Returns self. For the methods "tree" and "ova"."""
+        self._check_fitted()
+        self.__dict__.update(without_labels(self, self.label_numbers(labels)))
+        return self
+
+    def label_numbers(self, names: Sequence[str], argument: str = "labels") -> list[int]:
+        """Return the numbers of labels, their positions in `labels_`.
+
+        A Tagger with a vocabulary takes the id, the notation or a name of a concept.
+        """
+        self._check_fitted()
+        return numbers_of(self.labels_, names, argument, self.vocabulary_)
+
+    def label_name(self, number: int) -> str:
+        """Return what people call a label: the name of its concept where there is a vocabulary."""
+        label = self.labels_[number]
+        return label if self.vocabulary_ is None or label not in self.vocabulary_ else self.vocabulary_.name(label)
 
     def build(self) -> None:
         """Make the networks that loading leaves until they are needed, so that a damaged one is found now.
@@ -389,6 +606,10 @@ class Tagger(Estimator):
                 raise ModelError(f"features of the class {type(self.features_).__name__} cannot be saved.")
             parts["features"] = self.features_.to_part()
         parts |= self.model_.parts()
+        if self.vocabulary_ is not None:
+            parts["vocabulary"] = self.vocabulary_.to_part()
+        if self.decision_ is not None:
+            parts["decision"] = self.decision_.to_part()
         labels: list[dict[str, Any]] = [
             {"name": name, "count": int(count)}
             for name, count in zip(self.labels_, self.model_.label_counts_, strict=True)

@@ -15,6 +15,7 @@ from longtail.model import WordFeatures
 from longtail.pipeline.tagger import Tagger
 from longtail.tree import Chunks, LabelTree, LabelTreeClassifier, child_weights, tree_inside
 from longtail.validate import check_integer
+from longtail.vocabulary import add_names
 
 CLUSTERS = (12, 3)  # named below the root, and below each cluster
 ON_A_PAGE = 150  # clusters of the first level that a page lists
@@ -104,7 +105,7 @@ def tree_facts(
         }
         for level, (n_labels, _) in enumerate(sizes)
     ]
-    return {
+    facts: TreeFacts = {
         "tree": tree,
         "trees": len(model.trees_),
         "labels": look.tree.n_labels,
@@ -116,6 +117,7 @@ def tree_facts(
         "clusters": listed,
         "rest": rest,
     }
+    return add_names(facts, tagger.vocabulary_)
 
 
 def page_tree(tagger: Tagger) -> TreeFacts | None:

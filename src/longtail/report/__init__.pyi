@@ -1,3 +1,4 @@
+from .decision_rows import decision_sentences as decision_sentences
 from .formatting import duration as duration
 from .formatting import file_size as file_size
 from .formatting import plural as plural
@@ -6,6 +7,9 @@ from .html.comparison_page import comparison_page as comparison_page
 from .html.evaluation_page import evaluation_page as evaluation_page
 from .html.example_section import explanation_html as explanation_html
 from .html.rendering import write_page as write_page
+from .plots.canvas import standalone as standalone
+from .plots.tradeoff_plot import TradeoffSeries as TradeoffSeries
+from .plots.tradeoff_plot import tradeoff_plot as tradeoff_plot
 from .terminal.audit_terminal import show_audit as show_audit
 from .terminal.audit_terminal import show_narrow as show_narrow
 from .terminal.console import screen as screen

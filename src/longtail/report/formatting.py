@@ -83,6 +83,8 @@ def fact_text(key: str, value: Any) -> str:
     """
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, Mapping) and "label" in value:  # a record about a label
+        return str(value.get("name") or value["label"])
     if isinstance(value, list | tuple):
         return ", ".join(fact_text("", item) for item in value[:12]) + (", …" if len(value) > 12 else "")
     if finite(value) and key.endswith("seconds"):

@@ -81,7 +81,9 @@ TFIDF_SCHEMA = PartSchema(
         SizeSpec("n_bytes", "bytes of all terms", low=1),
     ),
     arrays=(
-        *string_arrays("vocabulary", "n_terms", "the terms, sorted", "n_bytes", empty=False),
+        *string_arrays(
+            "vocabulary", "n_terms", "the terms, sorted; those of updates after them", "n_bytes", empty=False
+        ),
         ArraySpec("idf", "float32", ("n_terms",), "weight of every term", finite="finite"),
     ),
     crosschecks=(

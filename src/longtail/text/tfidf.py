@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from longtail.errors import DataError, Keyword, Parameter, ParameterError
 from longtail.kernels import run_tasks
-from longtail.model import Transformer, not_fitted
+from longtail.model import Transformer, clone, not_fitted
 from longtail.storage import Part, PartSchema, checked
 from longtail.text.check_texts import as_texts
 from longtail.text.count_ngrams import count_texts
@@ -136,6 +136,34 @@ class TfidfFeatures(Transformer):
 
         X = stack_rows(run_tasks(rows, list(cut_texts(texts)), resolve_jobs(self.n_jobs)), self.n_features_)
         return self._as_output(X, texts)
+
+    def extended(self, texts: Sequence[str], n_rows: int) -> Self:
+        """Return features that know the new terms of some texts too, in columns after the old ones, which stay.
+
+        `n_rows` texts were learned from before; a new term is taken to have been in none of them.
+
+        >>> features = TfidfFeatures().fit(["a red apple", "a red car"])
+        >>> features.extended(["a blue car"], n_rows=2).vocabulary_
+        ['apple', 'car', 'red', 'blue']
+        """
+        vocabulary, found = self._fitted(), as_texts(texts)
+        total = n_rows + len(found)
+        lowest, highest = _limits(self.min_df, self.max_df, total)
+        lexicon, documents, totals, _ = count_texts(found, vocabulary.analysis, resolve_jobs(self.n_jobs), keep=False)
+        often = np.flatnonzero((documents >= max(lowest, 1)) & (documents <= highest)).astype(np.int32)
+        often = often[string_order(*lexicon.strings(often))]
+        terms = Vocabulary(lexicon.strings(often), vocabulary.analysis).terms if often.size else []
+        new = often[vocabulary.columns(terms) < 0] if terms else often
+        if self.max_features is not None:
+            best = np.argsort(-totals[new], kind="stable")[: max(self.max_features - self.n_features_, 0)]
+            new = new[np.sort(best)]
+        idf = (np.log((1.0 + total) / (1.0 + documents[new])) + 1.0).astype(np.float32)
+        old, more = vocabulary.packed, lexicon.strings(new)
+        offsets = np.concatenate([old.offsets, old.offsets[-1] + more.offsets[1:]])
+        out = clone(self)
+        packed = PackedTerms(np.concatenate([old.raw, more.raw]), offsets)
+        out._keep(Vocabulary(packed, vocabulary.analysis), np.concatenate([self.idf_, idf]))
+        return out
 
     @property
     def vocabulary_(self) -> list[str]:

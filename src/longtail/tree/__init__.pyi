@@ -11,6 +11,8 @@ from .explain import slots_of as slots_of
 from .grow.balanced import balanced_leaves as balanced_leaves
 from .grow.build import build_tree as build_tree
 from .grow.compact_vectors import Vectors as Vectors
+from .grow.from_hierarchy import Hierarchy as Hierarchy
+from .grow.from_hierarchy import hierarchy_tree as hierarchy_tree
 from .grow.seeding import NodeSeed as NodeSeed
 from .inside import TreeInside as TreeInside
 from .inside import tree_inside as tree_inside

@@ -1,11 +1,7 @@
 """Change a trained label tree without training it anew: new rows, new labels, labels that go.
 
-Each classifier of a label or node that new rows have minimises
-
-    ½ ‖w - w_old‖² + C Σ over the new rows that come to its chunk of the loss,
-
-which is the usual problem started from the old weights. All others stay as they are: moving those that only meet
-negatives was measured to cost accuracy.
+New rows move the classifiers of the labels they have, and of the nodes above, held by the old rows as `HeldRows` says.
+All others stay as they are: moving those that only meet negatives was measured to cost accuracy.
 """
 
 from __future__ import annotations
@@ -16,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.kernels import LANES
+from longtail.model import HeldRows, Hold
 from longtail.tree.chunks import Chunks, PackedChunk
 from longtail.tree.label_tree import LabelTree
 from longtail.tree.membership import binary, children_of, column, matches, slot_matrix
@@ -24,9 +21,17 @@ from longtail.tree.train import Solver, TrainingRows, local_rows, solve_lanes
 
 
 def update_classifiers(
-    tree: LabelTree, chunks: Chunks, rows: TrainingRows, Y: sp.csr_array, solver: Solver, plan: BeamPlan, n_jobs: int
+    tree: LabelTree,
+    chunks: Chunks,
+    rows: TrainingRows,
+    Y: sp.csr_array,
+    solver: Solver,
+    plan: BeamPlan,
+    n_jobs: int,
+    hold: Hold,
+    feature_rows: np.ndarray | None,
 ) -> Chunks:
-    """Return the chunks with classifiers trained further on new rows, which have the labels Y."""
+    """Return the chunks with classifiers trained further on rows, which have the labels Y."""
     packed = chunks.split()
     above: sp.csr_array | None = None
     for level in range(tree.n_levels + 1):
@@ -43,7 +48,9 @@ def update_classifiers(
             if members.size:
                 old = chunks.dense(int(chunks.levels[level]) + chunk)
                 low, high = int(children[chunk]), int(children[chunk + 1])
-                packed[level][chunk] = _learn_chunk(old, rows, members, by_child, range(low, high), solver, level)
+                packed[level][chunk] = _learn_chunk(
+                    old, rows, members, by_child, range(low, high), solver, level, hold, feature_rows
+                )
         above = truth
     return Chunks.join(packed, rows.n_features)
 
@@ -56,26 +63,32 @@ def _learn_chunk(
     labels: range,
     solver: Solver,
     level: int,
+    hold: Hold,
+    feature_rows: np.ndarray | None,
 ) -> PackedChunk:
     """Move the weights of one chunk towards new rows."""
     features, W, bias = old
     local = local_rows(rows, members)
+    seen_before = None if feature_rows is None else feature_rows[local.features]
+    arrays = (local.indptr, local.indices, local.data)
+    held = HeldRows.of(*arrays, local.features.size, solver.bias, hold, seen_before)
+    local, solver = replace(local, data=held.data, norms=held.norms), replace(solver, bias=held.constant)
     every = np.union1d(features, local.features).astype(np.int32)
-    moved = np.zeros((every.size, W.shape[1]), dtype=np.float32)
+    seen = np.flatnonzero([column(truth, label).size > 0 for label in labels])
+    moved, bias = np.zeros((every.size, W.shape[1]), dtype=np.float32), bias.copy()
     moved[np.searchsorted(every, features)] = W
-    here = np.searchsorted(every, local.features)
-    bias = bias.copy()
-    seen = np.array([column(truth, label).size > 0 for label in labels], dtype=bool)
-    bias[seen & np.isneginf(bias)] = -1.0  # its first rows: start from "no"
-    for first in range(0, len(labels), LANES):
-        lanes = np.arange(first, min(first + LANES, len(labels)))
+    moved[:, seen] *= np.float32(hold.keep)
+    bias[seen] = np.where(np.isneginf(bias[seen]), np.float32(-1.0), bias[seen])  # its first rows: start from "no"
+    bias[seen] *= np.float32(hold.keep)
+    here, own = np.searchsorted(every, local.features), sp.csc_array(truth[:, labels.start + seen])
+    for first in range(0, seen.size, LANES):
+        lanes = seen[first : first + LANES]
         start = np.zeros((local.features.size + 1, LANES), dtype=np.float32)
-        start[:-1, : lanes.size] = moved[np.ix_(here, lanes)]
-        start[-1, : lanes.size] = np.where(np.isfinite(bias[lanes]), bias[lanes], -1.0)
-        solve_lanes(local, members, None, truth, None, labels[first : first + LANES], solver, level, start)
-        alive = seen[lanes]
-        moved[np.ix_(here, lanes[alive])] = start[:-1, : lanes.size][:, alive]
-        bias[lanes[alive]] = start[-1, : lanes.size][alive]
+        start[:-1, : lanes.size] = moved[np.ix_(here, lanes)] * held.stretch
+        start[-1, : lanes.size] = bias[lanes]
+        solve_lanes(local, members, None, own, None, range(first, first + lanes.size), solver, level, start)
+        moved[np.ix_(here, lanes)] = start[:-1, : lanes.size] / held.stretch
+        bias[lanes] = start[-1, : lanes.size]
     return PackedChunk.from_dense(every, moved, bias, solver.threshold)
 
 
@@ -141,6 +154,24 @@ def add_to_leaves(
     indptr = np.concatenate([[0], np.cumsum([labels.size for labels in labels_of])])
     grown = LabelTree(tree.parents, indptr, np.concatenate(labels_of), n_old + n_new)
     return grown, Chunks.join(packed, rows.n_features)
+
+
+def with_new_labels(tree: LabelTree, chunks: Chunks, leaves: np.ndarray) -> tuple[LabelTree, Chunks]:
+    """Return the tree and chunks with a label more in each of the given leaves, which have learned nothing yet."""
+    packed, n_old = chunks.split(), tree.n_labels
+    labels_of = [tree.leaf_labels[tree.leaf_indptr[i] : tree.leaf_indptr[i + 1]] for i in range(tree.n_leaves)]
+    for leaf in np.unique(leaves).tolist():
+        new = np.flatnonzero(leaves == leaf)
+        chunk = packed[-1][leaf]
+        packed[-1][leaf] = replace(
+            chunk,
+            scales=np.concatenate([chunk.scales, np.ones(new.size, np.float32)]),
+            bias=np.concatenate([chunk.bias, np.full(new.size, -np.inf, np.float32)]),
+        )
+        labels_of[leaf] = np.concatenate([labels_of[leaf], n_old + new]).astype(np.int32)
+    indptr = np.concatenate([[0], np.cumsum([labels.size for labels in labels_of])])
+    grown = LabelTree(tree.parents, indptr, np.concatenate(labels_of), n_old + leaves.size)
+    return grown, Chunks.join(packed, chunks.n_features)
 
 
 def drop_labels(tree: LabelTree, chunks: Chunks, keep: np.ndarray) -> tuple[LabelTree, Chunks]:

@@ -19,12 +19,15 @@ from longtail.model import (
     MAX_K,
     Estimate,
     Explanation,
+    Hold,
     Idle,
     LinearLayer,
     RowClassifier,
     Shape,
     TextReader,
     allowed_labels,
+    check_new_truth,
+    kept_labels,
     row_scale,
     with_finite_scores,
 )
@@ -33,9 +36,17 @@ from longtail.storage import Part, PartSchema, checked
 from longtail.text import pifa
 from longtail.tree.chunks import Chunks
 from longtail.tree.columns import has_idle_columns, take_columns
-from longtail.tree.edit import add_to_leaves, drop_labels, leaves_for_labels, update_classifiers, with_silent_labels
+from longtail.tree.edit import (
+    add_to_leaves,
+    drop_labels,
+    leaves_for_labels,
+    update_classifiers,
+    with_new_labels,
+    with_silent_labels,
+)
 from longtail.tree.explain import explain_slot, slots_of
 from longtail.tree.grow.build import ENTRIES_OF_A_VECTOR, PASSES, build_tree, default_branching
+from longtail.tree.grow.from_hierarchy import Hierarchy, hierarchy_tree
 from longtail.tree.inside import TreeInside
 from longtail.tree.label_tree import LabelTree
 from longtail.tree.overlap import MOST, check_overlap
@@ -66,7 +77,6 @@ from longtail.validate import (
     check_integer,
     check_real,
     check_same_rows,
-    check_width,
     make_csr,
     resolve_jobs,
     resolve_seed,
@@ -220,6 +230,7 @@ class LabelTreeClassifier(RowClassifier):
     schema: ClassVar[PartSchema | None] = LABEL_TREE_SCHEMA
     tagger_method: ClassVar[str | None] = "tree"
     prediction_params: ClassVar[tuple[str, ...]] = (*SEARCH_PARAMS, "n_jobs")
+    _hierarchy: Hierarchy | None = None  # that the tree is made of, instead of clusters
 
     def __init__(
         self,
@@ -305,6 +316,14 @@ class LabelTreeClassifier(RowClassifier):
             return {}
         return self._idle_among(*SLOT_PARAMS, word="without", other=Keyword("overlap"))
 
+    def use_hierarchy(self, parents: np.ndarray, node_of_label: np.ndarray) -> None:
+        self._hierarchy = Hierarchy(parents, node_of_label)
+
+    def _untrained(self) -> Self:
+        out = super()._untrained()
+        out._hierarchy = self._hierarchy
+        return out
+
     def fit(
         self,
         X: MatrixLike,
@@ -355,27 +374,58 @@ class LabelTreeClassifier(RowClassifier):
             self.chunks_ = [chunks.over_columns(columns, self.n_features_in_) for chunks in self.chunks_]
         return self
 
-    def partial_fit(self, X: MatrixLike, Y: MatrixLike, classes: LabelNumbers | None = None) -> Self:
-        """Learn new rows without the old ones; labels and clusters stay. Returns self.
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        Y: MatrixLike,
+        classes: LabelNumbers | None = None,
+        *,
+        replayed: int = 0,
+        feature_rows: np.ndarray | None = None,
+    ) -> Self:
+        """Learn new rows without the old ones; clusters stay. Returns self.
 
-        The classifiers of labels and nodes that the new rows have move towards them, the less the fewer the rows are
-        against all rows seen. Rows of a tenth or more of what was seen improve a model; a few rows at a time do not,
-        and training anew is always more accurate (benchmarks/results/tree_updates.json). A calibration is kept, and
-        grows stale.
+        The classifiers of labels and nodes that the new rows have move towards them, held by the old weights the more
+        firmly the more rows were seen: a few rows change little. Columns of Y after those of the known labels are new
+        labels; each goes to the leaf to which the tree sends most of its rows.
+
+        Where the last `replayed` rows of X were learned before, the old weights count for the less; with all old rows
+        given again, these classifiers are trained anew. `feature_rows` tells how many old rows had each feature, where
+        that is known. A calibration is kept, and grows stale.
 
         `classes` is ignored: scikit-learn's tools pass it, but labels are the columns of Y.
         """
         if not hasattr(self, "trees_"):
             return self.fit(X, Y)
         rows, Y, solver, n_jobs = self._new_rows(X, Y, self.n_labels_)
-        # the old weights stand for the old rows: the fewer the new ones, the less they may move them
-        solver = replace(solver, C=solver.C * 0.5 * rows.n / (rows.n + self.n_rows_))
+        new = rows.n - check_integer("replayed", replayed, low=0, high=rows.n)
+        self._take_on_labels(rows, sp.csr_array(Y[:, self.n_labels_ :]), n_jobs)
+        hold = Hold.of(solver.C, self.n_rows_, rows.n, replayed)
         self.chunks_ = [
-            update_classifiers(tree, chunks, rows, Y, solver, self._beam_plan(tree, 1), n_jobs)
+            update_classifiers(tree, chunks, rows, Y, solver, self._beam_plan(tree, 1), n_jobs, hold, feature_rows)
             for tree, chunks in zip(self.trees_, self.chunks_, strict=True)
         ]
-        self.label_counts_ = self.label_counts_ + np.bincount(Y.indices, minlength=self.n_labels_)
-        self.n_rows_ += rows.n
+        self.label_counts_ = self.label_counts_ + np.bincount(Y[:new].indices, minlength=self.n_labels_)
+        self.n_rows_ += new
+        return self
+
+    def _take_on_labels(self, rows: TrainingRows, Y: sp.csr_array, n_jobs: int) -> None:
+        """Give new labels a place in every tree; they have learned nothing yet."""
+        if not Y.shape[1]:
+            return
+        grown = []
+        for tree, chunks in zip(self.trees_, self.chunks_, strict=True):
+            leaves = leaves_for_labels(tree, chunks, rows, Y, self._beam_plan(tree, 1), n_jobs)
+            grown.append(with_new_labels(tree, chunks, leaves))
+        self.trees_, self.chunks_ = [tree for tree, _ in grown], [chunks for _, chunks in grown]
+        self.label_counts_ = np.concatenate([self.label_counts_, np.zeros(Y.shape[1], self.label_counts_.dtype)])
+        self.n_labels_ = int(self.label_counts_.size)
+
+    def widen(self, n_features: int) -> Self:
+        """Let rows have more columns, after the old ones; classifiers learn them with new rows. Returns self."""
+        self._check_fitted()
+        self.n_features_in_ = check_integer("n_features", n_features, low=self.n_features_in_, high=2**31 - 1)
+        self.chunks_ = [replace(chunks, n_features=self.n_features_in_) for chunks in self.chunks_]
         return self
 
     def add_labels(self, X: Any, Y: Any) -> Self:
@@ -402,17 +452,7 @@ class LabelTreeClassifier(RowClassifier):
     def remove_labels(self, labels: Any) -> Self:
         """Remove labels by number; the rest keep their order and are numbered anew. Returns self."""
         self._check_fitted()
-        given = np.asarray(labels)
-        if given.size and given.dtype.kind not in "iu":
-            raise ParameterError(name="labels", allowed=f"whole numbers from 0 to {self.n_labels_ - 1}", got=labels)
-        gone = np.unique(given.astype(np.int64))
-        if gone.size and (gone[0] < 0 or gone[-1] >= self.n_labels_):
-            worst = gone[0] if gone[0] < 0 else gone[-1]
-            raise ParameterError(name="labels", problem=f"must be numbers from 0 to {self.n_labels_ - 1}; got {worst}.")
-        if gone.size == self.n_labels_:
-            raise ParameterError(name="labels", problem="must leave at least one label; got all of them.")
-        keep = np.ones(self.n_labels_, dtype=bool)
-        keep[gone] = False
+        keep = kept_labels(labels, self.n_labels_)
         smaller = [drop_labels(tree, chunks, keep) for tree, chunks in zip(self.trees_, self.chunks_, strict=True)]
         self.trees_, self.chunks_ = [tree for tree, _ in smaller], [chunks for _, chunks in smaller]
         self.label_counts_ = self.label_counts_[keep]
@@ -422,14 +462,10 @@ class LabelTreeClassifier(RowClassifier):
     def _new_rows(self, X: Any, Y: Any, n_labels: int) -> tuple[TrainingRows, sp.csr_array, Solver, int]:
         """Check rows that come after training."""
         solver = self._solver(self.C_)
-        X, Y = as_sparse(self._check_rows(X)), as_labels(Y, "Y")
-        check_same_rows(X, Y)
-        check_width(Y, n_labels, "Y", "labels")
-        if Y.nnz == 0:
-            raise DataError(input="Y", problem="must hold at least one label; every row is empty.")
-        binary = make_csr(Y.indptr, Y.indices, np.ones_like(Y.data), Y.shape[1])
+        X, truth = as_sparse(self._check_rows(X)), check_new_truth(Y, n_labels)
+        check_same_rows(X, truth)
         rows = TrainingRows.of(X, check_flag("normalize", self.normalize), solver.bias)
-        return rows, binary, solver, resolve_jobs(self.n_jobs)
+        return rows, truth, solver, resolve_jobs(self.n_jobs)
 
     def _overlap_settings(self) -> OverlapSettings:
         """Return the checked settings of overlap."""
@@ -489,9 +525,9 @@ class LabelTreeClassifier(RowClassifier):
                 n = vectors.shape[0]
                 raise DataError(f"label_vectors must have one row per label ({self.n_labels_}); got {n}.")
 
-        def grow(i: int) -> LabelTree:
+        def grow(i: int, some: np.ndarray | None = None) -> LabelTree:
             return build_tree(
-                vectors,
+                vectors if some is None else vectors[some],
                 branching=branching,
                 max_leaf=max_leaf,
                 balanced=balanced,
@@ -500,7 +536,22 @@ class LabelTreeClassifier(RowClassifier):
                 n_jobs=n_jobs,
             )
 
-        return [grow(i) for i in range(n_trees)]
+        if self._hierarchy is None:
+            return [grow(i) for i in range(n_trees)]
+        if n_trees != 1:
+            raise ParameterError(
+                name="n_trees", allowed="1 where the hierarchy of a vocabulary is the tree", got=n_trees
+            )
+        if self._hierarchy.node_of_label.size != self.n_labels_:
+            raise DataError(
+                f"the hierarchy is that of {self._hierarchy.node_of_label.size} labels; Y has {self.n_labels_}."
+            )
+
+        def divide(some: np.ndarray) -> list[np.ndarray]:
+            leaves = grow(0, some)
+            return np.split(leaves.leaf_labels, leaves.leaf_indptr[1:-1])
+
+        return [hierarchy_tree(self._hierarchy, max_leaf, branching, divide)]
 
     def predict_topk(self, X: Any, k: int = 5, *, allow: Any = None, deny: Any = None) -> TopK:
         """Return the k best labels of every row with their scores (logarithms), best first.

@@ -32,7 +32,7 @@ def hierarchy_leaves(parents: Any, labels: Any = None) -> tuple[np.ndarray, np.n
     up = _ids("parents", parents, low=-1, high=None)
     n = up.size
     at = np.arange(n) if labels is None else _ids("labels", labels, low=0, high=n)
-    by_depth = _by_depth(up)
+    by_depth = nodes_by_depth(up)
 
     own = np.bincount(at, minlength=n)
     below = own.copy()  # labels of the node and of all nodes below it
@@ -64,7 +64,7 @@ def hierarchy_leaves(parents: Any, labels: Any = None) -> tuple[np.ndarray, np.n
     return paths[order], rank[leaf_of]
 
 
-def _by_depth(up: np.ndarray) -> list[np.ndarray]:
+def nodes_by_depth(up: np.ndarray) -> list[np.ndarray]:
     """Return the nodes of each depth, roots first; a cycle is refused."""
     order = np.argsort(up, kind="stable")
     starts = np.searchsorted(up[order], np.arange(-1, up.size + 1))

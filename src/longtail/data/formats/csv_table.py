@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from longtail.data.dataset import Dataset
-from longtail.data.formats.files import replacing, text_blocks
+from longtail.data.formats.files import replacing, split_lines, text_blocks
 from longtail.data.formats.records import Batch, Columns, group_names_of, make_batch, names_in_row, weights_in_row
 from longtail.data.limits import DEFAULT_LIMITS, Limits
 from longtail.errors import DataError
@@ -49,6 +49,30 @@ def table_batches(path: Path, columns: Columns, delimiter: str, limits: Limits =
         if columns.id in values:
             values[columns.id] = [cell or None for cell in values[columns.id]]
         yield make_batch(lambda line: f"{path} line {line}", numbers, values, columns, columns.separator)
+
+
+def table_rows(
+    path: Path, delimiter: str, limits: Limits = DEFAULT_LIMITS, *, quoted: bool = True
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a table, its header too, each with the line it starts in; empty lines are skipped.
+
+    Without `quoted`, a quote is an ordinary character and every line is a row.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "a.csv"
+    >>> _ = file.write_text('id,label\\n1,"cats, dogs"\\n')
+    >>> list(table_rows(file, ","))
+    [(1, ['id', 'label']), (2, ['1', 'cats, dogs'])]
+    """
+    if not quoted:
+        for first, text in text_blocks(path, limits=limits):
+            for number, line in enumerate(split_lines(text), first):
+                if line.strip():
+                    yield number, line.split(delimiter)
+        return
+    table = _Table(path, delimiter, limits)
+    while rows := table.next_rows(ROWS):
+        yield from ((line, row) for line, row in rows if row)
 
 
 def write_table(dataset: Dataset, path: str | Path, columns: Columns, delimiter: str) -> None:

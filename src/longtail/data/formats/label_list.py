@@ -1,12 +1,14 @@
 """Read and write lists of labels: JSONL with one label per line, or a plain file with one name per line.
 
 A JSONL record has a name (`id`, `uid` or `name`) and may have a text (`text` or `title`); other keys, such as
-`parents`, are ignored. The label of line 1 gets number 0. In a plain file the empty lines at the end are ignored.
+`parents`, are ignored. The label of line 1 gets number 0. In a plain file the empty lines at the end are ignored; a
+table or a SKOS file is refused, since no name of a label looks like its lines.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,10 +17,12 @@ from longtail.data.dataset import Dataset
 from longtail.data.formats.files import plain_name, replacing, split_lines, text_blocks
 from longtail.data.formats.jsonl import iter_objects
 from longtail.data.limits import DEFAULT_LIMITS, Limits
-from longtail.errors import DataError
+from longtail.errors import DataError, Keyword
 
 NAME_KEYS = ("id", "uid", "name")
 TEXT_KEYS = ("text", "title")
+SKOS_SUFFIXES = (".ttl", ".turtle", ".nt", ".rdf", ".xml", ".owl", ".skos")
+SKOS_BEGIN = re.compile(r"\s*(?:@prefix\s|@base\s|<\?xml|<rdf:RDF|<[^<>\s]+>\s+<[^<>\s]+>\s)", re.IGNORECASE)
 
 
 class LabelList(NamedTuple):
@@ -93,10 +97,37 @@ def _label_name(path: Path, number: int, record: dict[str, Any]) -> str:
     raise DataError(f"{path} line {number} has no name under 'id', 'uid' or 'name'; it has: {keys}.")
 
 
+def _refuse_vocabulary(path: Path, line: str) -> None:
+    """Refuse a file whose name and first line are those of a table or of SKOS, which no list of names begins with."""
+    cells = [cell.strip(' "').lower() for cell in re.split("[,;]", line)]
+    suffix = Path(plain_name(path)).suffix.lower()
+    if len(cells) > 1 and (suffix == ".csv" or {"uri", "id"} & set(cells)):
+        raise _not_one_label(path, 1, "it is a row of a table")
+    if suffix in SKOS_SUFFIXES or SKOS_BEGIN.match(line):
+        raise _not_one_label(path, 1, "it is SKOS")
+
+
+def _not_one_label(path: Path, number: int, why: str) -> DataError:
+    return DataError(
+        "{path} line {line} is not the name of one label: {why}. A list of labels is JSONL, or has one name per line; "
+        "a vocabulary is given with {advice}.",
+        path=path,
+        line=number,
+        why=why,
+        advice=Keyword("vocabulary"),
+    )
+
+
 def _from_lines(path: Path, limits: Limits) -> tuple[list[int], list[str], list[str | None]]:
     names: list[str] = []
-    for _, text in text_blocks(path, limits=limits):
-        names += [line.strip() for line in split_lines(text)]
+    for first, text in text_blocks(path, limits=limits):
+        lines = split_lines(text)
+        if first == 1 and lines:
+            _refuse_vocabulary(path, lines[0])
+        tabs = [number for number, line in enumerate(lines, first) if "\t" in line.strip()] if "\t" in text else []
+        if tabs:
+            raise _not_one_label(path, tabs[0], "it has a tab")
+        names += [line.strip() for line in lines]
     while names and not names[-1]:
         names.pop()
     return list(range(1, len(names) + 1)), names, [None] * len(names)

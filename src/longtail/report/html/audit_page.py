@@ -19,6 +19,7 @@ from longtail.report.audit_sentences import (
 )
 from longtail.report.formatting import count, flat_rows, percent
 from longtail.report.html.rendering import FactBlock, Figure, Tile, View, render_page
+from longtail.report.people import for_people
 from longtail.report.plots.audit_plots import radius_plot, radius_text, size_plot
 
 ROWS_AT_ONCE = 25  # a longer table scrolls in its own window
@@ -30,6 +31,7 @@ def audit_page(facts: AuditFacts) -> str:
     >>> "Of all label sets" in audit_page({"capacity": {"n_labels": 3, "width": 2, "sets": 6, "log10_share": -0.1}})
     True
     """
+    told, facts = facts, for_people(facts)
     audit = facts.get("audit") or {}
     blocks = [
         FactBlock("Layer", flat_rows(facts.get("layer"))),
@@ -41,7 +43,7 @@ def audit_page(facts: AuditFacts) -> str:
     return render_page(
         "audit.html",
         str(facts.get("title") or "Audit"),
-        facts,
+        told,
         headline=audit_headline(facts) or capacity_sentence(facts),
         tiles=verdict_tiles(audit),
         verdicts=verdicts_section(facts),

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from longtail.facts import (
+    AssignedFacts,
     DatasetFacts,
     EvaluationFacts,
     LabelRowFacts,
@@ -20,7 +21,9 @@ from longtail.facts import (
     MetricsFacts,
     ModelFacts,
     TimingFacts,
+    TradeoffFacts,
 )
+from longtail.report.decision_rows import decision_sentence, set_rows, sets_sentence, tradeoff_sentence
 from longtail.report.fact_rows import (
     FrequencyRow,
     band_rows,
@@ -37,6 +40,7 @@ from longtail.report.formatting import count, decimal, flat_rows, percent, perce
 from longtail.report.html.example_section import example_section
 from longtail.report.html.rendering import FactBlock, Figure, Tile, View, render_page
 from longtail.report.html.tree_sections import splits_section, tree_section
+from longtail.report.people import for_people
 from longtail.report.plots.canvas import finite
 from longtail.report.plots.charts import (
     FrequencyPoint,
@@ -46,6 +50,7 @@ from longtail.report.plots.charts import (
     reliability_plot,
     tail_plot,
 )
+from longtail.report.plots.tradeoff_plot import tradeoff_plot
 from longtail.report.sentences import (
     calibration_sentence,
     frequency_sentence,
@@ -60,15 +65,17 @@ NOT_SHOWN = ("files", "parts", "format", "name")  # facts of a model that are fo
 
 def evaluation_page(facts: EvaluationFacts) -> str:
     """Return the page about one model on one dataset; every key of the facts may be missing."""
+    told, facts = facts, for_people(facts)
     evaluation = facts.get("evaluation") or {}
     model = FactBlock("Model", model_rows(facts.get("model")))
     return render_page(
         "evaluation.html",
         str(facts.get("title") or "Evaluation"),
-        facts,
+        told,
         headline=headline(facts),
         tiles=metric_tiles(evaluation),
         metrics=metrics_section(facts),
+        assigned=assigned_section(facts.get("assigned") or {}, facts.get("tradeoff")),
         frequency=frequency_section(evaluation),
         calibration=calibration_section(evaluation),
         labels=label_section(facts.get("labels") or []),
@@ -122,6 +129,24 @@ def metrics_section(facts: EvaluationFacts) -> View | None:
         return None
     measured = f"Measured on {count(evaluation.get('rows'))} rows. " if finite(evaluation.get("rows")) else ""
     return {"lead": measured + interval_sentence(interval), "plots": plots, "ks": ks, "rows": rows}
+
+
+def assigned_section(assigned: AssignedFacts, tradeoff: TradeoffFacts | None) -> View | None:
+    """Return how good the label sets are that rows are given, and what rare labels cost."""
+    rows = [
+        {"name": row["name"], "meaning": row["meaning"], "cells": [_cell(cell, 1) for cell in row["cells"]]}
+        for row in set_rows(assigned)
+    ]
+    figure = None
+    if tradeoff and tradeoff.get("points"):
+        k = tradeoff["k"]
+        note = f"Every dot is a mix of P@{k} and macro-F1@{k}, decided for all rows together."
+        plot = tradeoff_plot([{"name": "", "points": tradeoff["points"]}], k, title="What rare labels cost")
+        figure = Figure(tradeoff_sentence(tradeoff), note, plot)
+    if not rows and figure is None:
+        return None
+    lead = " ".join([decision_sentence(assigned.get("decision") or {}), sets_sentence(assigned)]).strip()
+    return {"lead": lead, "rows": rows, "figure": figure}
 
 
 def frequency_section(evaluation: MetricsFacts) -> View | None:
@@ -179,13 +204,16 @@ def calibration_section(evaluation: MetricsFacts) -> View | None:
 def label_section(labels: list[LabelRowFacts]) -> View | None:
     """Return the labels one by one, in the order of the facts; a reader may sort and filter them."""
     rows = [
-        [
-            row.get("label", ""),
-            count(row.get("train_count")) or "–",
-            count(row.get("test_count")) or "–",
-            percent(row.get("precision"), 1),
-            percent(row.get("recall"), 1),
-        ]
+        {
+            "label": row.get("label", ""),
+            "id": row.get("id", ""),
+            "cells": [
+                count(row.get("train_count")) or "–",
+                count(row.get("test_count")) or "–",
+                percent(row.get("precision"), 1),
+                percent(row.get("recall"), 1),
+            ],
+        }
         for row in labels
     ]
     return {"rows": rows, "tall": len(rows) > ROWS_AT_ONCE} if rows else None

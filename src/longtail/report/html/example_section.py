@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from longtail.facts import ExplanationFacts, SuggestionFacts
 from longtail.report.fact_rows import confidence, marked_parts, missed, strongest, suggestions
 from longtail.report.html.rendering import View, render
+from longtail.report.people import for_people
 from longtail.report.tree_sentences import path_steps
 
 TEXT_SHOWN = 700  # letters of the text
@@ -40,6 +41,7 @@ def explanation_html(facts: ExplanationFacts) -> str:
 
 def card(example: ExplanationFacts) -> View:
     """Return an example with its marked text, its suggestions and the labels that were missed."""
+    example = for_people(example)
     return {
         "parts": _text_parts(str(example.get("text", "")), suggestions(example)),
         "suggestions": [_suggestion(suggestion) for suggestion in suggestions(example)],
@@ -50,6 +52,7 @@ def card(example: ExplanationFacts) -> View:
 def _suggestion(suggestion: SuggestionFacts) -> View:
     return {
         "label": suggestion.get("label", ""),
+        "id": suggestion.get("id", ""),
         "confidence": confidence(suggestion),
         "correct": suggestion.get("correct"),
         "words": [(word["word"], f"{word['weight']:+.2f}") for word in strongest(suggestion, WORDS_SHOWN)],

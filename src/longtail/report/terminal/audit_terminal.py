@@ -20,6 +20,7 @@ from longtail.report.audit_sentences import (
     verdict_rows,
 )
 from longtail.report.formatting import count, flat_rows
+from longtail.report.people import for_people
 from longtail.report.plots.audit_plots import radius_text, size_range
 from longtail.report.terminal.console import clean, heading, print_facts, print_table, say, share_bar
 
@@ -37,6 +38,7 @@ def show_audit(console: Console, facts: AuditFacts, *, limit: str = "limit") -> 
     >>> "1 of 4 label sets" in console.file.getvalue()
     True
     """
+    facts = for_people(facts)
     audit = facts.get("audit") or {}
     say(console, facts.get("title"), "bold")
     for sentence in (audit_headline(facts), layer_sentence(facts), unknown_sentence(facts), beyond_sentence(facts)):

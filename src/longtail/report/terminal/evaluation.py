@@ -13,6 +13,13 @@ from rich.text import Text
 
 from longtail.facts import ComparisonFacts, DatasetFacts, EvaluationFacts, LabelRowFacts, MetricsFacts
 from longtail.report import sentences
+from longtail.report.decision_rows import (
+    decision_sentence,
+    set_rows,
+    sets_sentence,
+    tradeoff_rows,
+    tradeoff_sentence,
+)
 from longtail.report.fact_rows import (
     FAMILIES,
     band_difference_rows,
@@ -29,6 +36,7 @@ from longtail.report.fact_rows import (
     suggestions,
 )
 from longtail.report.formatting import count, flat_rows, percent, percent_range, points, points_range
+from longtail.report.people import for_people
 from longtail.report.plots.canvas import finite
 from longtail.report.plots.charts import DifferenceRow
 from longtail.report.terminal.console import (
@@ -68,6 +76,7 @@ def show_evaluation(console: Console, facts: EvaluationFacts, *, page: str = "th
     >>> "81.25" in console.file.getvalue()
     True
     """
+    facts = for_people(facts)
     evaluation = facts.get("evaluation") or {}
     say(console, facts.get("title"), "bold")
     say(console, sentences.headline(facts))
@@ -80,6 +89,7 @@ def show_evaluation(console: Console, facts: EvaluationFacts, *, page: str = "th
         heading(console, "Right suggestions by place")
         body = [[row["name"], percent(row["value"], 1), share_bar(console, row["value"])] for row in positions]
         print_table(console, ["", "percent", " "], body)
+    _show_assigned(console, facts)
     _show_frequencies(console, evaluation)
     _show_calibration(console, evaluation)
     _show_labels(console, facts.get("labels") or [], page)
@@ -124,6 +134,29 @@ def show_dataset(console: Console, data: DatasetFacts) -> None:
     print_facts(console, "Data", data_rows(data))
     if data.get("tail"):
         show_tail(console, data["tail"])
+
+
+def _show_assigned(console: Console, facts: EvaluationFacts) -> None:
+    assigned, tradeoff = facts.get("assigned") or {}, facts.get("tradeoff")
+    rows = set_rows(assigned)
+    if rows:
+        heading(console, "What is assigned")
+        say(console, decision_sentence(assigned.get("decision") or {}))
+        body = [
+            [
+                row["name"],
+                *(part for cell in row["cells"] for part in (percent(cell.get("value"), 1), percent_range(cell))),
+            ]
+            for row in rows
+        ]
+        names = [part for name in ("precision", "recall", "F1") for part in (name, "interval")]
+        print_table(console, ["percent", *names], body)
+        say(console, sets_sentence(assigned), "dim")
+    if tradeoff and tradeoff.get("points"):
+        k = tradeoff["k"]
+        heading(console, tradeoff_sentence(tradeoff))
+        table = [list(row) for row in tradeoff_rows(tradeoff)]
+        print_table(console, ["share of macro-F1", f"P@{k}", f"macro-F1@{k}", f"coverage@{k}"], table)
 
 
 def _show_frequencies(console: Console, evaluation: MetricsFacts) -> None:

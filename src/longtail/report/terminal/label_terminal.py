@@ -10,6 +10,7 @@ from rich.text import Text
 
 from longtail.facts import LabelFacts, SlotFacts, SlotTextFacts
 from longtail.report.formatting import count
+from longtail.report.people import for_people
 from longtail.report.terminal.console import clean, say
 from longtail.report.terminal.tree_terminal import WIDEST, fitted, joined
 from longtail.report.tree_sentences import heavier_words, neighbours, rows_sentence, slots_sentence, word_list
@@ -31,7 +32,9 @@ def show_label(console: Console, facts: LabelFacts) -> None:
     1  beside judo
        words: black
     """
+    facts = for_people(facts)
     say(console, slots_sentence(facts))
+    say(console, facts.get("id"), "dim")
     data = facts.get("data")
     if data and not data["rows_with_label"]:
         say(console, f"No row of {data.get('name') or 'the data'} has it.")

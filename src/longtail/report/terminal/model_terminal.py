@@ -11,6 +11,7 @@ from rich.text import Text
 from longtail.facts import ExplanationFacts, MetricFacts, SuggestionFacts, tail_points
 from longtail.report.fact_rows import confidence, marked_parts, metric_grid, missed, strongest, suggestions
 from longtail.report.formatting import fact_text, flat_rows, percent, percent_range
+from longtail.report.people import for_people
 from longtail.report.terminal.console import (
     clean,
     heading,
@@ -63,6 +64,7 @@ def show_inspection(console: Console, facts: Mapping[str, Any]) -> None:
 
 def show_explanation(console: Console, facts: ExplanationFacts) -> None:
     """Print a text with its telling words marked and, for each suggestion, the words behind it as bars."""
+    facts = for_people(facts)
     predicted = suggestions(facts)
     if facts.get("text"):
         say(console, marked_text(console, str(facts["text"]), predicted, TEXT_SHOWN))
@@ -71,6 +73,8 @@ def show_explanation(console: Console, facts: ExplanationFacts) -> None:
     for suggestion, words in shown:
         console.print()
         head = Text.assemble((clean(console, suggestion.get("label", "")), "bold"), f"  {confidence(suggestion)}")
+        if suggestion.get("id"):
+            head.append(f"  {clean(console, suggestion['id'])}", style="dim")
         judged = judgement(console, suggestion)
         say(console, head.append("  ").append_text(judged) if judged else head)
         body = []

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from longtail.facts import RestFacts, SuggestionFacts, TreeFacts
 from longtail.report.formatting import count, number_range, percent
+from longtail.report.people import for_people
 from longtail.report.terminal.console import clean, is_plain, say
 from longtail.report.tree_sentences import Family, label_names, nested, path_steps, tree_sentence, word_list
 
@@ -33,6 +34,7 @@ def show_tree(console: Console, facts: TreeFacts) -> None:
      50.0%       3  chess
                     words: play
     """
+    facts = for_people(facts)
     if not facts.get("clusters"):
         return
     used = f" They are used {count(facts.get('uses'))} times in {count(facts.get('rows'))} training rows."

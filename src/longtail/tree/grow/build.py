@@ -115,7 +115,7 @@ def build_tree(
             progress=progress,
         )
         leaves, paths = _kmeans_paths(clusters, vectors, max_leaf, branching)
-    return _assemble(leaves, paths)
+    return assemble(leaves, paths)
 
 
 def default_branching(n_labels: int, rows_per_label: float, max_leaf: int, balanced: bool) -> tuple[int, int]:
@@ -173,7 +173,7 @@ def fill_evenly(sizes: np.ndarray, extra: int, cap: int | None = None) -> np.nda
     return out
 
 
-def _assemble(leaves: list[np.ndarray], paths: np.ndarray) -> LabelTree:
+def assemble(leaves: list[np.ndarray], paths: np.ndarray) -> LabelTree:
     """Return the tree of some leaves; empty ones are dropped."""
     kept = np.flatnonzero([leaf.size for leaf in leaves])
     kept = kept[np.lexsort(paths[kept].T[::-1])]

@@ -1,0 +1,1 @@
+"""Benchmarks of decisions: which labels rows are given."""

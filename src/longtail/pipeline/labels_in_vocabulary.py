@@ -1,0 +1,187 @@
+"""The labels of data and the concepts of a vocabulary: matched, and what one lacks of the other counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from longtail.data import Dataset
+from longtail.errors import DataError, Parameter, ParameterError
+from longtail.facts import VocabularyFacts, VocabularyLabelFacts
+from longtail.validate import check_choice, make_csr
+from longtail.vocabulary import Vocabulary
+
+UNKNOWN = ("keep", "drop", "error")
+LISTED = 10  # labels named in the facts
+NAMED = 3  # labels named in a sentence
+
+
+def match_labels(data: Dataset, vocabulary: Vocabulary, unknown: str = "keep") -> tuple[Dataset, VocabularyFacts]:
+    """Return data whose labels are ids of concepts, and facts about what the vocabulary and the data lack.
+
+    A label that is the notation or the name of one concept becomes its id. Labels that the vocabulary does not have are
+    kept, dropped or refused ("error").
+
+    >>> from longtail.vocabulary import Concept
+    >>> data = Dataset.from_lists(["a cat", "a dog"], [["cats"], ["dogs"]])
+    >>> data, facts = match_labels(data, Vocabulary([Concept("c1", {"": "cats"}), Concept("c2", {"": "birds"})]))
+    >>> data.label_names, facts["labels_unknown"], facts["concepts_without_rows"]
+    (('c1', 'dogs'), 1, 1)
+    """
+    check_choice("unknown_labels", unknown, UNKNOWN)
+    names = data.names()
+    ids = [_id_of(name, vocabulary) for name in names]
+    counts = np.bincount(data.Y.indices, minlength=len(names))
+    strange = [number for number, id in enumerate(ids) if id is None and counts[number]]
+    strange.sort(key=lambda number: (-counts[number], names[number]))
+    if strange and unknown == "error":
+        raise DataError(
+            f"{len(strange):,} of {int((counts > 0).sum()):,} labels of the data are not in the vocabulary: "
+            f"{_some([names[number] for number in strange])}."
+        )
+    kept = [number for number, id in enumerate(ids) if id is not None or unknown != "drop"]
+    if not any(ids[number] is not None and counts[number] for number in kept) and unknown == "drop":
+        raise DataError(f"no label of the data is in the vocabulary; the first are: {_some(names)}.")
+    new = [ids[number] or names[number] for number in kept]
+    known = {id for number, id in enumerate(ids) if id is not None and counts[number]}
+    facts: VocabularyFacts = {
+        "name": vocabulary.name_of_vocabulary,
+        "concepts": len(vocabulary),
+        "language": vocabulary.shown_language,
+        "labels_known": len(known),
+        "labels_by_name": sum(
+            id is not None and id != name and bool(count) for id, name, count in zip(ids, names, counts, strict=True)
+        ),
+        "labels_unknown": len(strange),
+        "unknown_labels": unknown,
+        "unknown": [{"label": names[number], "rows": int(counts[number])} for number in strange[:LISTED]],
+        "concepts_without_rows": len(vocabulary) - len(known),
+        "deprecated_in_use": 0,
+        "deprecated": [],
+    }
+    data = data if new == list(names) else _renamed(data, kept, new)
+    _count_deprecated(facts, data, vocabulary)
+    return data, facts
+
+
+def with_ids(data: Dataset, vocabulary: Vocabulary | None) -> Dataset:
+    """Return data whose labels are ids of concepts where they name some; without a vocabulary, the data as it is."""
+    return data if vocabulary is None else match_labels(data, vocabulary)[0]
+
+
+def ids_of(names: Sequence[str], vocabulary: Vocabulary | None) -> list[str]:
+    """Return labels of data by their ids, where they name concepts."""
+    return list(names) if vocabulary is None else [_id_of(name, vocabulary) or name for name in names]
+
+
+def vocabulary_sentences(facts: VocabularyFacts) -> list[str]:
+    """Return in a few sentences how the labels of the data and the vocabulary differ."""
+    known, strange = facts["labels_known"], facts["labels_unknown"]
+    total = known + strange
+    out = [f"Vocabulary: {known:,} of {total:,} labels of the data are among its {facts['concepts']:,} concepts."]
+    if facts["labels_by_name"]:
+        out.append(
+            f"{facts['labels_by_name']:,} of them were given by name or notation and are called by their ids now."
+        )
+    if strange:
+        what = {"keep": "kept all the same", "drop": "dropped"}[facts["unknown_labels"]]
+        listed = _some([row["label"] for row in facts["unknown"]], strange)
+        are = "label is" if strange == 1 else "labels are"
+        out.append(f"{strange:,} {are} not in the vocabulary and {what}: {listed}.")
+    if facts["concepts_without_rows"]:
+        n = facts["concepts_without_rows"]
+        have = "concept has" if n == 1 else "concepts have"
+        out.append(f"{n:,} {have} no row in the data.")
+    if facts["deprecated_in_use"]:
+        n = facts["deprecated_in_use"]
+        listed = _some([_deprecated(row) for row in facts["deprecated"]], n)
+        are = "deprecated concept is" if n == 1 else "deprecated concepts are"
+        out.append(f"{n:,} {are} in use: {listed}.")
+    return out
+
+
+def label_texts_of(labels: Sequence[str], vocabulary: Vocabulary) -> tuple[str, ...]:
+    """Return for every label its names, the preferred one first; a label that is no concept is its own text."""
+    return tuple("; ".join(vocabulary.names_of(label)) if label in vocabulary else label for label in labels)
+
+
+def new_concepts(labels: Sequence[str], vocabulary: Vocabulary) -> list[str]:
+    """Return the ids of the concepts that are no labels yet and not deprecated."""
+    known = set(labels)
+    return [id for id in vocabulary.ids if id not in known and not vocabulary.is_deprecated(id)]
+
+
+def hierarchy_of(labels: Sequence[str], vocabulary: Vocabulary | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the concept above each concept, -1 for none, and the concept of every label, -1 for none.
+
+    Of several broader concepts the first counts. A vocabulary without any is refused.
+    """
+    if vocabulary is None:
+        raise ParameterError("{name} needs {other}.", name="tree_from_vocabulary", other=Parameter("vocabulary"))
+    if not vocabulary.has_hierarchy:
+        problem = "needs broader concepts, and no concept of the vocabulary has one."
+        raise ParameterError(name="tree_from_vocabulary", problem=problem)
+    above = vocabulary.first_broader()
+    own = [vocabulary.number_of(label) if label in vocabulary else -1 for label in labels]
+    return above, np.array(own, dtype=np.int64)
+
+
+def _id_of(name: str, vocabulary: Vocabulary) -> str | None:
+    """Return the id of the one concept that a label of data means; None for none, or several."""
+    if name in vocabulary:
+        return name
+    found = vocabulary.candidates(name)
+    return found[0] if len(found) == 1 else None
+
+
+def _renamed(data: Dataset, kept: Sequence[int], new: Sequence[str]) -> Dataset:
+    """Return data with the kept labels under new names; those that get the same name become one label."""
+    names = list(dict.fromkeys(new))
+    where = {name: number for number, name in enumerate(names)}
+    column = np.full(data.n_labels, -1, dtype=np.int64)
+    column[list(kept)] = [where[name] for name in new]
+    rows = np.repeat(np.arange(data.n_rows), np.diff(data.Y.indptr))
+    columns = column[data.Y.indices]
+    good = columns >= 0
+    pairs, first = np.unique(rows[good] * len(names) + columns[good], return_index=True)
+    counts = np.bincount(pairs // len(names), minlength=data.n_rows)
+    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    Y = make_csr(indptr, (pairs % len(names)).astype(np.int32), data.Y.data[good][first], len(names))
+    texts = None
+    if data.label_texts is not None:
+        by_name = {name: data.label_texts[number] for number, name in reversed(list(zip(kept, new, strict=True)))}
+        texts = tuple(by_name[name] for name in names)
+    return replace(data, Y=Y, label_names=tuple(names), label_texts=texts)
+
+
+def _count_deprecated(facts: VocabularyFacts, data: Dataset, vocabulary: Vocabulary) -> None:
+    """Add the deprecated concepts that rows have, the most used first, with what replaced them."""
+    names, counts = data.names(), np.bincount(data.Y.indices, minlength=data.n_labels)
+    used = [i for i in np.argsort(-counts, kind="stable").tolist() if counts[i] and names[i] in vocabulary]
+    old = [i for i in used if vocabulary.is_deprecated(names[i])]
+    facts["deprecated_in_use"] = len(old)
+    listed: list[VocabularyLabelFacts] = []
+    for number in old[:LISTED]:
+        row: VocabularyLabelFacts = {
+            "label": names[number],
+            "name": vocabulary.name(names[number]),
+            "rows": int(counts[number]),
+        }
+        replacement = vocabulary.replacement(names[number])
+        if replacement is not None:
+            row["replaced_by"], row["replaced_by_name"] = replacement, vocabulary.name(replacement)
+        listed.append(row)
+    facts["deprecated"] = listed
+
+
+def _deprecated(row: VocabularyLabelFacts) -> str:
+    instead = f" (replaced by {row['replaced_by_name']})" if row.get("replaced_by_name") else ""
+    return f"{row['name']}{instead}"
+
+
+def _some(names: Sequence[str], total: int | None = None) -> str:
+    """Return the first of some names, in one line."""
+    more = ", …" if (len(names) if total is None else total) > NAMED else ""
+    return ", ".join(name[:100] for name in names[:NAMED]) + more

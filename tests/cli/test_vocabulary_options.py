@@ -1,0 +1,120 @@
+"""`--vocabulary` on the command line: from files to tags with names, and what is refused."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from longtail.cli import main
+
+BASE = "http://ex.org/"
+TSV = "".join(
+    f"<{BASE}{i}>\t{name}\t{i}\n" for i, name in enumerate(("fruit", "apples", "vehicles", "trains", "ships"))
+)
+ROWS = [("red apple pie", "0;apples"), ("green pear tart", "fruit"), ("fast car race", "2"), ("slow train ride", "3")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("vocabulary")
+    (folder / "rows.csv").write_text("text,labels\n" + "".join(f"{text},{labels}\n" for text, labels in ROWS * 15))
+    (folder / "v.tsv").write_text(TSV)
+    concepts = [{"id": f"{BASE}{i}", "label": {"de": f"Wort {i}", "en": f"word {i}"}} for i in range(5)]
+    concepts[1]["broader"] = [f"{BASE}0"]
+    for number, (concept, name) in enumerate(zip(concepts, ("fruit", "apples", "vehicles", "trains", "ships"))):
+        concept |= {"notation": str(number), "alt_label": {"en": [name]}}
+    (folder / "v.jsonl").write_text("".join(json.dumps(c) + "\n" for c in concepts))
+    args = ["train", folder / "rows.csv", "-o", folder / "model", "--vocabulary", folder / "v.tsv", "--jobs", "1"]
+    with pytest.raises(SystemExit) as end:
+        main([str(a) for a in args])
+    assert end.value.code == 0
+    return folder
+
+
+def refused(capfd, *args):
+    with pytest.raises(SystemExit) as end:
+        main([str(a) for a in args])
+    assert end.value.code != 0
+    return capfd.readouterr().err
+
+
+def test_predictions_have_ids_and_names(folder, run, tmp_path):
+    run("predict", folder / "model", folder / "rows.csv", "-o", tmp_path / "out.csv", "-k", 1, "--jobs", 1)
+    row = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text())))[2]
+    assert (row["label"], row["name"]) == (f"{BASE}2", "vehicles")
+    run("predict", folder / "model", folder / "rows.csv", "-o", tmp_path / "out.jsonl", "-k", 1, "--jobs", 1)
+    assert json.loads((tmp_path / "out.jsonl").read_text().splitlines()[2])["labels"][0]["name"] == "vehicles"
+
+
+def test_explain_takes_and_shows_names(folder, run, capfd):
+    out = run("explain", folder / "model", "--text", "red apple", "--label", "APPLES")
+    assert "\napples " in out and f"{BASE}1" in out
+    assert "Did you mean 'apples'" in refused(capfd, "explain", folder / "model", "--text", "x", "--label", "apple")
+
+
+def test_another_language_or_vocabulary_can_be_shown(folder, run, capfd):
+    model, other = folder / "model", folder / "v.jsonl"
+    text = ("--text", "red apple", "-k", 1)
+    assert "Wort 0" in run("explain", model, *text, "--vocabulary", other, "--lang", "de")
+    assert "word 0" in run("explain", model, *text, "--vocabulary", other, "--lang", "en")
+    assert "--lang must be a language of the vocabulary (de, en)" in refused(
+        capfd, "explain", model, *text, "--vocabulary", other, "--lang", "fr"
+    )
+
+
+def test_inspect_shows_the_vocabulary(folder, run):
+    out = run("inspect", folder / "model")
+    assert "v.tsv" in out and "vehicles" in out
+    facts = json.loads(run("inspect", folder / "model", "--json"))
+    assert facts["vocabulary"]["concepts"] == 5 and facts["most_frequent"][0] == {
+        "name": "fruit",
+        "label": f"{BASE}0",
+        "count": 30,
+    }
+    assert "fruit" in run("inspect", folder / "model", "--tree")
+    assert f"{BASE}0" in run("inspect", folder / "model", "--label", "Fruit")
+
+
+def test_evaluate_gives_partial_credit_where_there_is_a_hierarchy(folder, run):
+    args = ("evaluate", folder / "model", folder / "rows.csv", "--resamples", 0, "--jobs", 1, "--json")
+    assert "hp@1" not in json.loads(run(*args))["evaluation"]["metrics"]
+    facts = json.loads(run(*args, "--vocabulary", folder / "v.jsonl"))
+    assert facts["evaluation"]["metrics"]["hp@1"]["value"] > 0
+    assert facts["labels"][0]["name"].startswith("Wort")
+
+
+def test_what_is_refused(folder, capfd, tmp_path):
+    rows, out = folder / "rows.csv", ("-o", tmp_path / "model")
+    train = ("train", rows, *out)
+    assert "--lang can only be used with --vocabulary" in refused(capfd, *train, "--lang", "de")
+    assert "--unknown-labels can only be used with --vocabulary" in refused(capfd, *train, "--unknown-labels", "drop")
+    assert "--tree-from-vocabulary needs broader concepts" in refused(
+        capfd, *train, "--vocabulary", folder / "v.tsv", "--tree-from-vocabulary"
+    )
+    strange = tmp_path / "rows.csv"
+    strange.write_text("text,labels\nred apple,fruit\nfast car,strange\n")
+    assert "1 of 2 labels of the data are not in the vocabulary: strange" in refused(
+        capfd, "train", strange, *out, "--vocabulary", folder / "v.tsv", "--unknown-labels", "error"
+    )
+    assert "a vocabulary is given with --vocabulary" in refused(capfd, *train, "--labels-file", folder / "v.tsv")
+    assert not (tmp_path / "model").exists()
+
+
+def test_add_labels_reads_vocabularies(tmp_path, capfd):
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    (tmp_path / "v.tsv").write_text(TSV)
+    (tmp_path / "rows.csv").write_text("text,labels\n" + "".join(f"{text},{labels}\n" for text, labels in ROWS * 5))
+    prime = ("--method", "prime", "--encoder", "none", "--device", "cpu", "--jobs", "1", "--max-length", "8")
+    more = ("--epochs", "1", "--calibrate", "0", "--vocabulary", tmp_path / "v.tsv")
+    with pytest.raises(SystemExit):
+        main([str(a) for a in ("train", tmp_path / "rows.csv", "-o", tmp_path / "model", *prime, *more)])
+    with pytest.raises(SystemExit) as end:
+        main([str(a) for a in ("add-labels", tmp_path / "model", tmp_path / "v.tsv", "-o", tmp_path / "new")])
+    out, err = capfd.readouterr()
+    assert end.value.code == 0, err
+    assert "Added 1 label to 4" in out
+    records = [json.loads(line) for line in next((tmp_path / "new").glob("labels.*")).read_text().splitlines()]
+    assert records[-1]["name"] == f"{BASE}4" and records[-1]["text"] == "ships"
+    assert {record["text"] for record in records[:-1]} == {"fruit", "apples", "vehicles", "trains"}

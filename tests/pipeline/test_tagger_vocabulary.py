@@ -1,0 +1,134 @@
+"""A Tagger with a vocabulary: names for people, ids for machines, and labels by id, notation or name."""
+
+import copy
+import json
+
+import pytest
+
+import longtail as lt
+from longtail.errors import DataError, ParameterError
+from longtail.pipeline import audit_model, evaluate_tagger, label_facts, page_tree, tree_facts
+from longtail.pipeline.labels_in_vocabulary import vocabulary_sentences
+from longtail.report import evaluation_page
+from longtail.vocabulary import Concept
+
+TEXTS = ["red apple pie", "green pear tart", "fast car race", "slow train ride"] * 15
+BASE = "http://ex.org/"
+LABELS = [[f"{BASE}1", f"{BASE}2"], [f"{BASE}1"], [f"{BASE}3"], [f"{BASE}3", f"{BASE}4"]] * 15
+FRUIT = lt.Vocabulary(
+    [
+        Concept(f"{BASE}1", {"en": "fruit", "de": "Obst"}, notation="F"),
+        Concept(f"{BASE}2", {"en": "apples", "de": "Äpfel"}, {"en": ("pomes",)}, broader=(f"{BASE}1",)),
+        Concept(f"{BASE}3", {"en": "vehicles", "de": "Fahrzeuge"}),
+        Concept(f"{BASE}4", {"en": "trains"}, deprecated=True, replaced_by=f"{BASE}3"),
+        Concept(f"{BASE}5", {"en": "ships"}),
+    ],
+    language="en",
+)
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    return lt.Tagger(random_state=0, n_jobs=1).fit(TEXTS, LABELS, vocabulary=FRUIT)
+
+
+def test_tags_have_ids_and_names(tagger):
+    assert set(tagger.predict(["red apple pie"])[0]) == {f"{BASE}1", f"{BASE}2"}
+    tag = tagger.tag(["a fast car race"], k=1)[0][0]
+    assert (tag.label, tag.name) == (f"{BASE}3", "vehicles") and "name='vehicles'" in repr(tag)
+    label, score, probability = tag  # as without a vocabulary
+    assert (label, score, probability) == (tag.label, tag.score, tag.probability)
+    assert copy.copy(tag).name == "vehicles"
+
+
+def test_labels_are_taken_by_id_notation_or_name(tagger):
+    for word in (f"{BASE}1", "F", "Fruit", "obst"):
+        assert tagger.explain("red apple", labels=[word])["predicted"][0]["label"] == f"{BASE}1"
+    tags = tagger.tag(["red apple"], k=2, deny=["fruit"])[0]
+    assert "fruit" not in [tag.name for tag in tags]
+    with pytest.raises(ParameterError, match=r"got 'fruits'. Did you mean 'fruit'"):
+        tagger.explain("red apple", labels=["fruits"])
+    with pytest.raises(ParameterError, match="got 'ships'"):  # a concept, but no label of the model
+        tagger.explain("red apple", labels=["ships"])
+
+
+def test_facts_have_names_beside_labels(tagger):
+    suggestion = tagger.explain("a fast car race", k=1)["predicted"][0]
+    assert suggestion["name"] == "vehicles" and "vehicles" in suggestion["path"][0]["typical_names"]
+    assert tree_facts(tagger)["clusters"][0]["typical"][0]["name"] in ("fruit", "vehicles")
+    assert label_facts(tagger, "fruit")["label"] == f"{BASE}1"
+    data = lt.Dataset.from_lists(TEXTS, LABELS)
+    facts = evaluate_tagger(tagger, data, n_bootstrap=0)
+    assert {row["name"] for row in facts["labels"]} == {"fruit", "apples", "vehicles", "trains"}
+    assert facts["examples"][0]["true_names"] == ["fruit", "apples"]
+    facts["tree"] = page_tree(tagger)
+    page = evaluation_page(facts)
+    assert "apples" in page.split("<script")[0]
+    json.dumps(facts)
+
+
+def test_data_may_name_labels_in_any_way(tagger):
+    named = [["Fruit", "Äpfel"], ["F"], ["vehicles"], [f"{BASE}3", "trains"]] * 15
+    other = lt.Tagger(random_state=0, n_jobs=1).fit(TEXTS, named, vocabulary=FRUIT)
+    assert sorted(other.labels_) == sorted(tagger.labels_)
+    assert other.data_["vocabulary"]["labels_by_name"] == 5  # fruit is given in two ways
+    facts = evaluate_tagger(tagger, lt.Dataset.from_lists(TEXTS, named), n_bootstrap=0)
+    assert facts["data"]["labels_unknown_to_model"] == 0
+
+
+def test_an_evaluation_leaves_the_tagger_as_it_is():
+    labels = [[*row, "strange"] for row in LABELS]
+    tagger = lt.Tagger(random_state=0, n_jobs=1, calibrate=0).fit(TEXTS, labels, vocabulary=FRUIT)
+    before = json.dumps(tagger.data_)
+    evaluation_page(evaluate_tagger(tagger, lt.Dataset.from_lists(TEXTS, labels), n_bootstrap=0))
+    assert json.dumps(tagger.data_) == before
+
+
+def test_an_audit_names_labels():
+    texts, labels = TEXTS[:20], LABELS[:20]
+    tagger = lt.Tagger("ova", random_state=0, n_jobs=1, calibrate=0).fit(texts, labels, vocabulary=FRUIT)
+    data = lt.Dataset.from_lists(texts[:2], [["fruit", "vehicles"], ["apples"]])
+    audited = audit_model(tagger, data).facts["audit"]
+    listed = [*audited["impossible"], *audited["hardest"]]
+    assert ["fruit", "vehicles"] in [row["label_names"] for row in listed]
+
+
+def test_a_saved_tagger_keeps_its_vocabulary(tagger, tmp_path):
+    loaded = lt.load(tagger.save(tmp_path / "model"))
+    assert loaded.vocabulary_ == FRUIT and loaded.vocabulary_.language == "en"
+    assert loaded.tag(["a fast car race"], k=1) == tagger.tag(["a fast car race"], k=1)
+    assert loaded.data_["vocabulary"] == tagger.data_["vocabulary"]
+
+
+def test_without_a_vocabulary_nothing_changes(tmp_path):
+    plain = lt.Tagger(random_state=0, n_jobs=1).fit(TEXTS, LABELS)
+    assert plain.tag(["a fast car race"], k=1)[0][0].name is None
+    assert "name" not in plain.explain("a fast car race", k=1)["predicted"][0]
+    assert "vocabulary" not in plain.data_
+    with pytest.raises(ParameterError, match="one the model knows"):
+        plain.explain("red apple", labels=["fruit"])
+
+
+def test_what_data_and_vocabulary_lack_is_counted():
+    labels = [row if i else [*row, "strange"] for i, row in enumerate(LABELS)]
+    tagger = lt.Tagger(random_state=0, n_jobs=1, calibrate=0).fit(TEXTS, labels, vocabulary=FRUIT)
+    facts = tagger.data_["vocabulary"]
+    assert facts["unknown"] == [{"label": "strange", "rows": 1}] and facts["concepts_without_rows"] == 1
+    assert facts["deprecated"][0]["replaced_by_name"] == "vehicles"
+    assert vocabulary_sentences(facts) == [
+        "Vocabulary: 4 of 5 labels of the data are among its 5 concepts.",
+        "1 label is not in the vocabulary and kept all the same: strange.",
+        "1 concept has no row in the data.",
+        "1 deprecated concept is in use: trains (replaced by vehicles).",
+    ]
+    assert "strange" in tagger.labels_
+    dropped = lt.Tagger(random_state=0, n_jobs=1, calibrate=0).fit(
+        TEXTS, labels, vocabulary=FRUIT, unknown_labels="drop"
+    )
+    assert "strange" not in dropped.labels_ and dropped.data_["vocabulary"]["labels_unknown"] == 1
+    with pytest.raises(DataError, match="1 of 5 labels of the data are not in the vocabulary: strange"):
+        lt.Tagger().fit(TEXTS, labels, vocabulary=FRUIT, unknown_labels="error")
+    with pytest.raises(DataError, match="no label of the data is in the vocabulary; the first are: x"):
+        lt.Tagger().fit(["a"], [["x"]], vocabulary=FRUIT, unknown_labels="drop")
+    with pytest.raises(ParameterError, match="unknown_labels must be one of"):
+        lt.Tagger().fit(TEXTS, labels, vocabulary=FRUIT, unknown_labels="ignore")
