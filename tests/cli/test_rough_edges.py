@@ -216,7 +216,7 @@ def test_parquet_is_not_packed_again(files, run, tmp_path, suffix):
         ("longtail predict texts-model - <&-", 3, "error: stdin is closed, so nothing can be read from it.\n"),
         ("set -o pipefail; longtail predict texts-model many.txt | head -1", 0, ""),
         ("set -o pipefail; longtail inspect texts-model | true", 0, ""),
-        ("longtail convert --list > /dev/full", 1, "error: No space left on device.\n"),
+        ("longtail convert --list > /dev/full", 1, "error: No space left on device: standard output.\n"),
     ],
 )
 def test_closed_and_broken_streams_end_in_a_sentence_at_most(files, command, code, sentence):

@@ -90,6 +90,8 @@ def test_every_command_that_loads_a_model_takes_a_key(run, tagger, tmp_path):
         ("inspect", tagger, "--label", "a"),
         ("audit", tagger),
         ("add-labels", tagger, new, "-o", tmp_path / "new"),
+        ("decide", tagger, rows, "-o", tmp_path / "new", "--target", "f1"),
+        ("update", tagger, rows, "-o", tmp_path / "new"),
     )
     for command in commands:
         assert "is not signed: it has no manifest.sig." in run(*command, "--key", tmp_path / "team.pub", code=4)
