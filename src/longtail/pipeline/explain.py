@@ -38,7 +38,8 @@ def explain_text(tagger: Tagger, text: str, k: int, labels: Sequence[str] | None
         wanted = _predictable(tagger, labels)
     else:
         top = model.predict_topk(row, k=check_integer("k", k, low=1))
-        wanted = [int(label) for label in top.ids[0] if label >= 0]
+        may = model.predictable_labels()
+        wanted = [int(label) for label in top.ids[0] if label >= 0 and may[label]]
     if not wanted:
         return cast(ExplanationFacts, ExplainedText(text=text, predicted=[]))
     reasons = model.explain_text(text, row, wanted, tagger.features_)
