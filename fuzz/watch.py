@@ -25,7 +25,7 @@ from typing import Any
 from fuzz.case import Case, Target, Wrong
 from longtail.errors import LongtailError
 
-EXTRAS = ("cryptography", "pyarrow", "highspy", "faiss")  # packages that our own code asks for, installed or not
+EXTRAS = ("cryptography", "pyarrow", "highspy", "faiss", "pandas")  # asked for by us or by pyarrow, installed or not
 SECONDS = 5.0
 TIMES = 20
 ADDRESS_SPACE = 1 << 30  # bytes a child may map beyond what it has before the first case
