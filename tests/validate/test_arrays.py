@@ -78,7 +78,12 @@ def test_reals(bad):
 
 
 def test_jobs_and_seeds():
-    assert resolve_jobs(3) == 3 and resolve_jobs(None) == resolve_jobs(-1) >= 1 and resolve_jobs(-999) == 1
+    assert (
+        resolve_jobs(3) == 3
+        and resolve_jobs(2**32 + 5) == 1024
+        and resolve_jobs(None) == resolve_jobs(-1) >= 1
+        and resolve_jobs(-999) == 1
+    )
     with pytest.raises(ParameterError, match="n_jobs"):
         resolve_jobs(0)
     assert resolve_seed(None) == 0 and resolve_seed(7) == 7

@@ -13,6 +13,7 @@ import numpy as np
 from longtail.errors import ParameterError, near
 
 INT64_MAX = 2**63 - 1
+MOST_THREADS = 1024
 
 
 def check_integer(name: str, value: Any, *, low: int | None = None, high: int | None = None) -> int:
@@ -124,7 +125,7 @@ def check_flag(name: str, value: Any) -> bool:
 def resolve_jobs(n_jobs: Any) -> int:
     """Return the number of threads: None means all cores, -1 all cores, -2 all but one.
 
-    The result never changes with the number of threads; only the time does.
+    The result never changes with the number of threads; only the time does. More than 1,024 are never started.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
     if n_jobs is None:
@@ -132,7 +133,7 @@ def resolve_jobs(n_jobs: Any) -> int:
     n_jobs = check_integer("n_jobs", n_jobs)
     if n_jobs == 0:
         raise ParameterError(name="n_jobs", allowed="an integer other than 0", optional=", or None", got=0)
-    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+    return min(n_jobs, MOST_THREADS) if n_jobs > 0 else max(1, cores + 1 + n_jobs)
 
 
 def resolve_seed(random_state: Any) -> int:
