@@ -4,8 +4,8 @@
 
 Each case runs in a fork of this process, which has everything loaded and compiled. A job replaces what an earlier run
 wrote by something else (another seed, another order); after every fault its target must be the old result or the new
-one, whole, and the next undisturbed run must leave nothing beside it. Jobs: `train`, `add-labels`, `impute` and
-`convert` as commands, `save` of a loaded model.
+one, whole, and the next undisturbed run must leave nothing beside it. Jobs: `train`, `update`, `add-labels`, `impute`
+and `convert` as commands, `save` of a loaded model.
 
 Kills at random: the median time of three undisturbed runs is taken first, every kill comes at a moment within it, and
 kills go on until the wanted number has landed while the job ran; those that came after its end are counted apart. Each
@@ -423,17 +423,21 @@ def make_jobs(folder: Path) -> list[Job]:
     (folder / "new0.jsonl").write_text('{"id": "n0", "text": "word"}\n')
     (folder / "new1.jsonl").write_text('{"id": "n1", "text": "word"}\n')
     targets = {}
-    files = {"train": "m", "save": "m", "add-labels": "m", "impute": "i.jsonl", "convert": "r.csv.gz"}
+    files = {"train": "m", "save": "m", "update": "m", "add-labels": "m", "impute": "i.jsonl", "convert": "r.csv.gz"}
     for name, result in files.items():
         (folder / name).mkdir()
         targets[name] = folder / name / result
     fast = ("--calibrate", 0, "--jobs", 1)
     models = [lt.Tagger(calibrate=0, n_jobs=1, random_state=seed).fit_dataset(data) for seed in (0, 1)]
+    models[0].save(folder / "base")
     prime = ("--method", "prime", "--encoder", "none", "--epochs", 1, "--device", "cpu", "--max-length", 8)
     run_command("train", folder / "rows0.jsonl", "-o", folder / "prime", *prime, "--jobs", 1)
     given: dict[str, Callable[[int, Path], None]] = {
         "train": lambda v, to: run_command("train", folder / "rows0.jsonl", "-o", to, "--seed", v, *fast),
         "save": lambda v, to: (models[v].save(to), None)[1],
+        "update": lambda v, to: run_command(
+            "update", folder / "base", folder / f"rows{v}.jsonl", "-o", to, "--jobs", 1
+        ),
         "add-labels": lambda v, to: run_command("add-labels", folder / "prime", folder / f"new{v}.jsonl", "-o", to),
         "impute": lambda v, to: run_command(
             "impute", folder / f"grouped{v}.jsonl", "--groups", folder / "groups.jsonl", "-o", to
@@ -482,7 +486,7 @@ def main() -> None:
         cases: dict[str, Any] = {}
         for job in jobs:
             each = {
-                "killed_at_random": kills_at_random(job, args.kills // len(jobs), args.seed),
+                "killed_at_random": kills_at_random(job, -(-args.kills // len(jobs)), args.seed),
                 "killed_at_every_file_change": at_every_step(job, die, {0, -signal.SIGKILL}),
                 "disk_full_at_every_file_change": at_every_step(job, disk_is_full, {0, 1, 3, 4}),
                 "file_sizes_refused": sizes_refused(job, 20),
