@@ -10,6 +10,7 @@ from longtail.facts import TradeoffPointFacts
 from longtail.report.plots.canvas import WIDTH, dot, drawing, finite, line, linear, text, ticks, width_of
 
 LEFT, RIGHT, TOP, BOTTOM = 40.0, WIDTH - 12, 26.0, 226.0
+GAP, SPARE = 36.0, 28.0  # of a name in the legend: its line, and space; what is left after the last one
 TONES = (("stroke", "dot"), ("stroke2", "dot2"), ("sgood", "good"))  # of lines and dots
 
 
@@ -37,7 +38,8 @@ def tradeoff_plot(series: Sequence[TradeoffSeries], k: int, *, title: str) -> st
     for mark in y_marks:
         body.append(line(LEFT, at_y(mark), RIGHT, at_y(mark), "axis" if mark == y_marks[0] else "grid"))
         body.append(text(LEFT - 8, at_y(mark) + 4, f"{mark:g}", "end", "soft small"))
-    start, notes = LEFT + 140, []
+    notes: list[str] = []
+    start = RIGHT + SPARE - sum(GAP + width_of([name]) for name, _ in kept[: len(TONES)])
     for number, (name, points) in enumerate(kept[: len(TONES)]):
         stroke, filled = TONES[number]
         at = [(at_x(100 * p["p"]), at_y(100 * p["macro_f1"])) for p in points]
@@ -48,7 +50,7 @@ def tradeoff_plot(series: Sequence[TradeoffSeries], k: int, *, title: str) -> st
             notes.append(f"{name}, {note}")
         if len(kept) > 1:
             body += [line(start, 8, start + 18, 8, stroke), text(start + 23, 12, name, css="small")]
-            start += 36 + width_of([name])
+            start += GAP + width_of([name])
     body += [text(at_x(m), BOTTOM + 16, f"{m:g}", "middle", "soft small") for m in x_marks]
     body.append(text((LEFT + RIGHT) / 2, BOTTOM + 33, f"P@{k}, percent", "middle", "soft small"))
     return drawing(BOTTOM + 40, title, "; ".join(notes), body)
