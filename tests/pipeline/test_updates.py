@@ -100,6 +100,13 @@ def test_few_rows_do_no_harm(debtags, method):
     assert p_at_5(before, test) > start - 0.001
 
 
+def test_a_new_label_of_one_row_does_not_crowd_out_the_others(tagger):
+    tagger.partial_fit(["an old boat"], [["boat"]])
+    firsts = [tags[0].label for tags in tagger.tag(CARS + FRUIT, k=1)]
+    assert firsts == ["vehicle"] * len(CARS) + ["fruit"] * len(FRUIT)
+    assert tagger.tag(["boat"], k=1)[0][0].label == "boat"
+
+
 def test_rows_shown_again_are_not_counted_twice(debtags, method):
     old, new, _ = (part.take(slice(0, 300)) for part in debtags)
     tagger = lt.Tagger(method, random_state=0, calibrate=0).fit_dataset(old)

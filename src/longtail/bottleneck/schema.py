@@ -1,4 +1,4 @@
-"""What a saved network with a narrow output layer holds, and the shapes of its weights, from its parameters alone."""
+"""The schema of a saved network with a narrow output layer; its parameters give the shapes of its weights."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,9 +59,10 @@ def update(
 
     check_target(output)
     started = time.perf_counter()
-    old, tagger = (load_tagger(model, key=options["key"]) for _ in range(2))
+    tagger = load_tagger(model, key=options["key"])
     updatable(tagger)
-    old.model_.n_jobs = tagger.model_.n_jobs = jobs
+    tagger.model_.n_jobs = jobs
+    old = copy(tagger)  # an update replaces what a Tagger holds, and changes nothing in it
     width = expected_width(tagger)
     rows = read_data(data, "train", options, n_features=width)
     again = None if replay is None else read_data(replay, "train", options, n_features=width)

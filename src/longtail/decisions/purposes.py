@@ -1,4 +1,4 @@
-"""What a decision is for: the words of a target, of a guarantee and of a goal at k, read and checked."""
+"""Read and check the purpose of a decision: a target, a guarantee or a goal at k, given in words."""
 
 from __future__ import annotations
 

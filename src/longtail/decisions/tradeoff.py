@@ -1,4 +1,4 @@
-"""What rare labels cost: P@k against macro-F1@k for mixes of both goals."""
+"""The curve of P@k against macro-F1@k, for mixes of both goals: the price of finding rare labels."""
 
 from __future__ import annotations
 

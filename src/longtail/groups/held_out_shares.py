@@ -1,4 +1,4 @@
-"""What label vectors learned from other groups say about the rows of a group: a second opinion on labels found."""
+"""Judge the labels found in a group by label vectors that were learned from the other groups."""
 
 from __future__ import annotations
 

@@ -10,6 +10,8 @@ from .base import XMCEstimator as XMCEstimator
 from .base import allowed_labels as allowed_labels
 from .base import row_scale as row_scale
 from .calibration import Calibration as Calibration
+from .columns import has_idle_columns as has_idle_columns
+from .columns import take_columns as take_columns
 from .cost import FLATTENING as FLATTENING
 from .cost import TERM_BYTES as TERM_BYTES
 from .cost import Estimate as Estimate

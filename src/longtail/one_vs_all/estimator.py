@@ -21,6 +21,7 @@ from longtail.model import (
     Shape,
     allowed_labels,
     check_new_truth,
+    has_idle_columns,
     kept_labels,
     row_scale,
     with_finite_scores,
@@ -46,7 +47,6 @@ from longtail.validate import (
 # when scoring 32 labels at a time in dense blocks is faster than following sparse lists (measured on eurlex-4k)
 DENSE_ABOVE = 0.05
 FEWEST_ROWS_FOR_DENSE = 64
-MANY_FEATURES = 1_000_000  # columns beyond the entries from which on those in use are numbered anew
 
 
 class OneVsAllClassifier(RowClassifier):
@@ -145,7 +145,7 @@ class OneVsAllClassifier(RowClassifier):
         squares = sp.csr_array((data * data, X.indices, X.indptr), shape=X.shape).sum(axis=1)
         norms = np.maximum(squares + solver.bias * solver.bias, 1e-12).astype(np.float32)
         columns, ids = None, X.indices
-        if X.shape[1] > MANY_FEATURES + X.nnz:  # hashed features: the solver needs a number for each
+        if has_idle_columns(X.shape[1], X.nnz):  # hashed features: the solver needs a number for each
             columns, ids = np.unique(X.indices, return_inverse=True)
         width = X.shape[1] if columns is None else columns.size
         rows = (X.indptr.astype(np.int64, copy=False), ids.astype(np.int32, copy=False), data, norms)
@@ -264,7 +264,7 @@ class OneVsAllClassifier(RowClassifier):
             start = np.where(allowed_labels(self.n_labels_, allow, deny), start, np.float32(-np.inf))
         n_jobs = resolve_jobs(self.n_jobs)
         dense = X.shape[0] >= FEWEST_ROWS_FOR_DENSE * n_jobs and _weights_met(X, W) > DENSE_ABOVE * self.n_labels_
-        dense = dense and X.shape[1] <= MANY_FEATURES + W.nnz
+        dense = dense and not has_idle_columns(X.shape[1], W.nnz)
         kernel = dense_topk if dense else sparse_topk  # the same result, to the last bit
 
         def score(at: slice) -> None:

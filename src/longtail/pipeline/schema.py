@@ -1,4 +1,4 @@
-"""What the folder of a Tagger holds besides its features and its model."""
+"""The schema of a saved Tagger: how it was made, and the facts in its manifest."""
 
 from __future__ import annotations
 

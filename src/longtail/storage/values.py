@@ -1,4 +1,4 @@
-"""What a saved parameter may be: its type and its limits, as objects that check, describe and enumerate values.
+"""Types and limits of saved parameters, as objects that check, describe and enumerate values.
 
 A `Value` answers two questions: `problem(value, name)` says in words why a value is not allowed, or None; `words` says
 what is allowed. Nothing here converts a value: JSON has whole numbers, numbers, strings, lists and objects, and true is

@@ -1,4 +1,4 @@
-"""Sets of n-grams: a `Lexicon` grows while texts are counted, a `Vocabulary` finds the terms of a fixed list again."""
+"""Sets of n-grams: a `Lexicon` grows while texts are counted, a `KnownTerms` finds the terms of a fixed list again."""
 
 from __future__ import annotations
 
@@ -201,11 +201,11 @@ class Lexicon:
         self._parent, self._last = grown(self._parent, capacity), grown(self._last, capacity)
 
 
-class Vocabulary:
+class KnownTerms:
     """Terms in the order of their columns, and the lexicon that finds them in texts.
 
     >>> terms = PackedTerms(np.frombuffer(b"appleredred apple", dtype=np.uint8), np.array([0, 5, 8, 17]))
-    >>> Vocabulary(terms, Analysis(ngrams=(1, 2))).columns(["red", "blue", "red apple"]).tolist()
+    >>> KnownTerms(terms, Analysis(ngrams=(1, 2))).columns(["red", "blue", "red apple"]).tolist()
     [1, -1, 2]
     """
 

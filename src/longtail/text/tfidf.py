@@ -19,7 +19,7 @@ from longtail.model import Transformer, clone, not_fitted
 from longtail.storage import Part, PartSchema, checked
 from longtail.text.check_texts import as_texts
 from longtail.text.count_ngrams import count_texts
-from longtail.text.lexicon import Analysis, NgramCounts, PackedTerms, Vocabulary, cut_texts
+from longtail.text.lexicon import Analysis, KnownTerms, NgramCounts, PackedTerms, cut_texts
 from longtail.text.schema import ANALYZERS, LONGEST_NGRAM, TFIDF_SCHEMA
 from longtail.text.string_arrays import string_order
 from longtail.text.weigh_counts import TfidfRows, stack_rows, to_tfidf_rows
@@ -152,7 +152,7 @@ class TfidfFeatures(Transformer):
         lexicon, documents, totals, _ = count_texts(found, vocabulary.analysis, resolve_jobs(self.n_jobs), keep=False)
         often = np.flatnonzero((documents >= max(lowest, 1)) & (documents <= highest)).astype(np.int32)
         often = often[string_order(*lexicon.strings(often))]
-        terms = Vocabulary(lexicon.strings(often), vocabulary.analysis).terms if often.size else []
+        terms = KnownTerms(lexicon.strings(often), vocabulary.analysis).terms if often.size else []
         new = often[vocabulary.columns(terms) < 0] if terms else often
         if self.max_features is not None:
             best = np.argsort(-totals[new], kind="stable")[: max(self.max_features - self.n_features_, 0)]
@@ -162,7 +162,7 @@ class TfidfFeatures(Transformer):
         offsets = np.concatenate([old.offsets, old.offsets[-1] + more.offsets[1:]])
         out = clone(self)
         packed = PackedTerms(np.concatenate([old.raw, more.raw]), offsets)
-        out._keep(Vocabulary(packed, vocabulary.analysis), np.concatenate([self.idf_, idf]))
+        out._keep(KnownTerms(packed, vocabulary.analysis), np.concatenate([self.idf_, idf]))
         return out
 
     @property
@@ -216,7 +216,7 @@ class TfidfFeatures(Transformer):
         part = checked(part, TFIDF_SCHEMA)
         features = cls(**{**part.params, "ngrams": tuple(part.params["ngrams"])})
         packed = PackedTerms(part.array("vocabulary.bytes"), np.array(part.array("vocabulary.offsets")))
-        features._keep(Vocabulary(packed, features._analysis()), np.array(part.array("idf")))
+        features._keep(KnownTerms(packed, features._analysis()), np.array(part.array("idf")))
         return features
 
     def _learn(self, texts: Sequence[str], keep: bool) -> tuple[list[NgramCounts], np.ndarray]:
@@ -245,7 +245,7 @@ class TfidfFeatures(Transformer):
             kept = kept[np.sort(often)]
         # idf = ln((1 + rows) / (1 + rows with the term)) + 1
         idf = (np.log((1.0 + len(found)) / (1.0 + documents[kept])) + 1.0).astype(np.float32)
-        self._keep(Vocabulary(lexicon.strings(kept), analysis), idf)
+        self._keep(KnownTerms(lexicon.strings(kept), analysis), idf)
         column = np.full(lexicon.n_nodes, -1, dtype=np.int32)
         column[kept] = np.arange(kept.size, dtype=np.int32)
         return counted, column
@@ -276,11 +276,11 @@ class TfidfFeatures(Transformer):
             stop_words=tuple(sorted(set(stop_words or ()))),
         )
 
-    def _keep(self, vocabulary: Vocabulary, idf: np.ndarray) -> None:
+    def _keep(self, vocabulary: KnownTerms, idf: np.ndarray) -> None:
         """Set the learned state, after fitting and after loading."""
         self._vocabulary, self.idf_, self.n_features_ = vocabulary, idf, len(vocabulary)
 
-    def _fitted(self) -> Vocabulary:
+    def _fitted(self) -> KnownTerms:
         if not hasattr(self, "_vocabulary"):
             raise not_fitted(f"this {type(self).__name__} is not fitted yet; call fit(texts) first.")
         return self._vocabulary

@@ -14,9 +14,9 @@ from typing import Any, Self
 import numpy as np
 
 from longtail.kernels import LANES
+from longtail.model import has_idle_columns
 from longtail.storage import Part
 from longtail.tree.chunk_kernels import index_lines, pack_chunk, spread_chunks
-from longtail.tree.columns import has_idle_columns
 
 LARGEST_SPREAD = 512 << 20  # bytes of the index and the dense blocks that make the search fast
 

@@ -27,15 +27,16 @@ from longtail.model import (
     TextReader,
     allowed_labels,
     check_new_truth,
+    has_idle_columns,
     kept_labels,
     row_scale,
+    take_columns,
     with_finite_scores,
 )
 from longtail.one_vs_all import LOSSES
 from longtail.storage import Part, PartSchema, checked
 from longtail.text import pifa
 from longtail.tree.chunks import Chunks
-from longtail.tree.columns import has_idle_columns, take_columns
 from longtail.tree.edit import (
     add_to_leaves,
     drop_labels,

@@ -11,10 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import TopK
-from longtail.model import Explanation, row_scale
+from longtail.model import Explanation, row_scale, take_columns
 from longtail.tree.beam import link
 from longtail.tree.chunks import Chunks
-from longtail.tree.columns import take_columns
 from longtail.tree.label_tree import LabelTree
 from longtail.tree.search import BeamPlan, search_level
 from longtail.validate import as_sparse, check_integer, check_width, resolve_jobs

@@ -16,9 +16,8 @@ import numpy as np
 from longtail.data import Dataset
 from longtail.errors import DataError
 from longtail.kernels import LANES
-from longtail.model import Estimate, Shape, clone
+from longtail.model import Estimate, Shape, clone, has_idle_columns
 from longtail.tree.chunks import LARGEST_SPREAD, Chunks
-from longtail.tree.columns import has_idle_columns
 from longtail.tree.grow.build import ENTRIES_OF_A_VECTOR, SAMPLE
 from longtail.tree.grow.kmeans import MAX_TO_MEAN
 from longtail.validate import check_integer, resolve_jobs

@@ -16,9 +16,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.kernels import blocks, run_tasks
+from longtail.model import take_columns
 from longtail.tree.beam import merge_lists, search_block, search_one
 from longtail.tree.chunks import Chunks
-from longtail.tree.columns import take_columns
 from longtail.tree.label_tree import LabelTree
 
 INT32_MAX = np.iinfo(np.int32).max

@@ -14,10 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.kernels import EVERY_ROW, LANES, hinge_lanes, logistic_lanes, row_squares, run_tasks, scale_rows
-from longtail.model import row_scale
+from longtail.model import has_idle_columns, row_scale
 from longtail.tree.chunk_kernels import gather_rows
 from longtail.tree.chunks import Chunks, PackedChunk
-from longtail.tree.columns import has_idle_columns
 from longtail.tree.label_tree import LabelTree
 from longtail.tree.membership import (
     NO_NODES,
