@@ -73,7 +73,7 @@ def evaluate(model: Path, data: str, report: Path | None, as_json: bool, **optio
     tagger = load_tagger(model, key=options["key"])
     use_vocabulary(tagger, options)
     tagger.model_.n_jobs = options["jobs"]
-    rows = read_data(data, "test", options, n_features=expected_width(tagger))
+    rows = read_data(data, "test", options, n_features=expected_width(tagger), taggers=[tagger])
     announce_compilation()
     with naming_data(data), progress(rows.n_rows, "Predicting") as advance:
         facts = evaluate_tagger(
@@ -125,7 +125,7 @@ def compare(
     first, second = (load_tagger(model, key=options["key"]) for model in (a, b))
     use_vocabulary(first if first.vocabulary_ is not None or second.vocabulary_ is None else second, options)
     first.model_.n_jobs = second.model_.n_jobs = options["jobs"]
-    rows = read_data(data, "test", options, n_features=expected_width(first, second))
+    rows = read_data(data, "test", options, n_features=expected_width(first, second), taggers=[first, second])
     announce_compilation()
     with naming_data(data), progress(rows.n_rows, "Predicting") as advance:
         facts = compare_taggers(

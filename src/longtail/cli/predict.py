@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -15,8 +16,10 @@ import click
 
 from longtail.cli.options import (
     BUNDLED,
+    column_option_group,
     expected_width,
     first_id_option,
+    how_to_read,
     jobs_option,
     key_option,
     limit_option,
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 
 RANKED = 5  # labels of a row where neither a number nor a decision is asked for
 FORMATS = ("jsonl", "csv", "tsv")
+STDIN_FORMATS = ("lines", "jsonl", "csv", "tsv", "fasttext")
 NOT_WRITTEN = ("npz", "npy", "parquet", "arrow", "feather", "xlsx", "xls", "safetensors", "svm", "libsvm")  # suffixes
 
 
@@ -54,8 +58,7 @@ NOT_WRITTEN = ("npz", "npy", "parquet", "arrow", "feather", "xlsx", "xls", "safe
 @click.option("--deny", multiple=True, metavar="LABEL|FILE", help="None of these labels; repeat, or give a file.")
 @click.option("--min-probability", type=float, default=None, help="Only labels at least this likely.")
 @click.option("--format", "format_name", metavar="NAME", help="Format of DATA; guessed if not given.")
-@click.option("--text-column", multiple=True, metavar="NAME", help="Column of the text; repeat to join.")
-@click.option("--id-column", default="id", show_default=True, metavar="NAME")
+@column_option_group
 @click.option("--batch", type=int, default=1000, show_default=True, help="Rows held in memory at a time.")
 @click.option("--part", default="test", show_default=True, type=click.Choice(["train", "test"]), help="Of a folder.")
 @click.option("--split", default=0, show_default=True, help="Number of the split of a folder.")
@@ -68,7 +71,8 @@ def predict(model: Path, data: str, output: Path | None, k: int | None, to: str 
     """Predict the best labels of every row of DATA with MODEL.
 
     DATA is a file or folder as for `train`, without labels or with (they are ignored), a .txt file with one text per
-    line, bundled:NAME, or - for texts on stdin, one per line. A model trained on features takes files of features.
+    line, bundled:NAME, or - for texts on stdin, one per line, or records there with --format jsonl or csv.
+    A model trained on features takes files of features.
     """
     from longtail.data import replacing
     from longtail.pipeline import load_tagger
@@ -88,7 +92,7 @@ def predict(model: Path, data: str, output: Path | None, k: int | None, to: str 
         raise ParameterError(f"--min-probability needs a calibrated model; {model} was trained with --calibrate 0.")
     choice = LabelChoice.of(tagger, k, options)
     to = to or _output_format(output)
-    batches = _read_batches(data, options, expected_width(tagger))
+    batches = _read_batches(data, options, tagger)
     announce_compilation()
     rows = 0
     with contextlib.ExitStack() as stack:
@@ -186,25 +190,30 @@ def _label_numbers(tagger: Tagger, given: Sequence[str]) -> list[int] | None:
     return tagger.label_numbers(names)
 
 
-def _read_batches(data: str, options: dict[str, Any], n_features: int | None) -> Iterator[Dataset]:
+def _read_batches(data: str, options: dict[str, Any], tagger: Tagger) -> Iterator[Dataset]:
     """Return the rows of DATA in batches, read one by one where the format allows it."""
-    from longtail.data import is_streamed, iter_texts, load_bundled, read
+    from longtail.data import Stream, is_streamed, iter_texts, load_bundled, read
     from longtail.kernels import blocks
 
-    if data == "-":
-        if options["format_name"] not in (None, "lines"):
-            raise ParameterError(f"--format must be 'lines' for stdin; got {options['format_name']!r}.")
-        return _read_stdin(options["batch"], options["limits"])
+    if data == "-" and options["format_name"] not in (None, *STDIN_FORMATS):
+        allowed = "', '".join(STDIN_FORMATS)
+        raise ParameterError(f"--format must be one of '{allowed}' for stdin; got {options['format_name']!r}.")
+    if data == "-" and options["format_name"] in (None, "lines") and options["encoding"] is None:
+        return _read_stdin(options["batch"], options["limits"], may_be_json=options["format_name"] is not None)
     reading: dict[str, Any] = {
-        "format": options["format_name"],
-        "text_column": options["text_column"] or "text",
-        "id_column": options["id_column"],
         "zero_based": options["zero_based"],
-        "n_features": n_features,
+        "n_features": expected_width(tagger),
         "limits": options["limits"],
     }
-    if not data.startswith(BUNDLED) and is_streamed(data, options["format_name"]):
-        return iter_texts(data, options["batch"], **reading)
+    if not data.startswith(BUNDLED):
+        reading |= how_to_read(data, options, tagger)
+        for name in ("labels_column", "label_separator"):  # labels are not read
+            del reading[name]
+        if data == "-":
+            reading["format"] = reading["format"] or "lines"
+            return iter_texts(Stream("stdin", open_stdin()), options["batch"], **reading)
+        if is_streamed(data, reading["format"]):
+            return iter_texts(data, options["batch"], **reading)
     if data.startswith(BUNDLED):
         whole = load_bundled(data.removeprefix(BUNDLED), options["part"])
     else:
@@ -212,7 +221,21 @@ def _read_batches(data: str, options: dict[str, Any], n_features: int | None) ->
     return (whole.take(at) for at in blocks(whole.n_rows, options["batch"]))
 
 
-def _read_stdin(size: int, limits: Limits) -> Iterator[Dataset]:
+def _check_no_record(text: str) -> None:
+    """Refuse a first line of stdin that is a JSON object: its keys would be taken for words."""
+    if not text.lstrip().startswith("{"):
+        return
+    try:
+        record = isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return
+    if record:
+        raise DataError(
+            "stdin line 1 is a JSON object, not a text; use --format jsonl, or --format lines if it is one."
+        )
+
+
+def _read_stdin(size: int, limits: Limits, *, may_be_json: bool) -> Iterator[Dataset]:
     """Read texts from stdin; what has come is answered at the end of a batch or of the input."""
     import numpy as np
     import scipy.sparse as sp
@@ -232,6 +255,8 @@ def _read_stdin(size: int, limits: Limits) -> Iterator[Dataset]:
             waiting.append(raw.decode("utf-8").rstrip("\r\n"))
         except UnicodeDecodeError:
             raise DataError(f"stdin line {number + 1} is not UTF-8.") from None
+        if number == 0 and not may_be_json:
+            _check_no_record(waiting[0])
         if len(waiting) == size:
             yield batch(first, waiting)
             first, waiting = number + 1, []

@@ -17,6 +17,7 @@ from .comparison import DifferenceFacts as DifferenceFacts
 from .comparison import DifferencesFacts as DifferencesFacts
 from .comparison import RandomisationFacts as RandomisationFacts
 from .dataset import DatasetFacts as DatasetFacts
+from .dataset import ReadingFacts as ReadingFacts
 from .dataset import tail_points as tail_points
 from .evaluation import AssignedFacts as AssignedFacts
 from .evaluation import BandFacts as BandFacts

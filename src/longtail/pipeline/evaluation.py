@@ -34,7 +34,7 @@ from longtail.metrics import (
     propensities,
 )
 from longtail.pipeline.deciding import assign, decision_facts, n_candidates, train_shares
-from longtail.pipeline.label_numbering import predict_dataset, truth
+from longtail.pipeline.label_numbering import check_shared_labels, predict_dataset, truth
 from longtail.pipeline.labels_in_vocabulary import ids_of, with_ids
 from longtail.pipeline.tagger import Tagger
 from longtail.validate import check_choice
@@ -64,6 +64,7 @@ def evaluate_tagger(
     Labels of the data that the tagger has never seen stay in the truth, as misses. `filter_pairs` are (row, label)
     pairs that must not count, with labels numbered as in the data; `constants` names the propensity constants.
     """
+    check_shared_labels(tagger, data)
     Y, names = truth(tagger, data)
     started = time.perf_counter()
     k = max(_n_predicted(ks, filter_pairs), n_candidates(tagger))  # the same predictions for rankings and for sets
@@ -133,6 +134,8 @@ def compare_taggers(
     progress: Callable[[int, int], None] | None = None,
 ) -> ComparisonFacts:
     """Return where tagger b is better or worse than a on the same rows, with intervals and p-values."""
+    for tagger, called in ((a, "model a"), (b, "model b")):
+        check_shared_labels(tagger, data, called)
     names = [*a.labels_, *sorted(set(b.labels_) - set(a.labels_))]
     vocabulary = a.vocabulary_ if a.vocabulary_ is not None else b.vocabulary_
     compact = with_ids(data.compact_labels(), vocabulary)

@@ -74,6 +74,7 @@ def _wanted_columns(path: Path, names: list[str], columns: Columns, limits: Limi
     for name in wanted:
         if names.count(name) > 1:
             raise DataError(f"{path} has the column '{name}' {names.count(name)} times.")
+    columns.note_ignored(name for name in names if name not in wanted)
     return wanted
 
 
