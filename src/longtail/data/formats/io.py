@@ -199,7 +199,7 @@ def write(
     if labels_file is not None:
         write_labels(dataset, labels_file)
     left_out = [field for field in ALL_FIELDS if getattr(dataset, field) is not None and field not in keeps]
-    size = path.stat().st_size
+    size = sum(file.stat().st_size for file in path.iterdir()) if path.is_dir() else path.stat().st_size
     facts = {"format": chosen, "rows": dataset.n_rows, "labels": dataset.n_labels, "bytes": size}
     return {"file": str(path), **facts, "left_out": left_out}
 

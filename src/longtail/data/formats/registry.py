@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 import scipy.sparse as sp
 
 from longtail.data.dataset import Dataset
-from longtail.data.formats import csv_table, fasttext, jsonl, libsvm, npz, parquet, raw_folder, split_folder, xmc
+from longtail.data.formats import annif, csv_table, fasttext, jsonl, libsvm, npz, parquet, raw_folder, split_folder, xmc
 from longtail.data.formats.files import UTF_8
 from longtail.data.formats.records import Batch, Columns
 from longtail.data.limits import DEFAULT_LIMITS, Limits
@@ -177,6 +177,22 @@ REGISTRY: dict[str, Format] = {
         read_group_counts=npz.read_npz_counts,
         keeps=ALL_FIELDS,
         keeps_weights=True,
+    ),
+    "annif": Format(
+        "Annif's TSV without a header: text, a tab, <uri> <uri>",
+        batches=lambda path, o: annif.tsv_batches(path, o.limits, o.encoding or UTF_8),
+        has_encoding=True,
+        write=lambda data, path, columns: annif.write_tsv(data, path),
+        keeps=("texts", "label_names"),
+    ),
+    "annif-folder": Format(
+        "Annif's folder of documents: a.txt with subjects in a.tsv or a.key",
+        folder=FolderLayout("*.txt beside *.tsv or *.key", annif.is_annif_folder),
+        batches=lambda path, o: annif.folder_batches(path, o.limits, o.encoding or UTF_8),
+        has_encoding=True,
+        write=lambda data, path, columns: annif.write_folder(data, path),
+        keeps=("texts", "ids", "label_names", "label_texts"),
+        unit="document",
     ),
     "xmc-splits": Format(
         "folder with an XMC text file and *_trn_split.txt, *_tst_split.txt (part=, split=)",
