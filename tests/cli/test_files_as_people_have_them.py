@@ -1,5 +1,6 @@
 """Commands on files as people have them: Excel's CSV, Annif's corpora, records on stdin."""
 
+import csv
 import io
 import json
 import sys
@@ -137,3 +138,86 @@ def test_data_that_shares_no_label_with_the_model_is_refused(model, topics, tmp_
     with pytest.raises(SystemExit):
         main(["evaluate", str(model), str(tmp_path / "most.jsonl"), "--resamples", "0", "--json"])
     assert "% of the labels of the rows, such as 'a', 'b', 'c', …: they count as misses." in capfd.readouterr().err
+
+
+def test_evaluate_by_a_column_and_all_labels_in_a_table(model, topics, tmp_path, run):
+    lines = ["text,labels,year"]
+    for row in range(60):
+        lines.append(f'"{topics.texts[row]}",{";".join(topics.labels_of(row))},{2000 + (row % 3 == 0)}')
+    (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
+    command = ["evaluate", model, tmp_path / "rows.csv", "--resamples", 50]
+    facts = json.loads(run(*command, "--by", "year", "--labels-csv", tmp_path / "all.csv", "--json"))
+    assert [(part["value"], part["rows"]) for part in facts["by"]["parts"]] == [("2000", 40), ("2001", 20)]
+    by_hand = (40 * facts["by"]["parts"][0]["metrics"]["p@1"]["value"] + 20 * _value(facts, 1)) / 60
+    assert by_hand == pytest.approx(facts["evaluation"]["metrics"]["p@1"]["value"])
+    assert facts["by"]["parts"][0]["metrics"]["p@1"]["low"] <= facts["by"]["parts"][0]["metrics"]["p@1"]["value"]
+    recalls = [row["recall"] for row in facts["worst_labels"]]
+    assert recalls == sorted(recalls) and all(row["test_count"] >= 5 for row in facts["worst_labels"])
+    with (tmp_path / "all.csv").open() as file:
+        table = list(csv.DictReader(file))
+    assert {row["label"] for row in table} == set(topics.names()) and set(table[0]) >= {"test_count", "recall"}
+    shown = run(*command, "--by", "year")
+    assert "By year" in shown and "2001" in shown
+    assert "rows.csv has no column 'language'" in run(*command, "--by", "language", code=3)
+
+
+def _value(facts, part):
+    return facts["by"]["parts"][part]["metrics"]["p@1"]["value"]
+
+
+@pytest.fixture(scope="module")
+def judged_rows(topics, tmp_path_factory):
+    """Return the folder of rows with ids, to judge predictions by."""
+    folder = tmp_path_factory.mktemp("judged")
+    labels = [topics.labels_of(row) for row in range(40)]
+    rows = Dataset.from_lists(topics.texts[:40], labels, ids=[f"r{row}" for row in range(40)])
+    write(rows, folder / "rows.jsonl")
+    return folder
+
+
+@pytest.mark.parametrize("name", ["tags.jsonl", "tags.csv", "tags.tsv", "tags.trec", "names.jsonl"])
+def test_predictions_of_any_program_are_judged_as_the_model_is(model, judged_rows, tmp_path, run, name):
+    rows, file = judged_rows / "rows.jsonl", tmp_path / name
+    expected = json.loads(run("evaluate", model, rows, "--resamples", 0, "--json"))["evaluation"]["metrics"]
+    if name in ("tags.trec", "names.jsonl"):
+        found = [json.loads(line) for line in run("predict", model, rows).splitlines()]
+        if name == "tags.trec":
+            lines = [f"{r['id']} Q0 {t['label']} {i} {t['score']} x" for r in found for i, t in enumerate(r["labels"])]
+        else:
+            lines = [json.dumps({"id": r["id"], "labels": [t["label"] for t in r["labels"]]}) for r in found]
+        file.write_text("\n".join(lines) + "\n")
+    else:
+        run("predict", model, rows, "-o", file)
+    facts = json.loads(run("evaluate", rows, "--predictions", file, "--resamples", 0, "--json"))
+    for metric in ("p@1", "p@5", "r@5", "ndcg@3"):
+        assert facts["evaluation"]["metrics"][metric]["value"] == pytest.approx(expected[metric]["value"])
+    out = run("evaluate", rows, "--predictions", file, "--resamples", 0, "--labels-csv", tmp_path / "all.csv")
+    assert f"{name} on rows" in out and (tmp_path / "all.csv").read_text().startswith("label,test_count,")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("a.trec", "r0 Q0 topic0 1 0.5\n", "a.trec line 1 has 5 cells; a TREC run has 6."),
+        ("a.trec", "r99 Q0 topic0 1 0.5 x\n", "a.trec line 1: the data has no row 'r99'."),
+        ("a.trec", "r0 Q0 topic0 1 nan x\n", "a.trec line 1: a score must be finite; got nan."),
+        ("a.trec", "r0 Q0 topic0 1 high x\n", "a.trec line 1: a score must be a number; got 'high'."),
+        ("a.trec", "r0 Q0 other 1 0.5 x\n", "the predictions and the data share no label."),
+        ("a.csv", "id,name\nr0,x\n", "a.csv has no column 'label'; it has: id, name."),
+        ("a.csv", "id,label\nr0,topic0\nr0,topic0\n", "a.csv names a label of the row 'r0' twice."),
+        ("a.jsonl", '{"id": "r0"}\n', "a.jsonl line 1 must have 'id' and a list 'labels'."),
+        ("a.jsonl", '{"id": "r0", "labels": [null]}\n', "a.jsonl line 1: a label must be a name; got None."),
+    ],
+)
+def test_predictions_that_cannot_be_used_are_refused(judged_rows, tmp_path, run, name, text, sentence):
+    (tmp_path / name).write_text(text)
+    err = run("evaluate", judged_rows / "rows.jsonl", "--predictions", tmp_path / name, code=3)
+    assert sentence in err and err.count("\n") == 1
+
+
+def test_evaluate_needs_a_model_or_predictions(model, judged_rows, tmp_path, run):
+    assert "Missing argument 'DATA'" in run("evaluate", model, code=2)
+    rows = judged_rows / "rows.jsonl"
+    assert "--predictions takes the place of MODEL" in run("evaluate", model, rows, "--predictions", rows, code=2)
+    odd = run("evaluate", rows, "--predictions", tmp_path / "a.odd", code=2)
+    assert "--predictions-format must be one of jsonl, csv, tsv, trec; got 'a.odd'" in odd
