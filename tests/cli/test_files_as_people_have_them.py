@@ -221,3 +221,17 @@ def test_evaluate_needs_a_model_or_predictions(model, judged_rows, tmp_path, run
     assert "--predictions takes the place of MODEL" in run("evaluate", model, rows, "--predictions", rows, code=2)
     odd = run("evaluate", rows, "--predictions", tmp_path / "a.odd", code=2)
     assert "--predictions-format must be one of jsonl, csv, tsv, trec; got 'a.odd'" in odd
+
+
+def test_predictions_as_parquet(model, judged_rows, tmp_path, run):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    rows = judged_rows / "rows.jsonl"
+    run("predict", model, rows, "-o", tmp_path / "tags.parquet", "-k", 2, "--batch", 7)
+    expected = [json.loads(line) for line in run("predict", model, rows, "-k", 2).splitlines()]
+    table = parquet.read_table(tmp_path / "tags.parquet").to_pydict()
+    assert table["id"] == [row["id"] for row in expected for _ in row["labels"]]
+    assert table["label"] == [tag["label"] for row in expected for tag in row["labels"]]
+    assert table["score"] == pytest.approx([tag["score"] for row in expected for tag in row["labels"]], rel=1e-6)
+    assert table["place"][:2] == [1, 2] and set(table["probability"]) == {None}
+    for options in (["--to", "parquet"], ["-o", tmp_path / "tags.parquet.gz"]):
+        assert "--to parquet needs --output" in run("predict", model, rows, *options, code=2)

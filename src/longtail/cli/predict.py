@@ -36,9 +36,10 @@ if TYPE_CHECKING:
     from longtail.pipeline import Tag, Tagger
 
 RANKED = 5  # labels of a row where neither a number nor a decision is asked for
-FORMATS = ("jsonl", "csv", "tsv")
+FORMATS = ("jsonl", "csv", "tsv", "parquet")
+COMPRESSED = (".gz", ".xz", ".bz2")
 STDIN_FORMATS = ("lines", "jsonl", "csv", "tsv", "fasttext")
-NOT_WRITTEN = ("npz", "npy", "parquet", "arrow", "feather", "xlsx", "xls", "safetensors", "svm", "libsvm")  # suffixes
+NOT_WRITTEN = ("npz", "npy", "arrow", "feather", "xlsx", "xls", "safetensors", "svm", "libsvm")  # suffixes
 
 
 @click.command()
@@ -92,6 +93,8 @@ def predict(model: Path, data: str, output: Path | None, k: int | None, to: str 
         raise ParameterError(f"--min-probability needs a calibrated model; {model} was trained with --calibrate 0.")
     choice = LabelChoice.of(tagger, k, options)
     to = to or _output_format(output)
+    if to == "parquet" and (output is None or output.name.endswith(COMPRESSED)):
+        raise ParameterError("--to parquet needs --output with the name of a file that is not compressed again.")
     batches = _read_batches(data, options, tagger)
     announce_compilation()
     rows = 0
@@ -103,7 +106,10 @@ def predict(model: Path, data: str, output: Path | None, k: int | None, to: str 
         else:
             file = stack.enter_context(replacing(output))
             advance = stack.enter_context(progress(None, "Predicting"))
-        line = _row_writer(to, file, named=tagger.vocabulary_ is not None)
+        if to == "parquet":
+            line = _parquet_writer(file, stack, named=tagger.vocabulary_ is not None)
+        else:
+            line = _row_writer(to, file, named=tagger.vocabulary_ is not None)
         source = "stdin" if data == "-" else data
         for ids, top in choice.of_batches(batches, source, advance):
             for row, tags in zip(ids, choice.tags(top, least), strict=True):
@@ -271,9 +277,25 @@ def _output_format(output: Path | None) -> str:
     name = output.name.removesuffix(".gz").removesuffix(".xz").removesuffix(".bz2")
     suffix = Path(name).suffix.lstrip(".")
     if suffix in NOT_WRITTEN:
-        advice = "predictions are written as jsonl, csv or tsv; choose such a name, or give --to"
+        advice = "predictions are written as jsonl, csv, tsv or parquet; choose such a name, or give --to"
         raise ParameterError(f"--output must not end in .{suffix}; got {output}: {advice}.")
     return suffix if suffix in FORMATS else "jsonl"
+
+
+def _parquet_writer(file: IO[bytes], stack: contextlib.ExitStack, named: bool) -> Callable[[str, list[Tag]], None]:
+    """Return a function that writes the labels of a row to a Parquet file, which ends with the stack."""
+    from longtail.data import ParquetTable
+
+    kinds = {"id": "string", "place": "int32", "label": "string", "score": "float32", "probability": "float32"}
+    table = ParquetTable(file, {**kinds, "name": "string"} if named else kinds)
+    stack.callback(table.close)
+
+    def lines(row: str, tags: list[Tag]) -> None:
+        for rank, tag in enumerate(tags, 1):
+            more = (tag.name or tag.label,) if named else ()
+            table.add(row, rank, tag.label, tag.score, tag.probability, *more)
+
+    return lines
 
 
 def _row_writer(to: str, file: IO[bytes], named: bool) -> Callable[[str, list[Tag]], None]:

@@ -28,6 +28,7 @@ from .formats.libsvm import write_libsvm as write_libsvm
 from .formats.npz_arrays import read_npy_array as read_npy_array
 from .formats.npz_arrays import read_npz_arrays as read_npz_arrays
 from .formats.npz_arrays import scipy_matrix as scipy_matrix
+from .formats.parquet import ParquetTable as ParquetTable
 from .formats.predictions import read_predictions as read_predictions
 from .formats.raw_folder import read_filter as read_filter
 from .formats.raw_folder import read_raw_folder as read_raw_folder
