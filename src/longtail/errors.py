@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -196,6 +197,21 @@ class DataError(LongtailError, ValueError):
         out = DataError(str(self))
         out.restate(f"{self.template.removesuffix('.')}{more}.", **self.fields, **fields)
         return out
+
+
+class DataWarning(UserWarning):
+    """Something about data that was read as it is, though the user may have meant it differently.
+
+    Made from a `DataError` that is not raised, whose sentence it says.
+
+    >>> str(DataWarning(DataError("{path} has one column.", path="a.csv")))
+    'a.csv has one column.'
+    """
+
+
+def warn_of_data(sentence: str, /, **fields: Any) -> None:
+    """Give a `DataWarning`, with a sentence as a `DataError` has it."""
+    warnings.warn(DataWarning(DataError(sentence, **fields)), stacklevel=2)
 
 
 class ModelError(LongtailError):

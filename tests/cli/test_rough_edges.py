@@ -71,11 +71,11 @@ def test_evaluate_and_compare_take_them_too(files, run, name):
 
 
 def test_predictions_are_not_written_under_the_name_of_another_format(files, run, tmp_path):
-    err = run("predict", files / "rows-model", files / "rows.xmc", "-o", tmp_path / "tags.parquet", code=2)
-    assert "--output must not end in .parquet" in err and "jsonl, csv or tsv" in err
-    assert not (tmp_path / "tags.parquet").exists()
-    run("predict", files / "rows-model", files / "rows.xmc", "-o", tmp_path / "tags.parquet", "--to", "csv")
-    assert (tmp_path / "tags.parquet").read_text().startswith("id,place,label")
+    err = run("predict", files / "rows-model", files / "rows.xmc", "-o", tmp_path / "tags.npz", code=2)
+    assert "--output must not end in .npz" in err and "jsonl, csv, tsv or parquet" in err
+    assert not (tmp_path / "tags.npz").exists()
+    run("predict", files / "rows-model", files / "rows.xmc", "-o", tmp_path / "tags.npz", "--to", "csv")
+    assert (tmp_path / "tags.npz").read_text().startswith("id,place,label")
 
 
 @pytest.mark.parametrize("command", ["predict", "evaluate"])

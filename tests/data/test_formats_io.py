@@ -70,7 +70,7 @@ def test_what_cannot_be_guessed_is_said(tmp_path):
     sentence = refused(put(tmp_path, "[1, 2]", "a.json"))
     assert sentence == "a.json is a JSON array; write one object per line (JSONL) instead."
     assert refused(tmp_path).endswith(
-        "is a folder in none of the known layouts: it has no trn.json, no *_trn_split.txt and no X.npz."
+        "the known layouts: it has no trn.json, no *_trn_split.txt, no *.txt beside *.tsv or *.key and no X.npz."
     )
     with pytest.raises(ParameterError, match=r"format must be one of .* got 'jsnol'\. Did you mean 'jsonl'\?"):
         read(put(tmp_path, "x", "x"), format="jsnol")

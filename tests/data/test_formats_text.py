@@ -202,7 +202,7 @@ def test_csv_large_cells_leave_the_global_limit_alone(tmp_path):
         ("", "data.csv is empty."),
         ("\n\n", "data.csv is empty."),
         ("text,labels\n", "data.csv has no rows."),
-        (b"text,labels\na,x\nb\xff,y\n", "data.csv line 3 is not UTF-8: byte 0xFF."),
+        ("text,labels\nä,x\n".encode() + b"b\xff,y\n", "data.csv line 3 is not UTF-8: byte 0xFF."),
     ],
 )
 def test_csv_bad_files(tmp_path, text, sentence):

@@ -36,7 +36,7 @@ from longtail.cli.streams import (
     open_null_for_closed,
     tell,
 )
-from longtail.cli.wording import reword, usage_sentence
+from longtail.cli.wording import reword, usage_sentence, warnings_as_notes
 from longtail.errors import LongtailError
 
 EPILOG = """
@@ -64,7 +64,8 @@ class Program(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was asked for."""
         try:
-            out = super().invoke(ctx)
+            with warnings_as_notes(lambda: self.commands.get(ctx.invoked_subcommand or "")):
+                out = super().invoke(ctx)
             flush_stdout()
             return out
         except LongtailError as error:

@@ -137,7 +137,7 @@ def _read_label_sets(data: str, options: dict[str, Any]) -> Dataset:
     from longtail.data import read_label_sets
 
     if options["format_name"] is None:
-        label_sets = read_label_sets(data, options["labels_column"], options["limits"])
+        label_sets = read_label_sets(data, options["labels_column"] or "labels", options["limits"])
         if label_sets is not None:
             return label_sets
     return read_data(data, "test", {**options, "labels_file": None})

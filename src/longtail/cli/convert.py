@@ -13,6 +13,8 @@ from longtail.cli.wording import renaming
 from longtail.errors import ParameterError
 from longtail.report import file_size
 
+COLUMNS_SHOWN = 20
+
 
 @click.command()
 @click.argument("data", required=False)
@@ -50,9 +52,12 @@ def convert(
         raise ParameterError(f"--write-labels and OUTPUT must be different files; got {output} for both.")
     if to is not None:
         check_choice("--to", to, [name for name, known in REGISTRY.items() if known.write])
-    rows = read_data(data, "train", options, labels_required=False)
+    ignored: set[str] = set()
+    rows = read_data(data, "train", options, labels_required=False, ignored_columns=ignored)
+    separator = options["label_separator"] or ";"
     with renaming(format="to"):
-        facts = write(rows, output, to, labels_file=write_labels, label_separator=options["label_separator"])
+        facts = write(rows, output, to, labels_file=write_labels, label_separator=separator)
+    facts["columns_not_read"] = sorted(ignored)
     if as_json:
         print_json(facts)
         return
@@ -62,3 +67,7 @@ def convert(
     )
     if facts["left_out"]:
         click.echo(f"Left out, since the format does not hold it: {', '.join(facts['left_out'])}.")
+    if ignored:
+        of = f"{len(ignored):,} columns" if len(ignored) > 1 else "1 column"
+        shown = ", ".join(sorted(ignored)[:COLUMNS_SHOWN]) + (", …" if len(ignored) > COLUMNS_SHOWN else "")
+        click.echo(f"Not read, and so not written: {of} ({shown}).")

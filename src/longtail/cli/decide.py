@@ -50,7 +50,7 @@ def decide(model: Path, data: str, output: Path, as_json: bool, **options: Any) 
     started = time.perf_counter()
     tagger = load_tagger(model, key=options["key"])
     tagger.model_.n_jobs = options["jobs"]
-    rows = read_data(data, "test", options, n_features=expected_width(tagger))
+    rows = read_data(data, "test", options, n_features=expected_width(tagger), taggers=[tagger])
     announce_compilation()
     with naming_data(data):
         tagger.learn_decision(rows, **{name: options[name] for name in ("target", "guarantee", "per")})

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +23,13 @@ from longtail.cli.options import (
 )
 from longtail.cli.output import announce_compilation, console, note, print_json
 from longtail.cli.wording import naming_data
-from longtail.errors import ParameterError
+from longtail.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from longtail.data import Limits
+    from longtail.data import Dataset, Limits
+    from longtail.facts import EvaluationFacts, LabelRowFacts
 
 WORSE = 6
 PAGE = "the page that --report writes"
@@ -53,9 +58,20 @@ report_option = click.option("--report", type=click.Path(path_type=Path), help="
 
 
 @click.command()
-@click.argument("model", type=click.Path(path_type=Path))
-@click.argument("data")
+@click.argument("model")
+@click.argument("data", required=False)
 @report_option
+@click.option(
+    "--predictions",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Judge the labels that a program gave the rows (JSONL, CSV, TSV, TREC run) in place of a model.",
+)
+@click.option(
+    "--predictions-format", default=None, metavar="NAME", help="jsonl, csv, tsv or trec; by name if not given."
+)
+@click.option("--by", default=None, metavar="COLUMN", help="Judge the rows by this column too, e.g. language.")
+@click.option("--labels-csv", type=click.Path(path_type=Path), metavar="FILE", help="Write a table of all labels.")
 @ks_option
 @filter_option
 @constants_option
@@ -65,15 +81,48 @@ report_option = click.option("--report", type=click.Path(path_type=Path), help="
 @vocabulary_options
 @key_option
 @json_option
-def evaluate(model: Path, data: str, report: Path | None, as_json: bool, **options: Any) -> None:
-    """Evaluate MODEL on DATA: every metric with its confidence interval, by label frequency, with calibration."""
+@click.pass_context
+def evaluate(
+    context: click.Context, model: str, data: str | None, report: Path | None, as_json: bool, **options: Any
+) -> None:
+    """Evaluate MODEL on DATA: every metric with its confidence interval, by label frequency, with calibration.
+
+    With --predictions FILE it is `longtail evaluate DATA --predictions FILE`: the labels any program gave these rows.
+    """
+    from longtail.data import check_writable
+    from longtail.report import evaluation_page, show_evaluation, write_page
+
+    table = options["labels_csv"]
+    if table is not None:
+        check_writable(table)
+    if options["predictions"] is not None:
+        if data is not None:
+            raise ParameterError(f"--predictions takes the place of MODEL: give DATA alone; got {model} and {data}.")
+        facts = _of_predictions(model, options)
+    elif data is None:
+        raise click.UsageError("Missing argument 'DATA'.", context)
+    else:
+        facts = _of_model(Path(model), data, options)
+    if report is not None:
+        write_page(report, evaluation_page(facts))
+    if as_json:
+        print_json(facts)
+    else:
+        show_evaluation(console(), {**facts, "examples": []}, page=PAGE)  # worked examples are for the page
+    for what, file in (("Report", report), ("Labels", table)):
+        if file is not None:
+            note(f"{what}: {file}")
+
+
+def _of_model(model: Path, data: str, options: dict[str, Any]) -> EvaluationFacts:
+    """Return the facts about a model on the rows of DATA."""
     from longtail.pipeline import evaluate_tagger, load_tagger, page_splits, page_tree
-    from longtail.report import as_callback, evaluation_page, progress, show_evaluation, write_page
+    from longtail.report import as_callback, progress
 
     tagger = load_tagger(model, key=options["key"])
     use_vocabulary(tagger, options)
     tagger.model_.n_jobs = options["jobs"]
-    rows = read_data(data, "test", options, n_features=expected_width(tagger))
+    rows = _read_rows(data, options, n_features=expected_width(tagger), taggers=[tagger])
     announce_compilation()
     with naming_data(data), progress(rows.n_rows, "Predicting") as advance:
         facts = evaluate_tagger(
@@ -83,19 +132,58 @@ def evaluate(model: Path, data: str, report: Path | None, as_json: bool, **optio
             filter_pairs=_read_pairs(options["filter_file"], options["limits"]),
             constants=options["constants"],
             n_bootstrap=options["resamples"],
+            by=options["by"],
+            on_labels=_labels_writer(options["labels_csv"]),
             progress=as_callback(advance),
         )
     facts["title"] = f"{Path(model).name} on {rows.name or data}"
     facts["command"] = f"longtail evaluate {model} {data}"
     facts["tree"], facts["splits"] = page_tree(tagger), page_splits(tagger)
-    if report is not None:
-        write_page(report, evaluation_page(facts))
-    if as_json:
-        print_json(facts)
-    else:
-        show_evaluation(console(), {**facts, "examples": []}, page=PAGE)  # worked examples are for the page
-    if report is not None:
-        note(f"Report: {report}")
+    return facts
+
+
+def _of_predictions(data: str, options: dict[str, Any]) -> EvaluationFacts:
+    """Return the facts about the predictions of --predictions for the rows of DATA."""
+    from longtail.data import read_predictions
+    from longtail.pipeline import evaluate_predictions
+
+    file: Path = options["predictions"]
+    for name in ("filter_file", "vocabulary_file", "lang", "key"):
+        if options[name] is not None:
+            raise ParameterError(f"--{name.removesuffix('_file')} cannot be used with --predictions.")
+    rows = _read_rows(data, options)
+    ids = [str(row) for row in range(rows.n_rows)] if rows.ids is None else rows.ids
+    format_name, ks = options["predictions_format"], options["ks"]
+    top, labels = read_predictions(file, ids, max(ks), format_name, limits=options["limits"])
+    with naming_data(data):
+        facts = evaluate_predictions(
+            top,
+            labels,
+            rows,
+            ks=ks,
+            n_bootstrap=options["resamples"],
+            by=options["by"],
+            on_labels=_labels_writer(options["labels_csv"]),
+        )
+    empty = int((top.ids[:, 0] < 0).sum())
+    if empty:
+        note(f"{file} has no labels for {empty:,} of {rows.n_rows:,} rows; they count as misses.")
+    facts["title"] = f"{file.name} on {rows.name or data}"
+    facts["command"] = f"longtail evaluate {data} --predictions {file}"
+    return facts
+
+
+def _read_rows(data: str, options: dict[str, Any], **more: Any) -> Dataset:
+    """Read the rows to judge by, with the column of --by as their groups."""
+    by = options["by"]
+    rows = read_data(data, "test", options, **more, **({} if by is None else {"group_column": by}))
+    if by is not None and rows.groups is None:
+        raise DataError(f"{data} has no column {by!r}, by which the rows were to be judged.")
+    return rows
+
+
+def _labels_writer(file: Path | None) -> Callable[[list[LabelRowFacts]], None] | None:
+    return None if file is None else partial(_write_labels, file)
 
 
 @click.command()
@@ -125,7 +213,7 @@ def compare(
     first, second = (load_tagger(model, key=options["key"]) for model in (a, b))
     use_vocabulary(first if first.vocabulary_ is not None or second.vocabulary_ is None else second, options)
     first.model_.n_jobs = second.model_.n_jobs = options["jobs"]
-    rows = read_data(data, "test", options, n_features=expected_width(first, second))
+    rows = read_data(data, "test", options, n_features=expected_width(first, second), taggers=[first, second])
     announce_compilation()
     with naming_data(data), progress(rows.n_rows, "Predicting") as advance:
         facts = compare_taggers(
@@ -160,6 +248,24 @@ def compare(
     ):
         note(f"{b} is worse than {a} at {watched}.")
         context.exit(WORSE)
+
+
+def _write_labels(file: Path, labels: Sequence[LabelRowFacts]) -> None:
+    """Write one line per label of the test rows."""
+    from longtail.data import replacing
+
+    text = io.StringIO()
+    named = any("name" in row for row in labels)
+    trained = ["train_count"] if any("train_count" in row for row in labels) else []
+    columns = ["label", *(["name"] if named else []), *trained, "test_count", "precision", "recall"]
+    writer = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="ignore", quoting=csv.QUOTE_MINIMAL)
+    writer.writeheader()
+    for row in labels:
+        shares = {"precision": row["precision"], "recall": row["recall"]}
+        rounded = {name: "" if share is None else f"{share:.6g}" for name, share in shares.items()}
+        writer.writerow({**row, **rounded})
+    with replacing(file) as out:
+        out.write(text.getvalue().encode("utf-8", "backslashreplace"))
 
 
 def _read_pairs(file: Path | None, limits: Limits) -> np.ndarray | None:

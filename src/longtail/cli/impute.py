@@ -67,7 +67,7 @@ def impute(data: str, output: Path, confidence: bool, to: str | None, as_json: b
         _rows_to_write(imputed, confidence, to),
         output,
         to,
-        label_separator=options["label_separator"],
+        label_separator=options["label_separator"] or ";",
         weights_column="confidence" if confidence else None,
     )
     facts = {**written, **imputed.facts, "seconds": time.perf_counter() - started}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -15,6 +15,7 @@ from longtail.errors import DataError, ParameterError, near
 
 if TYPE_CHECKING:
     from longtail.data import Dataset, GroupedDataset, Limits
+    from longtail.facts import ReadingFacts
     from longtail.pipeline import Tagger
     from longtail.vocabulary import Vocabulary
 
@@ -56,15 +57,38 @@ limit_option = click.option(
 )
 
 
+column_options = (
+    click.option("--text-column", multiple=True, metavar="NAME", help="Column of the text; repeat to join."),
+    click.option("--id-column", default=None, metavar="NAME", help="[default: id]"),
+    click.option("--delimiter", default=None, help="Between the cells of CSV and TSV; found if not given."),
+    click.option("--encoding", default=None, metavar="NAME", help="Such as windows-1252; CSV and TSV tell it mostly."),
+)
+REMEMBERED: dict[str, Any] = {  # what a model remembers of the file it was trained on, and what it is if never told
+    "text_column": "text",
+    "id_column": "id",
+    "labels_column": "labels",
+    "label_separator": ";",
+    "delimiter": None,
+    "encoding": None,
+}
+
+
+def column_option_group(function: Command) -> Command:
+    """Add the options that name columns, and say how their file is written."""
+    for option in reversed(column_options):
+        function = option(function)
+    return function
+
+
 def data_options(function: Command) -> Command:
     """Add the options that say how a data file is to be read."""
     for option in reversed(
         (
             click.option("--format", "format_name", metavar="NAME", help="Format of DATA; guessed if not given."),
             click.option("--labels-file", type=click.Path(path_type=Path), help="JSONL of the labels, with texts."),
-            click.option("--text-column", multiple=True, metavar="NAME", help="Column of the text; repeat to join."),
-            click.option("--labels-column", default="labels", show_default=True, metavar="NAME"),
-            click.option("--label-separator", default=";", show_default=True, help="Between labels in CSV and TSV."),
+            *column_options,
+            click.option("--labels-column", default=None, metavar="NAME", help="[default: labels]"),
+            click.option("--label-separator", default=None, help="Between labels in CSV and TSV. [default: ;]"),
             click.option("--part", default=None, type=click.Choice(["train", "test"]), help="Part of a folder."),
             click.option("--split", default=0, show_default=True, help="Number of the split of a folder."),
             first_id_option,
@@ -143,12 +167,57 @@ def jobs_option(function: Command) -> Command:
     return click.option("--jobs", type=int, default=None, help="Threads; all cores if not given.")(function)
 
 
+def told_reading(path: str, options: Mapping[str, Any]) -> ReadingFacts:
+    """Return what the options tell about reading a file of training rows, for the model to remember."""
+    from longtail.data import guess_format
+
+    told: dict[str, Any] = {name: options[name] for name in REMEMBERED if options.get(name)}
+    if "text_column" in told:
+        told["text_column"] = list(told["text_column"])
+    if path.startswith(BUNDLED) or not (told or options["format_name"]):
+        return {}
+    told["format"] = options["format_name"] or guess_format(Path(path))[0]
+    if options["format_name"]:
+        told["suffix"] = _suffix(path)
+    return cast("ReadingFacts", told)
+
+
+def how_to_read(path: str, options: Mapping[str, Any], *taggers: Tagger) -> dict[str, Any]:
+    """Return how to read a file: as the options say, else as a model remembers of such a file, else as usual."""
+    from longtail.data import guess_format
+
+    format_name: str | None = options["format_name"]
+    remembered: dict[str, Any] = next((dict(t.data_["reading"]) for t in taggers if t.data_.get("reading")), {})
+    if remembered and format_name is None and path != "-" and remembered.get("suffix") == _suffix(path):
+        format_name = remembered["format"]
+    if remembered:
+        actual = format_name or ("lines" if path == "-" else guess_format(Path(path), options["limits"])[0])
+        remembered = remembered if actual == remembered.get("format") else {}
+    out = {name: options.get(name) or remembered.get(name, usual) for name, usual in REMEMBERED.items()}
+    return {"format": format_name, **out}
+
+
+def _suffix(path: str) -> str:
+    """Return how the name of a file ends, before .gz, .xz and .bz2."""
+    from longtail.data import plain_name
+
+    return Path(plain_name(Path(path))).suffix.lower()
+
+
 def read_data(
-    path: str, part: str, options: dict[str, Any], labels_required: bool = True, n_features: int | None = None
+    path: str,
+    part: str,
+    options: dict[str, Any],
+    labels_required: bool = True,
+    n_features: int | None = None,
+    *,
+    taggers: Sequence[Tagger] = (),
+    **more: Any,
 ) -> Dataset:
     """Read DATA: a file, a folder, or `bundled:NAME` (the part that suits the command, or --part).
 
-    `n_features` is the width a model expects, for files that do not tell theirs.
+    `n_features` is the width a model expects, for files that do not tell theirs; `taggers` may remember how such files
+    are read; `more` are further arguments of `longtail.data.read`.
     """
     from longtail.data import bundled_names, load_bundled, read
 
@@ -163,17 +232,15 @@ def read_data(
         raise DataError(f"{path} does not exist.{near(path, names)}")
     return read(
         path,
-        options["format_name"],
         labels_file=options["labels_file"],
         labels_required=labels_required,
-        text_column=options["text_column"] or "text",
-        labels_column=options["labels_column"],
-        label_separator=options["label_separator"],
         part=part,
         split=options["split"],
         zero_based=options["zero_based"],
         n_features=n_features,
         limits=options["limits"],
+        **how_to_read(path, options, *taggers),
+        **more,
     )
 
 
@@ -209,12 +276,9 @@ def read_grouped_data(path: str, part: str, options: dict[str, Any]) -> GroupedD
     return read_grouped(
         path,
         options["groups_file"],
-        options["format_name"],
         labels_file=options["labels_file"],
         group_column=options["group_column"],
-        text_column=options["text_column"] or "text",
-        labels_column=options["labels_column"],
-        label_separator=options["label_separator"],
+        **how_to_read(path, options),
         part=options["part"] or part,
         split=options["split"],
         zero_based=options["zero_based"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -15,8 +16,10 @@ import click
 
 from longtail.cli.options import (
     BUNDLED,
+    column_option_group,
     expected_width,
     first_id_option,
+    how_to_read,
     jobs_option,
     key_option,
     limit_option,
@@ -33,8 +36,10 @@ if TYPE_CHECKING:
     from longtail.pipeline import Tag, Tagger
 
 RANKED = 5  # labels of a row where neither a number nor a decision is asked for
-FORMATS = ("jsonl", "csv", "tsv")
-NOT_WRITTEN = ("npz", "npy", "parquet", "arrow", "feather", "xlsx", "xls", "safetensors", "svm", "libsvm")  # suffixes
+FORMATS = ("jsonl", "csv", "tsv", "parquet")
+COMPRESSED = (".gz", ".xz", ".bz2")
+STDIN_FORMATS = ("lines", "jsonl", "csv", "tsv", "fasttext")
+NOT_WRITTEN = ("npz", "npy", "arrow", "feather", "xlsx", "xls", "safetensors", "svm", "libsvm")  # suffixes
 
 
 @click.command()
@@ -54,8 +59,7 @@ NOT_WRITTEN = ("npz", "npy", "parquet", "arrow", "feather", "xlsx", "xls", "safe
 @click.option("--deny", multiple=True, metavar="LABEL|FILE", help="None of these labels; repeat, or give a file.")
 @click.option("--min-probability", type=float, default=None, help="Only labels at least this likely.")
 @click.option("--format", "format_name", metavar="NAME", help="Format of DATA; guessed if not given.")
-@click.option("--text-column", multiple=True, metavar="NAME", help="Column of the text; repeat to join.")
-@click.option("--id-column", default="id", show_default=True, metavar="NAME")
+@column_option_group
 @click.option("--batch", type=int, default=1000, show_default=True, help="Rows held in memory at a time.")
 @click.option("--part", default="test", show_default=True, type=click.Choice(["train", "test"]), help="Of a folder.")
 @click.option("--split", default=0, show_default=True, help="Number of the split of a folder.")
@@ -68,7 +72,8 @@ def predict(model: Path, data: str, output: Path | None, k: int | None, to: str 
     """Predict the best labels of every row of DATA with MODEL.
 
     DATA is a file or folder as for `train`, without labels or with (they are ignored), a .txt file with one text per
-    line, bundled:NAME, or - for texts on stdin, one per line. A model trained on features takes files of features.
+    line, bundled:NAME, or - for texts on stdin, one per line, or records there with --format jsonl or csv.
+    A model trained on features takes files of features.
     """
     from longtail.data import replacing
     from longtail.pipeline import load_tagger
@@ -88,7 +93,9 @@ def predict(model: Path, data: str, output: Path | None, k: int | None, to: str 
         raise ParameterError(f"--min-probability needs a calibrated model; {model} was trained with --calibrate 0.")
     choice = LabelChoice.of(tagger, k, options)
     to = to or _output_format(output)
-    batches = _read_batches(data, options, expected_width(tagger))
+    if to == "parquet" and (output is None or output.name.endswith(COMPRESSED)):
+        raise ParameterError("--to parquet needs --output with the name of a file that is not compressed again.")
+    batches = _read_batches(data, options, tagger)
     announce_compilation()
     rows = 0
     with contextlib.ExitStack() as stack:
@@ -99,7 +106,10 @@ def predict(model: Path, data: str, output: Path | None, k: int | None, to: str 
         else:
             file = stack.enter_context(replacing(output))
             advance = stack.enter_context(progress(None, "Predicting"))
-        line = _row_writer(to, file, named=tagger.vocabulary_ is not None)
+        if to == "parquet":
+            line = _parquet_writer(file, stack, named=tagger.vocabulary_ is not None)
+        else:
+            line = _row_writer(to, file, named=tagger.vocabulary_ is not None)
         source = "stdin" if data == "-" else data
         for ids, top in choice.of_batches(batches, source, advance):
             for row, tags in zip(ids, choice.tags(top, least), strict=True):
@@ -186,25 +196,30 @@ def _label_numbers(tagger: Tagger, given: Sequence[str]) -> list[int] | None:
     return tagger.label_numbers(names)
 
 
-def _read_batches(data: str, options: dict[str, Any], n_features: int | None) -> Iterator[Dataset]:
+def _read_batches(data: str, options: dict[str, Any], tagger: Tagger) -> Iterator[Dataset]:
     """Return the rows of DATA in batches, read one by one where the format allows it."""
-    from longtail.data import is_streamed, iter_texts, load_bundled, read
+    from longtail.data import Stream, is_streamed, iter_texts, load_bundled, read
     from longtail.kernels import blocks
 
-    if data == "-":
-        if options["format_name"] not in (None, "lines"):
-            raise ParameterError(f"--format must be 'lines' for stdin; got {options['format_name']!r}.")
-        return _read_stdin(options["batch"], options["limits"])
+    if data == "-" and options["format_name"] not in (None, *STDIN_FORMATS):
+        allowed = "', '".join(STDIN_FORMATS)
+        raise ParameterError(f"--format must be one of '{allowed}' for stdin; got {options['format_name']!r}.")
+    if data == "-" and options["format_name"] in (None, "lines") and options["encoding"] is None:
+        return _read_stdin(options["batch"], options["limits"], may_be_json=options["format_name"] is not None)
     reading: dict[str, Any] = {
-        "format": options["format_name"],
-        "text_column": options["text_column"] or "text",
-        "id_column": options["id_column"],
         "zero_based": options["zero_based"],
-        "n_features": n_features,
+        "n_features": expected_width(tagger),
         "limits": options["limits"],
     }
-    if not data.startswith(BUNDLED) and is_streamed(data, options["format_name"]):
-        return iter_texts(data, options["batch"], **reading)
+    if not data.startswith(BUNDLED):
+        reading |= how_to_read(data, options, tagger)
+        for name in ("labels_column", "label_separator"):  # labels are not read
+            del reading[name]
+        if data == "-":
+            reading["format"] = reading["format"] or "lines"
+            return iter_texts(Stream("stdin", open_stdin()), options["batch"], **reading)
+        if is_streamed(data, reading["format"]):
+            return iter_texts(data, options["batch"], **reading)
     if data.startswith(BUNDLED):
         whole = load_bundled(data.removeprefix(BUNDLED), options["part"])
     else:
@@ -212,7 +227,21 @@ def _read_batches(data: str, options: dict[str, Any], n_features: int | None) ->
     return (whole.take(at) for at in blocks(whole.n_rows, options["batch"]))
 
 
-def _read_stdin(size: int, limits: Limits) -> Iterator[Dataset]:
+def _check_no_record(text: str) -> None:
+    """Refuse a first line of stdin that is a JSON object: its keys would be taken for words."""
+    if not text.lstrip().startswith("{"):
+        return
+    try:
+        record = isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return
+    if record:
+        raise DataError(
+            "stdin line 1 is a JSON object, not a text; use --format jsonl, or --format lines if it is one."
+        )
+
+
+def _read_stdin(size: int, limits: Limits, *, may_be_json: bool) -> Iterator[Dataset]:
     """Read texts from stdin; what has come is answered at the end of a batch or of the input."""
     import numpy as np
     import scipy.sparse as sp
@@ -232,6 +261,8 @@ def _read_stdin(size: int, limits: Limits) -> Iterator[Dataset]:
             waiting.append(raw.decode("utf-8").rstrip("\r\n"))
         except UnicodeDecodeError:
             raise DataError(f"stdin line {number + 1} is not UTF-8.") from None
+        if number == 0 and not may_be_json:
+            _check_no_record(waiting[0])
         if len(waiting) == size:
             yield batch(first, waiting)
             first, waiting = number + 1, []
@@ -246,9 +277,25 @@ def _output_format(output: Path | None) -> str:
     name = output.name.removesuffix(".gz").removesuffix(".xz").removesuffix(".bz2")
     suffix = Path(name).suffix.lstrip(".")
     if suffix in NOT_WRITTEN:
-        advice = "predictions are written as jsonl, csv or tsv; choose such a name, or give --to"
+        advice = "predictions are written as jsonl, csv, tsv or parquet; choose such a name, or give --to"
         raise ParameterError(f"--output must not end in .{suffix}; got {output}: {advice}.")
     return suffix if suffix in FORMATS else "jsonl"
+
+
+def _parquet_writer(file: IO[bytes], stack: contextlib.ExitStack, named: bool) -> Callable[[str, list[Tag]], None]:
+    """Return a function that writes the labels of a row to a Parquet file, which ends with the stack."""
+    from longtail.data import ParquetTable
+
+    kinds = {"id": "string", "place": "int32", "label": "string", "score": "float32", "probability": "float32"}
+    table = ParquetTable(file, {**kinds, "name": "string"} if named else kinds)
+    stack.callback(table.close)
+
+    def lines(row: str, tags: list[Tag]) -> None:
+        for rank, tag in enumerate(tags, 1):
+            more = (tag.name or tag.label,) if named else ()
+            table.add(row, rank, tag.label, tag.score, tag.probability, *more)
+
+    return lines
 
 
 def _row_writer(to: str, file: IO[bytes], named: bool) -> Callable[[str, list[Tag]], None]:

@@ -18,6 +18,7 @@ from longtail.cli.options import (
     read_data,
     read_grouped_data,
     read_vocabulary,
+    told_reading,
     vocabulary_options,
 )
 from longtail.cli.output import announce_compilation, note, noting_warnings, print_json, stages
@@ -89,6 +90,9 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
             tagger.fit_dataset(rows, progress=progress, **more)
         else:
             tagger.fit_imputed(imputed, progress=progress, **more)
+    told = told_reading(data, options)
+    if told:
+        tagger.data_["reading"] = told
     tagger.save(model)
     size = sum(file.stat().st_size for file in model.iterdir())
     facts = {

@@ -64,9 +64,10 @@ def update(
     tagger.model_.n_jobs = jobs
     old = copy(tagger)  # an update replaces what a Tagger holds, and changes nothing in it
     width = expected_width(tagger)
-    rows = read_data(data, "train", options, n_features=width)
-    again = None if replay is None else read_data(replay, "train", options, n_features=width)
-    judged = None if bench is None else read_data(bench, "test", options, n_features=width)
+    own: dict[str, Any] = {"n_features": width, "taggers": [tagger]}
+    rows = read_data(data, "train", options, **own)
+    again = None if replay is None else read_data(replay, "train", options, **own)
+    judged = None if bench is None else read_data(bench, "test", options, **own)
     announce_compilation()
     with naming_data(data, options["labels_file"]), stages("steps") as progress:
         tagger.update_dataset(rows, replay=again, progress=progress)

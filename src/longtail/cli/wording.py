@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from typing import Any
 import click
 
 from longtail.cli.model_options import ModelOption
-from longtail.errors import NOTHING, DataError, Keyword, LongtailError, Parameter, ParameterError
+from longtail.cli.output import note
+from longtail.errors import NOTHING, DataError, DataWarning, Keyword, LongtailError, Parameter, ParameterError
 
 # Python's name -> the name of the command's parameter, where they differ
 ALIASES = {"random_state": "seed", "n_jobs": "jobs", "n_bootstrap": "resamples", "batch_rows": "batch"}
@@ -44,6 +46,24 @@ def reword(error: LongtailError, command: click.Command | None) -> None:
     """
     options = option_names(command)
     error.restate(_own_template(error), **{key: _reworded(error, key, options) for key in error.fields})
+
+
+@contextlib.contextmanager
+def warnings_as_notes(command: Callable[[], click.Command | None]) -> Iterator[None]:
+    """Say warnings about data within the block as notes that name the options of a command."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", DataWarning)
+        before = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if isinstance(message, DataWarning) and isinstance(message.args[0], LongtailError):
+                reword(message.args[0], command())
+                note(str(message))
+            else:
+                before(message, category, *where, **more)
+
+        warnings.showwarning = show
+        yield
 
 
 def _own_template(error: LongtailError) -> str | None:

@@ -6,12 +6,14 @@ from .dataset import inverse_propensities as inverse_propensities
 from .dataset import labels_to_matrix as labels_to_matrix
 from .dataset import rows_per_label as rows_per_label
 from .formats.csv_table import table_rows as table_rows
+from .formats.files import Stream as Stream
 from .formats.files import check_writable as check_writable
 from .formats.files import open_bytes as open_bytes
 from .formats.files import plain_name as plain_name
 from .formats.files import replacing as replacing
 from .formats.files import split_lines as split_lines
 from .formats.files import text_blocks as text_blocks
+from .formats.guess_format import guess_format as guess_format
 from .formats.guess_format import guess_target as guess_target
 from .formats.io import is_streamed as is_streamed
 from .formats.io import iter_texts as iter_texts
@@ -26,6 +28,8 @@ from .formats.libsvm import write_libsvm as write_libsvm
 from .formats.npz_arrays import read_npy_array as read_npy_array
 from .formats.npz_arrays import read_npz_arrays as read_npz_arrays
 from .formats.npz_arrays import scipy_matrix as scipy_matrix
+from .formats.parquet import ParquetTable as ParquetTable
+from .formats.predictions import read_predictions as read_predictions
 from .formats.raw_folder import read_filter as read_filter
 from .formats.raw_folder import read_raw_folder as read_raw_folder
 from .formats.registry import FORMATS as FORMATS

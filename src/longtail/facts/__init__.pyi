@@ -17,10 +17,12 @@ from .comparison import DifferenceFacts as DifferenceFacts
 from .comparison import DifferencesFacts as DifferencesFacts
 from .comparison import RandomisationFacts as RandomisationFacts
 from .dataset import DatasetFacts as DatasetFacts
+from .dataset import ReadingFacts as ReadingFacts
 from .dataset import tail_points as tail_points
 from .evaluation import AssignedFacts as AssignedFacts
 from .evaluation import BandFacts as BandFacts
 from .evaluation import BandRangeFacts as BandRangeFacts
+from .evaluation import ByFacts as ByFacts
 from .evaluation import CalibrationBinFacts as CalibrationBinFacts
 from .evaluation import CalibrationFacts as CalibrationFacts
 from .evaluation import CountFacts as CountFacts
@@ -32,6 +34,7 @@ from .evaluation import IntervalFacts as IntervalFacts
 from .evaluation import LabelRowFacts as LabelRowFacts
 from .evaluation import MetricFacts as MetricFacts
 from .evaluation import MetricsFacts as MetricsFacts
+from .evaluation import PartOfRowsFacts as PartOfRowsFacts
 from .evaluation import PooledFacts as PooledFacts
 from .evaluation import SetsMetricsFacts as SetsMetricsFacts
 from .evaluation import TradeoffFacts as TradeoffFacts

@@ -10,6 +10,19 @@ from longtail.facts.imputation import ImputationFacts
 from longtail.facts.vocabulary import VocabularyFacts
 
 
+class ReadingFacts(TypedDict, total=False):
+    """How the training file was read, as far as that was told: used again for files of the same format."""
+
+    format: str
+    suffix: str  # of the file's name, where its format had to be told
+    text_column: list[str]
+    labels_column: str
+    id_column: str
+    label_separator: str
+    delimiter: str
+    encoding: str
+
+
 class DatasetFacts(TypedDict, total=False):
     """Sizes of a dataset, from `Dataset.summary`."""
 
@@ -31,6 +44,7 @@ class DatasetFacts(TypedDict, total=False):
     tail: list[list[int]]  # (rank, rows) pairs of the training labels, from `tail_points`
     imputed: ImputationFacts  # where labels of rows were found from labels of groups
     vocabulary: VocabularyFacts  # where labels are concepts of one
+    reading: ReadingFacts  # how the file of the training rows was read
     labels_added: int  # labels added to the model by their texts, after training
     labels_removed: int
     updates: int  # times the model learned new rows after training

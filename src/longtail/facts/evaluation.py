@@ -170,6 +170,23 @@ class TradeoffFacts(TypedDict, total=False):
     points: list[TradeoffPointFacts]
 
 
+class PartOfRowsFacts(TypedDict):
+    """How good a model is on some of the rows."""
+
+    value: str  # what the column says of them
+    rows: int
+    metrics: dict[str, MetricFacts]
+
+
+class ByFacts(TypedDict):
+    """An evaluation of parts of the rows, by what a column says of them; the largest parts first."""
+
+    column: str
+    parts: list[PartOfRowsFacts]
+    rows_without: int  # rows of which the column says nothing
+    parts_left_out: int
+
+
 class EvaluationFacts(TypedDict, total=False):
     """Everything a report says about one model on one dataset; what is missing is left out of the report."""
 
@@ -181,6 +198,8 @@ class EvaluationFacts(TypedDict, total=False):
     assigned: AssignedFacts
     tradeoff: TradeoffFacts | None
     labels: list[LabelRowFacts]
+    worst_labels: list[LabelRowFacts]  # those with the lowest recall among labels of at least five test rows
+    by: ByFacts
     tree: TreeFacts | None
     splits: SplitsFacts | None
     examples: list[ExplanationFacts]

@@ -51,6 +51,8 @@ class Scorer:
         """Return the metric of the estimator's k best labels for X against Y."""
         model, X = _last_step(estimator, X, self.name)
         topk = model.predict_topk(X, k=self.k)
+        if hasattr(model, "label_matrix"):  # a Tagger: labels by name
+            Y, model = model.label_matrix(Y), model.model_
         propensity = self._propensity(model, Y) if ROW_METRICS[self.metric].needs_propensity else None
         judged = judge(Y, topk, self.k, propensity=propensity, remove_empty=self.remove_empty)
         return row_measure(self.metric, judged, self.k).value()
@@ -60,7 +62,9 @@ class Scorer:
         counts, n_rows = getattr(model, "label_counts_", None), getattr(model, "n_rows_", None)
         if counts is None or n_rows is None:
             counts, n_rows = label_counts(Y), Y.shape[0] if hasattr(Y, "shape") else len(Y)
-        return propensities(counts, n_rows, A, B)
+        width = getattr(Y, "shape", (0, 0))[-1]
+        unknown = max(width - len(counts), 0)  # labels that training never saw
+        return propensities(np.concatenate([counts, np.zeros(unknown, dtype=np.int64)]), n_rows, A, B)
 
     def __repr__(self) -> str:
         more = "" if self.constants == "default" else f", constants={self.constants!r}"

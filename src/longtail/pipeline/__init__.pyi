@@ -4,6 +4,7 @@ from .deciding import check_probabilities as check_probabilities
 from .deciding import decision_facts as decision_facts
 from .deciding import n_candidates as n_candidates
 from .evaluation import compare_taggers as compare_taggers
+from .evaluation import evaluate_predictions as evaluate_predictions
 from .evaluation import evaluate_tagger as evaluate_tagger
 from .evaluation import evaluation_facts as evaluation_facts
 from .evaluation import model_facts as model_facts

@@ -14,11 +14,13 @@ from longtail.decisions import tradeoff_curve
 from longtail.errors import DataError
 from longtail.facts import (
     AssignedFacts,
+    ByFacts,
     ComparisonFacts,
     EvaluationFacts,
     ExplanationFacts,
     LabelRowFacts,
     ModelFacts,
+    PartOfRowsFacts,
     SuggestionFacts,
     TradeoffFacts,
     WordFacts,
@@ -34,13 +36,16 @@ from longtail.metrics import (
     propensities,
 )
 from longtail.pipeline.deciding import assign, decision_facts, n_candidates, train_shares
-from longtail.pipeline.label_numbering import predict_dataset, truth
+from longtail.pipeline.label_numbering import check_shared_labels, predict_dataset, truth
 from longtail.pipeline.labels_in_vocabulary import ids_of, with_ids
 from longtail.pipeline.tagger import Tagger
 from longtail.validate import check_choice
 from longtail.vocabulary import Vocabulary, add_names
 
 LABELS_LISTED = 200
+WORST_LISTED = 20
+ROWS_TO_JUDGE = 5  # that a label must have among the test rows to be one of the worst
+PARTS_LISTED = 100
 TRADEOFF_ROWS = 20_000
 WORDS_SHOWN = 8
 LETTERS_KEPT = 2000  # of the text of an example: a text may have megabytes, and a page holds every fact
@@ -57,13 +62,18 @@ def evaluate_tagger(
     constants: str = "default",
     n_bootstrap: int = 1000,
     n_examples: int = 5,
+    by: str | None = None,
+    on_labels: Callable[[list[LabelRowFacts]], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> EvaluationFacts:
     """Return the facts of an evaluation: metrics with intervals, bands, calibration, labels and worked examples.
 
     Labels of the data that the tagger has never seen stay in the truth, as misses. `filter_pairs` are (row, label)
     pairs that must not count, with labels numbered as in the data; `constants` names the propensity constants.
+    With `by`, the name of the column that the groups of the rows are from, every group is judged by itself. `on_labels`
+    gets the record of every label; the facts list the most frequent and the worst ones.
     """
+    check_shared_labels(tagger, data)
     Y, names = truth(tagger, data)
     started = time.perf_counter()
     k = max(_n_predicted(ks, filter_pairs), n_candidates(tagger))  # the same predictions for rankings and for sets
@@ -72,9 +82,53 @@ def evaluate_tagger(
     facts = evaluation_facts(
         tagger, data, Y, names, top, ks=ks, filter_pairs=filter_pairs, constants=constants, n_bootstrap=n_bootstrap
     )
+    best = _filtered(top, data, names, filter_pairs, tagger.vocabulary_)
+    labels = _label_table(Y, best.head(max(ks)), names, _counts(tagger, len(names)), most=None)
+    facts["worst_labels"] = _worst(labels)
+    if on_labels is not None:
+        on_labels(add_names(labels, tagger.vocabulary_))
+    if by is not None:
+        facts["by"] = _by_groups(data, by, Y, best, ks, n_bootstrap)
     facts["timings"] = {"predict_seconds": seconds, "predict_ms_per_row": 1000 * seconds / max(data.n_rows, 1)}
     facts["examples"] = _examples(tagger, data, Y, names, n_examples)
     return add_names(facts, tagger.vocabulary_)
+
+
+def evaluate_predictions(
+    top: TopK,
+    labels: Sequence[str],
+    data: Dataset,
+    *,
+    ks: Sequence[int] = (1, 3, 5),
+    n_bootstrap: int = 1000,
+    by: str | None = None,
+    on_labels: Callable[[list[LabelRowFacts]], None] | None = None,
+) -> EvaluationFacts:
+    """Return the facts about predictions of any program, whose labels are numbered as in `labels`.
+
+    What needs training data, such as propensities and the frequency of labels, is left out.
+    """
+    compact = data.compact_labels()
+    known = set(labels)
+    if compact.Y.nnz and not known.intersection(compact.names()):
+        raise DataError("the predictions and the data share no label.")
+    names = (*labels, *sorted(set(compact.names()) - known))
+    Y = compact.align(names)[0].Y
+    table = _label_table(Y, top.head(max(ks)), names, np.zeros(len(names), dtype=np.int64), most=None)
+    for row in table:
+        del row["train_count"]
+    if on_labels is not None:
+        on_labels(table)
+    facts: EvaluationFacts = {
+        "title": f"{data.name or 'data'}: predictions",
+        "data": data.summary(),
+        "evaluation": evaluate(Y, top, ks=ks, n_bootstrap=n_bootstrap),
+        "labels": table[:LABELS_LISTED],
+        "worst_labels": _worst(table),
+    }
+    if by is not None:
+        facts["by"] = _by_groups(data, by, Y, top, ks, n_bootstrap)
+    return facts
 
 
 def evaluation_facts(
@@ -133,6 +187,8 @@ def compare_taggers(
     progress: Callable[[int, int], None] | None = None,
 ) -> ComparisonFacts:
     """Return where tagger b is better or worse than a on the same rows, with intervals and p-values."""
+    for tagger, called in ((a, "model a"), (b, "model b")):
+        check_shared_labels(tagger, data, called)
     names = [*a.labels_, *sorted(set(b.labels_) - set(a.labels_))]
     vocabulary = a.vocabulary_ if a.vocabulary_ is not None else b.vocabulary_
     compact = with_ids(data.compact_labels(), vocabulary)
@@ -229,14 +285,39 @@ def _counts(tagger: Tagger, n_labels: int) -> np.ndarray:
     return counts
 
 
-def _label_table(Y: Any, top: TopK, names: Sequence[str], counts: np.ndarray) -> list[LabelRowFacts]:
-    """Return one record per label: the most frequent in the test rows, at most 200."""
+def _by_groups(data: Dataset, column: str, Y: Any, top: TopK, ks: Sequence[int], n_bootstrap: int) -> ByFacts:
+    """Return the metrics of every group of rows, at most 100, the largest first."""
+    if data.groups is None:
+        raise DataError("{name} has no column {column!r}.", name="the data", column=column)
+    names = data.group_names or tuple(str(i) for i in range(data.groups.shape[1]))
+    members = data.groups.tocsc()
+    sizes = np.diff(members.indptr)
+    order = [i for i in np.argsort(-sizes, kind="stable").tolist() if sizes[i]]
+    parts: list[PartOfRowsFacts] = []
+    for i in order[:PARTS_LISTED]:
+        rows = np.sort(members.indices[members.indptr[i] : members.indptr[i + 1]])
+        found = evaluate(Y[rows], top[rows], ks=ks, n_bootstrap=n_bootstrap)["metrics"]
+        parts.append({"value": names[i], "rows": len(rows), "metrics": found})
+    without = int((np.diff(data.groups.indptr) == 0).sum())
+    return {"column": column, "parts": parts, "rows_without": without, "parts_left_out": len(order) - len(parts)}
+
+
+def _worst(labels: Sequence[LabelRowFacts]) -> list[LabelRowFacts]:
+    """Return the labels with the lowest recall, of those with some test rows; the more frequent first."""
+    judged = [row for row in labels if row["test_count"] >= ROWS_TO_JUDGE]
+    return sorted(judged, key=lambda row: (row["recall"] or 0.0, -row["test_count"]))[:WORST_LISTED]
+
+
+def _label_table(
+    Y: Any, top: TopK, names: Sequence[str], counts: np.ndarray, most: int | None = LABELS_LISTED
+) -> list[LabelRowFacts]:
+    """Return one record per label: the most frequent in the test rows, at most 200 or as many as asked for."""
     n = len(names)
     hits = binary_hits(top, Y)
     true = np.bincount(Y.indices, minlength=n)
     predicted = np.bincount(top.ids[top.ids >= 0], minlength=n)
     right = np.bincount(top.ids[hits], minlength=n)
-    order = np.argsort(-true, kind="stable")[:LABELS_LISTED]
+    order = np.argsort(-true, kind="stable")[:most]
     return [
         {
             "label": names[i],

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from longtail.data import Dataset, TopK
-from longtail.errors import DataError
+from longtail.errors import DataError, warn_of_data
 from longtail.kernels import blocks
 from longtail.pipeline.labels_in_vocabulary import with_ids
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from longtail.pipeline.tagger import Tagger
 
 BLOCK = 4096
+LEAST_SHARED = 0.5  # of the labels of rows that a model should know
 
 
 def truth(tagger: Tagger, data: Dataset) -> tuple[Any, tuple[str, ...]]:
@@ -22,6 +25,36 @@ def truth(tagger: Tagger, data: Dataset) -> tuple[Any, tuple[str, ...]]:
     unknown = sorted(set(data.names()) - set(tagger.labels_))
     names = (*tagger.labels_, *unknown)
     return data.align(names)[0].Y, names
+
+
+def check_shared_labels(tagger: Tagger, data: Dataset, called: str = "the model") -> None:
+    """Refuse data to judge a model by that has none of its labels, and warn where it lacks most of them."""
+    if (data.texts if tagger.reads_texts_ else data.X) is None:
+        return  # rows of the wrong kind, which predicting refuses in its own words
+    data = with_ids(data.compact_labels(), tagger.vocabulary_)
+    known, names = set(tagger.labels_), data.names()
+    shared = np.array([name in known for name in names], dtype=bool)
+    share = float(shared[data.Y.indices].mean()) if data.Y.nnz else 1.0
+    if share == 0:
+        raise DataError(
+            "the data and {model} share no label: the data has {ours}, {model} {theirs}.",
+            model=called,
+            ours=_some(names),
+            theirs=_some(tagger.labels_),
+        )
+    if share < LEAST_SHARED:
+        missing = [name for name, there in zip(names, shared, strict=True) if not there]
+        warn_of_data(
+            "{model} does not know {share:.0f}% of the labels of the rows, such as {missing}: they count as misses.",
+            model=called,
+            share=100 * (1 - share),
+            missing=_some(missing),
+        )
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the first few of some names."""
+    return ", ".join(repr(name[:60]) for name in names[:3]) + (", …" if len(names) > 3 else "")
 
 
 def predict_dataset(tagger: Tagger, data: Dataset, k: int, progress: Callable[[int, int], None] | None = None) -> TopK:

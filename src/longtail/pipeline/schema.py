@@ -27,6 +27,11 @@ _COUNTS = (
     "updates",
     "rows_of_updates",
 )
+_READING: dict[str, Value] = {
+    **dict.fromkeys(("format", "suffix", "labels_column", "id_column", "label_separator", "encoding"), Text()),
+    "delimiter": Text(3),
+    "text_column": ListOf(Text(), 1, 1000),
+}
 _DATA: dict[str, Value] = {
     "name": Text(4096),
     "digest": Text(200),
@@ -36,6 +41,7 @@ _DATA: dict[str, Value] = {
     "tail": ListOf(ListOf(Whole(), 2, 2), 0, 10_000),
     "imputed": Facts(),
     "vocabulary": Facts(),
+    "reading": Record(_READING, frozenset(_READING)),
 }
 _METRIC = Record({name: Real(none=True) for name in ("value", "low", "high")}, frozenset({"low", "high"}))
 TAGGER_FACTS: dict[str, Value] = {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, TypeGuard
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.data import Dataset, GroupedDataset, GroupsOfRow, LabelsOfGroup, TopK
+from longtail.data import Dataset, GroupedDataset, GroupsOfRow, LabelsOfGroup, TopK, binary_hits
 from longtail.decisions import Decision, check_purpose
 from longtail.errors import DataError, ModelError, ParameterError
 from longtail.facts import DatasetFacts, ExplanationFacts, UpdateFacts
@@ -34,12 +34,23 @@ from longtail.pipeline.explain import explain_text
 from longtail.pipeline.held_out import held_out_facts, hold_out
 from longtail.pipeline.imputation import Imputed, impute_dataset
 from longtail.pipeline.label_names import check_new_labels, numbers_of
+from longtail.pipeline.label_numbering import truth
 from longtail.pipeline.labels_in_vocabulary import hierarchy_of, ids_of, label_texts_of, match_labels, new_concepts
 from longtail.pipeline.registry import DEFAULT_METHOD, METHODS, new_features
 from longtail.pipeline.update import check_labels_agree, update_tagger, without_labels
 from longtail.storage import Part, save_folder
 from longtail.text import as_texts
-from longtail.validate import Json, MatrixLike, RandomState, Rows, as_rows, check_choice, check_integer, resolve_seed
+from longtail.validate import (
+    Json,
+    MatrixLike,
+    RandomState,
+    Rows,
+    as_rows,
+    check_choice,
+    check_integer,
+    check_same_rows,
+    resolve_seed,
+)
 from longtail.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -61,6 +72,14 @@ def as_dataset(
     label_texts: Sequence[str] | None,
 ) -> Dataset:
     """Return texts, or rows, and their labels, lists of names or a matrix, as a Dataset."""
+    texts = numbers_of_frame(texts)
+    if is_frame(labels):
+        label_names = [str(name) for name in labels.columns] if label_names is None else label_names
+        labels = numbers_of_frame(labels)
+        if not is_matrix(labels):
+            raise DataError(
+                "labels must be a list of lists of names, or a DataFrame of numbers; got one of other values."
+            )
     names = None if label_names is None else tuple(label_names)
     fields: dict[str, Any] = {"label_names": names, "label_texts": label_texts}
     rows: dict[str, Any] = {"X": texts} if is_matrix(texts) else {"texts": texts}
@@ -68,9 +87,51 @@ def as_dataset(
         raise DataError("labels must hold the labels of every text; got None.")
     if is_matrix(labels):
         return Dataset(Y=labels, **rows, **fields)
-    lists = [row if isinstance(row, str) else list(row) for row in labels]
+    lists = lists_of_names(labels)
     listed = Dataset.from_lists([""] * len(lists), lists, label_names=names)
     return Dataset(Y=listed.Y, **rows, **{**fields, "label_names": listed.label_names})
+
+
+def is_frame(values: object) -> TypeGuard[Any]:
+    """Say whether values are a DataFrame, of pandas, polars or another library."""
+    return hasattr(values, "columns") and hasattr(values, "to_numpy")
+
+
+def numbers_of_frame(values: Any) -> Any:
+    """Return a DataFrame of numbers as a matrix; anything else as it is."""
+    if not is_frame(values):
+        return values
+    array = values.to_numpy()
+    return array if array.dtype.kind in "biuf" else values
+
+
+def lists_of_names(labels: Iterable[Any]) -> list[list[str]]:
+    """Return the labels of every row as a list of names; whole numbers are names, as they are in files.
+
+    >>> lists_of_names([["a", "b"], (7,)])
+    [['a', 'b'], ['7']]
+    """
+    out = []
+    for at, row in enumerate(labels):
+        if isinstance(row, str | bytes | Mapping) or not isinstance(row, Iterable):
+            got = "NaN" if isinstance(row, float) and row != row else type(row).__name__
+            got = "a string" if isinstance(row, str) else got
+            raise DataError(f"labels must be a list of lists of names, one list per text; got {got} at position {at}.")
+        names = list(row)
+        if set(map(type, names)) - {str}:
+            names = [_name_of(name, at) for name in names]
+        out.append(names)
+    return out
+
+
+def _name_of(name: object, at: int) -> str:
+    """Return one label of a row as a name."""
+    if isinstance(name, str):
+        return str(name)
+    if isinstance(name, int | np.integer) and not isinstance(name, bool):
+        return str(int(name))
+    got = "NaN" if isinstance(name, float) and name != name else f"{name!r:.60}"
+    raise DataError(f"labels must be names or whole numbers; got {got} at position {at}.")
 
 
 class Tag(NamedTuple):
@@ -409,6 +470,7 @@ class Tagger(Estimator):
     def rows(self, texts: Texts) -> Rows:
         """Return the rows of texts as the model sees them; rows given instead of texts are checked and passed on."""
         self._check_fitted()
+        texts = numbers_of_frame(texts)
         return as_rows(texts) if is_matrix(texts) else self.model_.rows_of(as_texts(texts), self.features_)
 
     def dataset_rows(self, data: Dataset) -> Rows:
@@ -490,6 +552,25 @@ class Tagger(Estimator):
         ids = np.unique(top.ids[top.ids >= 0]).tolist()
         names = {self.labels_[i]: self.label_name(i) for i in ids}
         return [[NamedTag.of(tag, names[tag.label]) for tag in row] for row in tags]
+
+    def label_matrix(self, labels: Iterable[str | Iterable[str]] | MatrixLike) -> sp.csr_array:
+        """Return the true labels of rows as a matrix numbered as predictions are, unknown labels after the known.
+
+        `labels` are lists of names, or a matrix with the columns of `labels_` or of the matrix it was trained on.
+        """
+        self._check_fitted()
+        width = labels.shape[1] if is_matrix(labels) and labels.ndim == 2 else -1
+        names = self.labels_ if width == self.n_labels_ else None
+        rows = labels.shape[0] if is_matrix(labels) else len(labels := list(labels))
+        Y: sp.csr_array = truth(self, as_dataset([""] * rows, labels, names, None))[0]
+        return Y
+
+    def score(self, texts: Texts, labels: Iterable[str | Iterable[str]] | MatrixLike) -> float:
+        """Return the share of texts whose first label is right (precision at 1); labels as for `fit`."""
+        Y = self.label_matrix(labels)
+        top = self.predict_topk(texts, k=1)
+        check_same_rows(top.ids, Y)
+        return float(binary_hits(top, Y).mean())
 
     def explain(self, text: str, k: int = 5, labels: Sequence[str] | None = None) -> ExplanationFacts:
         """Return why the k best labels (or the given ones) came, as facts: the words for and against each.

@@ -19,6 +19,8 @@ def as_texts(texts: Iterable[str], name: str = "texts") -> list[str]:
         raise DataError(input=name, problem="must be a list of strings; got one string.")
     if not isinstance(texts, Iterable) or isinstance(texts, Mapping):
         raise DataError(input=name, problem=f"must be a list of strings; got {type(texts).__name__}.")
+    if hasattr(texts, "columns") and hasattr(texts, "to_numpy"):  # which would give the names of its columns
+        raise DataError(input=name, problem="must be a list of strings; got a DataFrame: give one of its columns.")
     out = texts if isinstance(texts, list) else list(texts)
     if set(map(type, out)) - {str}:  # quick: a subclass of str is looked at more closely
         for at, text in enumerate(out):
@@ -26,7 +28,7 @@ def as_texts(texts: Iterable[str], name: str = "texts") -> list[str]:
                 raise DataError(
                     "{input} must hold strings; got {got} at position {row}.",
                     input=name,
-                    got=type(text).__name__,
+                    got="NaN" if text != text else type(text).__name__,
                     row=at,
                 )
     return out

@@ -11,19 +11,20 @@ from __future__ import annotations
 import csv
 import io
 import threading
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 from longtail.data.dataset import Dataset
-from longtail.data.formats.files import replacing, split_lines, text_blocks
+from longtail.data.formats.files import UTF_8, replacing, split_lines, text_blocks
 from longtail.data.formats.records import Batch, Columns, group_names_of, make_batch, names_in_row, weights_in_row
 from longtail.data.limits import DEFAULT_LIMITS, Limits
 from longtail.errors import DataError
 
 ROWS = 1024
 BATCH_CHARACTERS = 1 << 22  # after so many a batch ends, whatever its rows
+DELIMITERS = (",", ";", "\t", "|")  # that spreadsheets write
 FIELD_LIMIT = 2**31 - 1  # Python's own limit is 131,072 characters a cell
 
 
@@ -35,12 +36,26 @@ class TableReader(Protocol):
     def __iter__(self) -> Iterator[list[str]]: ...
 
 
-def table_batches(path: Path, columns: Columns, delimiter: str, limits: Limits = DEFAULT_LIMITS) -> Iterator[Batch]:
-    """Yield the rows of a CSV (delimiter ",") or TSV (delimiter "\\t") file."""
-    table = _Table(path, delimiter, limits)
+def table_batches(
+    path: Path,
+    columns: Columns,
+    delimiter: str,
+    limits: Limits = DEFAULT_LIMITS,
+    *,
+    given: str | None = None,
+    encoding: str | None = UTF_8,
+) -> Iterator[Batch]:
+    """Yield the rows of a CSV (delimiter ",") or TSV (delimiter "\\t") file.
+
+    Without a `given` delimiter it may be another one that spreadsheets write, if the header has more of the columns
+    then.
+    """
+    others = [] if given is not None else [other for other in DELIMITERS if other != delimiter]
+    table = _Table(path, given or delimiter, limits, encoding=encoding, others=others, columns=columns.all())
     header = _read_header(path, table, columns)
     limits.check("table_columns", len(header), str(path))
     wanted = {name: header.index(name) for name in columns.all() if name in header}
+    columns.note_ignored(name for name in header if name not in wanted)
     while True:
         numbers, rows = _read_rows(path, table, len(header))
         if not rows:
@@ -105,13 +120,27 @@ def write_table(dataset: Dataset, path: str | Path, columns: Columns, delimiter:
 class _Table:
     """The records of a file, read by `csv.reader`, with a count of the characters that wait for their record's end."""
 
-    def __init__(self, path: Path, delimiter: str, limits: Limits) -> None:
+    def __init__(
+        self,
+        path: Path,
+        delimiter: str,
+        limits: Limits,
+        *,
+        encoding: str | None = UTF_8,
+        others: Sequence[str] = (),  # delimiters to choose from besides
+        columns: Sequence[str] = (),  # by which of them the header has
+    ) -> None:
         self.path, self.limits, self.waiting, self.fed = path, limits, 0, 0
-        self.reader: TableReader = csv.reader(self._lines(), delimiter=delimiter, strict=True)
+        blocks: Iterator[str] = (text for _, text in text_blocks(path, limits=limits, encoding=encoding))
+        if others:
+            first = next(blocks)
+            delimiter = _choose_delimiter(first, (delimiter, *others), columns)
+            blocks = chain([first], blocks)
+        self.reader: TableReader = csv.reader(self._lines(blocks), delimiter=delimiter, strict=True)
 
-    def _lines(self) -> Iterator[str]:
+    def _lines(self, blocks: Iterable[str]) -> Iterator[str]:
         """Yield the lines; a quote that is never closed joins them all into one record, which has a limit."""
-        for _, text in text_blocks(self.path, limits=self.limits):
+        for text in blocks:
             self.waiting += len(text)
             self.fed += len(text)
             if self.waiting - len(text) > self.limits.line_bytes:
@@ -156,6 +185,26 @@ class _LiftedLimit:
                 csv.field_size_limit(_LiftedLimit.before)
 
 
+def _choose_delimiter(text: str, delimiters: Sequence[str], columns: Sequence[str]) -> str:
+    """Return the delimiter by which the header in a block of text has most of the columns; the first of equals.
+
+    >>> _choose_delimiter("text;labels\\n", (",", ";"), ("text", "labels"))
+    ';'
+    """
+    line = next((line for line in io.StringIO(text, newline="\n") if line.strip()), "")
+    if line[:4].lower() == "sep=" and line[4:].strip("\r\n") in delimiters:  # the first line that Excel understands
+        return line[4]
+
+    def score(delimiter: str) -> int:
+        try:
+            cells = next(csv.reader([line], delimiter=delimiter), [])
+        except csv.Error:
+            return 0
+        return len({cell.strip() for cell in cells}.intersection(columns))
+
+    return max(delimiters, key=score)
+
+
 def _read_header(path: Path, table: _Table, columns: Columns) -> list[str]:
     header: list[str] = []
     while not header:
@@ -163,6 +212,8 @@ def _read_header(path: Path, table: _Table, columns: Columns) -> list[str]:
         if not numbered:
             raise DataError(f"{path} is empty.")
         header = [cell.strip() for cell in numbered[0][1]]
+        if header == ["sep=", ""]:
+            header = []
     for name in columns.texts():
         if name not in header:
             raise DataError(f"{path} has no column '{name}'; it has: {', '.join(header)}.")

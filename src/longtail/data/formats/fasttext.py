@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from longtail.data.dataset import Dataset
-from longtail.data.formats.files import replacing, split_lines, text_blocks
+from longtail.data.formats.files import UTF_8, replacing, split_lines, text_blocks
 from longtail.data.formats.records import Batch, names_in_row
 from longtail.data.limits import DEFAULT_LIMITS, Limits
 from longtail.errors import DataError
@@ -20,9 +20,9 @@ PREFIX = "__label__"
 LABELS = re.compile(rf"\s*(?:{PREFIX}\S*(?:\s+|\Z))+")  # all labels at the start of a line, at once
 
 
-def fasttext_batches(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[Batch]:
+def fasttext_batches(path: Path, limits: Limits = DEFAULT_LIMITS, encoding: str = UTF_8) -> Iterator[Batch]:
     """Yield the rows of a fastText file."""
-    for first, text in text_blocks(path, limits=limits):
+    for first, text in text_blocks(path, limits=limits, encoding=encoding):
         numbers: list[int] = []
         texts: list[str] = []
         labels: list[list[str]] = []
@@ -38,9 +38,9 @@ def fasttext_batches(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[Ba
         yield Batch(numbers, texts, labels)
 
 
-def line_batches(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[Batch]:
+def line_batches(path: Path, limits: Limits = DEFAULT_LIMITS, encoding: str = UTF_8) -> Iterator[Batch]:
     """Yield the lines of a plain file as texts without labels."""
-    for first, text in text_blocks(path, limits=limits):
+    for first, text in text_blocks(path, limits=limits, encoding=encoding):
         lines = split_lines(text)
         yield Batch(range(first, first + len(lines)), lines)
 

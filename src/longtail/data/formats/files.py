@@ -7,6 +7,7 @@ with each block, so that a complaint can name the line.
 from __future__ import annotations
 
 import bz2
+import codecs
 import contextlib
 import glob
 import gzip
@@ -19,11 +20,15 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from longtail.data.limits import DEFAULT_LIMITS, Limits, over_limit
-from longtail.errors import DataError
+from longtail.errors import DataError, Keyword, ParameterError, warn_of_data
 
 BLOCK = 1 << 20  # bytes of text held at a time
 MOST_XZ_MEMORY = (1 << 32) + (1 << 20)  # bytes: what the largest dictionary takes
 BOM = b"\xef\xbb\xbf"
+UTF_8 = "utf-8"
+UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+FALLBACK = "windows-1252"  # of files that are not UTF-8, as Excel writes them in much of Europe
+NO_ENCODINGS = ("idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape", "utf-7", "mbcs", "oem")
 COMPRESSED = (".gz", ".xz", ".bz2")
 
 
@@ -98,12 +103,33 @@ def _unpack(path: Path, raw: IO[bytes], suffix: str, limits: Limits) -> IO[bytes
     return cast(IO[bytes], gzip.open(raw, "rb") if suffix == ".gz" else bz2.open(raw, "rb"))
 
 
+class Stream:
+    """Bytes that come from an open stream, read where a file is read; its name stands in errors."""
+
+    suffix = ""
+
+    def __init__(self, name: str, file: IO[bytes]) -> None:
+        self.name, self.file = name, file
+
+    def __str__(self) -> str:
+        return self.name
+
+    def read(self, size: int = -1) -> bytes:
+        """Return what has come, waiting only where nothing has."""
+        read1 = getattr(self.file, "read1", self.file.read)
+        out: bytes = read1(size)
+        return out
+
+
 @contextlib.contextmanager
-def open_bytes(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[IO[bytes]]:
+def open_bytes(path: Path | Stream, limits: Limits = DEFAULT_LIMITS) -> Iterator[IO[bytes]]:
     """Open a file for reading, through .gz, .xz and .bz2; what goes wrong becomes one clear sentence.
 
     A compressed file can only be read from its beginning to its end.
     """
+    if isinstance(path, Stream):
+        yield cast(IO[bytes], path)
+        return
     if path.is_dir():
         raise DataError(f"{path} is a folder, not a file.")
     suffix = path.suffix.lower()
@@ -121,15 +147,89 @@ def open_bytes(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[IO[bytes
         raise DataError(f"{path} cannot be read: {error.strerror if isinstance(error, OSError) else error}.") from error
 
 
+class _Recoded(io.RawIOBase):
+    """The bytes of a file in another encoding, as UTF-8."""
+
+    def __init__(self, path: Path, file: IO[bytes], encoding: str) -> None:
+        self.path, self.file, self.encoding, self.line = path, file, encoding, 1
+        self.decoder = codecs.getincrementaldecoder(encoding)()
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes; none at the end of the file."""
+        while True:
+            chunk = self.file.read(size)
+            try:
+                out = self.decoder.decode(chunk, final=not chunk).encode()
+            except UnicodeError as error:
+                raise DataError(f"{self.path} line {self._line_of(error)} is not {self.encoding}.") from error
+            self.line += out.count(b"\n")
+            if out or not chunk:
+                return out
+
+    def _line_of(self, error: UnicodeError) -> int:
+        """Return the line, at least, that could not be read."""
+        if not isinstance(error, UnicodeDecodeError):
+            return self.line
+        before = codecs.getincrementaldecoder(self.encoding)("replace").decode(error.object[: error.start])
+        return self.line + before.count("\n")
+
+
+class _WithHead(io.RawIOBase):
+    """A file whose first bytes were read already."""
+
+    def __init__(self, head: bytes, file: IO[bytes]) -> None:
+        self.head, self.file = head, file
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes."""
+        head, self.head = self.head, b""
+        return head + self.file.read(size)
+
+
+def _as_utf8(path: Path, file: IO[bytes], encoding: str | None) -> IO[bytes]:
+    """Return a file's text as UTF-8; None stands for UTF-16 where a byte order mark says so, else for no change."""
+    if encoding is None:
+        head = file.read(len(UTF_16_MARKS[0]))
+        file, encoding = cast(IO[bytes], _WithHead(head, file)), "utf-16" if head in UTF_16_MARKS else UTF_8
+    return file if encoding == UTF_8 else cast(IO[bytes], _Recoded(path, file, encoding))
+
+
+def check_encoding(encoding: str | None) -> str | None:
+    """Return the name of an encoding as Python knows it; None stays None.
+
+    >>> check_encoding("UTF8"), check_encoding("cp1252")
+    ('utf-8', 'cp1252')
+    """
+    if encoding is None:
+        return None
+    try:
+        found = codecs.lookup(encoding)
+        if found.name.replace("_", "-") not in [name.replace("_", "-") for name in NO_ENCODINGS]:
+            "".encode(found.name)  # a codec of bytes, such as zlib, is a LookupError here
+            return UTF_8 if found.name == "utf-8-sig" else found.name
+    except (LookupError, TypeError, ValueError):
+        pass
+    raise ParameterError(
+        name="encoding", allowed="an encoding such as 'utf-8', 'windows-1252' or 'utf-16'", got=encoding
+    )
+
+
 def line_blocks(
-    path: Path, size: int = BLOCK, *, may_be_empty: bool = False, limits: Limits = DEFAULT_LIMITS
+    path: Path,
+    size: int = BLOCK,
+    *,
+    may_be_empty: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+    encoding: str | None = UTF_8,
 ) -> Iterator[tuple[int, bytes]]:
     """Yield whole lines as (number of the first line, bytes ending in a newline), about `size` bytes at a time.
 
-    A byte order mark at the start is dropped. A file without a single byte is refused unless `may_be_empty`.
+    A byte order mark at the start is dropped. A file without a single byte is refused unless `may_be_empty`. Text in
+    another encoding comes as UTF-8; None means UTF-16 where a byte order mark says so, else UTF-8.
     """
     line, rest, waiting, anything = 1, [b""], 0, False
-    with open_bytes(path, limits) as file:
+    with open_bytes(path, limits) as raw:
+        file = raw if encoding == UTF_8 else _as_utf8(path, raw, encoding)
         while chunk := file.read(size):
             if not anything:
                 chunk = chunk.removeprefix(BOM)
@@ -161,20 +261,50 @@ def _check_lines(path: Path, first: int, block: bytes, limits: Limits) -> None:
 
 
 def text_blocks(
-    path: Path, size: int = BLOCK, *, may_be_empty: bool = False, limits: Limits = DEFAULT_LIMITS
+    path: Path,
+    size: int = BLOCK,
+    *,
+    may_be_empty: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+    encoding: str | None = UTF_8,
 ) -> Iterator[tuple[int, str]]:
-    """Yield whole lines as (number of the first line, text); a byte that is not UTF-8 is refused by its line."""
-    for line, block in line_blocks(path, size, may_be_empty=may_be_empty, limits=limits):
-        yield line, decode(path, line, block)
+    """Yield whole lines as (number of the first line, text); a byte that is not UTF-8 is refused by its line.
+
+    The encoding None guesses: UTF-16 with a byte order mark, UTF-8 or, where the first character that is not ASCII is
+    not UTF-8, Windows-1252, of which a warning tells.
+    """
+    guessing, used = encoding is None, UTF_8
+    for line, block in line_blocks(path, size, may_be_empty=may_be_empty, limits=limits, encoding=encoding):
+        if guessing and not block.isascii():
+            guessing = False
+            used = _guess_encoding(path, line, block)
+        yield line, decode(path, line, block, used)
 
 
-def decode(path: Path, line: int, block: bytes) -> str:
+def _guess_encoding(path: Path, line: int, block: bytes) -> str:
+    """Return UTF-8 or Windows-1252 for the first block that is not ASCII alone."""
+    try:
+        block.decode(UTF_8)
+    except UnicodeDecodeError as error:
+        if block[: error.start].isascii():
+            warn_of_data(
+                "{path} line {line} is not UTF-8, so the file is read as Windows-1252; {advice} if it is another.",
+                path=path,
+                line=line + block.count(b"\n", 0, error.start),
+                advice=Keyword("encoding", verb="pass"),
+            )
+            return FALLBACK
+    return UTF_8
+
+
+def decode(path: Path, line: int, block: bytes, encoding: str = UTF_8) -> str:
     """Return the text of a block that starts at the given line."""
     try:
-        return block.decode("utf-8")
+        return block.decode(encoding)
     except UnicodeDecodeError as error:
         line += block.count(b"\n", 0, error.start)
-        raise DataError(f"{path} line {line} is not UTF-8: byte 0x{block[error.start]:02X}.") from error
+        name = "UTF-8" if encoding == UTF_8 else "UTF-8, nor Windows-1252"
+        raise DataError(f"{path} line {line} is not {name}: byte 0x{block[error.start]:02X}.") from error
 
 
 def split_lines(text: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from longtail.data.formats import annif
 from longtail.data.formats.files import line_blocks, plain_name
 from longtail.data.formats.registry import REGISTRY
 from longtail.data.limits import DEFAULT_LIMITS, Limits
@@ -24,7 +25,7 @@ def guess_format(path: Path, limits: Limits = DEFAULT_LIMITS) -> tuple[str, str]
     suffix = Path(plain_name(path)).suffix.lower()
     for name, format in REGISTRY.items():
         if suffix in format.suffixes:
-            return name, "name"
+            return ("annif", "first line") if name == "tsv" and _is_annif(path, limits) else (name, "name")
     guessed = _guess_first_line(path, limits)
     if guessed == "lines" and suffix not in TEXT_SUFFIXES:
         raise DataError(
@@ -63,6 +64,14 @@ def _guess_folder(path: Path) -> str:
             return name
     *some, last = (f"no {layout.sign}" for _, layout in layouts)
     raise DataError(f"{path} is a folder in none of the known layouts: it has {', '.join(some)} and {last}.")
+
+
+def _is_annif(path: Path, limits: Limits) -> bool:
+    """Return whether the first line of a TSV is no header but a text with subjects in angle brackets."""
+    if not path.is_file():
+        return False
+    block = next((block for _, block in line_blocks(path, PEEK, limits=limits, may_be_empty=True)), b"")
+    return annif.FIRST_LINE.match(block.lstrip(b"\r\n").partition(b"\n")[0]) is not None
 
 
 def _guess_first_line(path: Path, limits: Limits) -> str:

@@ -6,21 +6,24 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import scipy.sparse as sp
 
 from longtail.data.dataset import Dataset
-from longtail.data.formats.files import plain_name
+from longtail.data.formats.files import Stream, check_encoding, plain_name
 from longtail.data.formats.guess_format import guess_format, guess_target
 from longtail.data.formats.label_list import read_labels, write_labels
-from longtail.data.formats.records import Batch, Columns, checked, collect, rebatch
+from longtail.data.formats.records import Batch, Columns, checked, collect, rebatch, short_repr
 from longtail.data.formats.registry import ALL_FIELDS, REGISTRY, Format, Options
 from longtail.data.limits import DEFAULT_LIMITS, Limits
-from longtail.errors import DataError, Keyword, ParameterError
+from longtail.errors import DataError, Keyword, ParameterError, warn_of_data
 from longtail.validate import Json, check_choice, check_integer
 
 PARTS = ("train", "test")
+SEPARATORS = (";", ",", "|", " / ", "#", "$")  # that people put between labels
+TAB = {"tab": "\t", "\\t": "\t"}  # as people write it
 
 
 def read(
@@ -42,6 +45,9 @@ def read(
     part: str = "train",
     split: int = 0,
     name: str | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    ignored_columns: set[str] | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Dataset:
     """Read a file or a folder into a Dataset.
@@ -77,6 +83,13 @@ def read(
         The column of the split files of a folder.
     name : str or None, default=None
         The name of the data; None takes the file's name.
+    delimiter : str or None, default=None
+        What separates the cells of CSV and TSV; None finds out by the header.
+    encoding : str or None, default=None
+        The encoding of a text file, such as "windows-1252". None is UTF-8; CSV and TSV may also be UTF-16 with a byte
+        order mark, and Windows-1252, of which a warning tells.
+    ignored_columns : set of str or None, default=None
+        Receives the names of the columns, or keys, that the file has and that were not read.
     limits : Limits, default=Limits()
         The most that the file may hold.
 
@@ -95,6 +108,7 @@ def read(
     path = Path(path)
     check_choice("part", part, PARTS)
     columns = _columns(text_column, labels_column, id_column, group_column, label_separator)
+    columns = replace(columns, ignored=ignored_columns)
     listed = None if labels_file is None else read_labels(labels_file, limits)
     names = tuple(label_names) if label_names is not None else listed.names if listed else None
     n_labels = len(names) if n_labels is None and names is not None else n_labels
@@ -102,7 +116,19 @@ def read(
     format_, how, guessed = _choose(path, format, limits)
     name = _stem(path) if name is None else name
     options = Options(
-        columns, names, texts, group_names, zero_based, n_features, n_labels, part, split, name, labels_required, limits
+        columns,
+        names,
+        texts,
+        group_names,
+        zero_based,
+        n_features,
+        n_labels,
+        part,
+        split,
+        name,
+        labels_required,
+        limits,
+        *_as_text_is_written(guessed, delimiter, encoding),
     )
     try:
         if format_.read:
@@ -173,13 +199,13 @@ def write(
     if labels_file is not None:
         write_labels(dataset, labels_file)
     left_out = [field for field in ALL_FIELDS if getattr(dataset, field) is not None and field not in keeps]
-    size = path.stat().st_size
+    size = sum(file.stat().st_size for file in path.iterdir()) if path.is_dir() else path.stat().st_size
     facts = {"format": chosen, "rows": dataset.n_rows, "labels": dataset.n_labels, "bytes": size}
     return {"file": str(path), **facts, "left_out": left_out}
 
 
 def iter_texts(
-    path: str | Path,
+    path: str | Path | Stream,
     batch_rows: int = 1000,
     format: str | None = None,
     *,
@@ -187,6 +213,8 @@ def iter_texts(
     id_column: str = "id",
     zero_based: bool | str = "auto",
     n_features: int | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Iterator[Dataset]:
     """Yield a file as small Datasets, in constant memory.
@@ -196,11 +224,12 @@ def iter_texts(
 
     Parameters
     ----------
-    path : str or Path
-        The file; a libsvm file is read twice unless `zero_based` and `n_features` are given.
+    path : str, Path or Stream
+        The file, or an open stream in a text format that is named; a libsvm file is read twice unless `zero_based` and
+        `n_features` are given.
     batch_rows : int, default=1000
         The most rows of one Dataset.
-    format, text_column, id_column, zero_based, n_features, limits
+    format, text_column, id_column, zero_based, n_features, delimiter, encoding, limits
         As in `read`; there is no limit for rows here.
 
     Yields
@@ -215,7 +244,12 @@ def iter_texts(
     >>> [batch.texts for batch in iter_texts(file, batch_rows=2)]
     [('first text', 'second text'), ('third text',)]
     """
-    path = Path(path)
+    if isinstance(path, Stream):
+        if format is None:
+            raise ParameterError(name="format", problem="must be given for a stream.")
+        path = cast(Path, path)  # formats only open it and name it
+    else:
+        path = Path(path)
     batch_rows = check_integer("batch_rows", batch_rows, low=1)
     columns = _columns(text_column, "", id_column, "", ";")
     limits = replace(limits, unpacked_bytes=limits.bytes_to_unpack(streamed=True))
@@ -223,7 +257,16 @@ def iter_texts(
     if format_.batches is None and format_.matrices is None:
         able = [name for name, f in REGISTRY.items() if f.batches or f.matrices]
         raise DataError(f"{path} has the format '{guessed}', which cannot be read row by row; use one of {able}.")
-    options = Options(columns, zero_based=zero_based, n_features=n_features, name=_stem(path), limits=limits)
+    delimiter, encoding = _as_text_is_written(guessed, delimiter, encoding)
+    options = Options(
+        columns,
+        zero_based=zero_based,
+        n_features=n_features,
+        name=_stem(path),
+        limits=limits,
+        delimiter=delimiter,
+        encoding=encoding,
+    )
     return _walk(path, batch_rows, format_, options, how, guessed)
 
 
@@ -272,7 +315,31 @@ def _read_texts(path: Path, format_: Format, options: Options, labels_required: 
     )
     if labels_required and data.n_rows and not seen.any:
         raise DataError(f"{path} has no labels: no row has '{options.columns.labels}'.")
+    if format_.has_columns:
+        _warn_of_joined_labels(path, data, format_)
     return data
+
+
+def _warn_of_joined_labels(path: Path, data: Dataset, format_: Format) -> None:
+    """Warn where every row has one label at most and most labels look like several: the separator is another."""
+    counts = np.diff(data.Y.indptr)
+    if data.label_names is None or not counts.size or counts.max() != 1:
+        return
+    names = [data.label_names[i] for i in np.unique(data.Y.indices).tolist()]
+    for separator in SEPARATORS:
+        joined = [name for name in names if separator in name]
+        parts = [part.strip() for name in joined for part in name.split(separator)]
+        if len(joined) >= 2 and 2 * len(joined) >= len(names) and len(set(parts)) < len(parts):
+            remedy = Keyword("label_separator", separator, verb="pass") if format_.splits_strings else "write a list"
+            warn_of_data(
+                "{path}: no row has more than one label, and most labels hold {separator!r}, such as {example}; "
+                "{remedy} if it stands between labels.",
+                path=path,
+                separator=separator,
+                example=short_repr(joined[0]),
+                remedy=remedy,
+            )
+            return
 
 
 class _RowsSeen:
@@ -306,12 +373,12 @@ def _read_matrix(path: Path, format_: Format, options: Options) -> Dataset:
     return replace(data, label_names=tuple(names), label_texts=texts)
 
 
-def _choose(path: Path, format: str | None, limits: Limits = DEFAULT_LIMITS) -> tuple[Format, str, str]:
-    if not os.path.exists(path):  # noqa: PTH110 - which raises no error for a path that the system does not take
+def _choose(path: Path | Stream, format: str | None, limits: Limits = DEFAULT_LIMITS) -> tuple[Format, str, str]:
+    if not isinstance(path, Stream) and not os.path.exists(path):  # noqa: PTH110 - which raises no error for a path that the system does not take
         raise DataError(f"{path} does not exist.")
     if format is not None:
         return REGISTRY[check_choice("format", format, list(REGISTRY))], "", format
-    guessed, how = guess_format(path, limits)
+    guessed, how = guess_format(cast(Path, path), limits)
     return REGISTRY[guessed], how, guessed
 
 
@@ -327,6 +394,21 @@ def _columns(text: str | Sequence[str], labels: str, id: str, group: str, separa
         shown = names[0] if len(names) == 1 else text
         raise ParameterError(name="text_column", allowed="a name or a list of names", got=shown)
     return Columns(text, labels, id, group, _separator(separator))
+
+
+def _as_text_is_written(format: str, delimiter: str | None, encoding: str | None) -> tuple[str | None, str | None]:
+    """Return delimiter and encoding, checked; a format that has none is none to give one for."""
+    format_ = REGISTRY[format]
+    for name, value, able in (
+        ("delimiter", delimiter, format_.has_delimiter),
+        ("encoding", encoding, format_.has_encoding),
+    ):
+        if value is not None and not able:
+            raise ParameterError(name=name, problem=f"cannot be used with the format '{format}'; got {value!r}.")
+    delimiter = TAB.get(delimiter, delimiter) if isinstance(delimiter, str) else delimiter
+    if delimiter is not None and (not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n\0 '):
+        raise ParameterError(name="delimiter", allowed="one character, such as ';', or 'tab'", got=delimiter)
+    return delimiter, check_encoding(encoding)
 
 
 def _separator(value: str) -> str:

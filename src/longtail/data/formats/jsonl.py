@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from longtail.data.dataset import Dataset
-from longtail.data.formats.files import replacing, split_lines, text_blocks
+from longtail.data.formats.files import UTF_8, replacing, split_lines, text_blocks
 from longtail.data.formats.records import Batch, Columns, group_names_of, make_batch, names_in_row, weights_in_row
 from longtail.data.limits import DEFAULT_LIMITS, Limits
 from longtail.errors import DataError
@@ -28,10 +28,10 @@ JSON_BLOCK = 1 << 16  # parsed objects take several times the room of their text
 
 
 def iter_objects(
-    path: Path, size: int = JSON_BLOCK, limits: Limits = DEFAULT_LIMITS
+    path: Path, size: int = JSON_BLOCK, limits: Limits = DEFAULT_LIMITS, encoding: str = UTF_8
 ) -> Iterator[tuple[Sequence[int], list[dict[str, Any]]]]:
     """Yield the objects of a file with their line numbers, some tens of kilobytes of text at a time."""
-    for first, text in text_blocks(path, size, limits=limits):
+    for first, text in text_blocks(path, size, limits=limits, encoding=encoding):
         lines = split_lines(text)
         numbers: Sequence[int] = range(first, first + len(lines))
         objects = _parse_together(lines)
@@ -46,10 +46,14 @@ def iter_objects(
         yield numbers, objects
 
 
-def jsonl_batches(path: Path, columns: Columns, limits: Limits = DEFAULT_LIMITS) -> Iterator[Batch]:
+def jsonl_batches(
+    path: Path, columns: Columns, limits: Limits = DEFAULT_LIMITS, encoding: str = UTF_8
+) -> Iterator[Batch]:
     """Yield the rows of a file; a line without a text is refused by its number."""
     wanted = columns.texts()
-    for numbers, objects in iter_objects(path, limits=limits):
+    for numbers, objects in iter_objects(path, limits=limits, encoding=encoding):
+        if columns.ignored is not None:
+            columns.note_ignored(set().union(*objects) - set(columns.all()))
         values = {name: _values_of_key(objects, name) for name in columns.all()}
         if wanted and not all(values[wanted[0]]):  # look closer: an empty text is fine, no text is not
             for number, record in zip(numbers, objects, strict=True):

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 from longtail.data.dataset import Dataset
 from longtail.data.formats.files import open_bytes, plain_name, replacing
@@ -30,6 +30,7 @@ from longtail.data.limits import DEFAULT_LIMITS, Limits, over_limit
 from longtail.errors import DataError, MissingExtraError
 
 ROWS = 4096  # that are written together
+TABLE_ROWS = 100_000  # of a table that is written row by row
 ROWS_READ = 1024  # together: few, since a value that is stored once may stand in all of them
 BATCH_BYTES = 1 << 26  # of rows that are read together, by their mean length
 MOST_BATCH_BYTES = 1 << 27  # of a column of rows that are read together, if all had the longest value
@@ -37,6 +38,41 @@ DICTIONARY = 2  # type of a page, as its header says
 PAGE_FIELD = 0x15  # fields 1 and 2 of the header of a page, its type and its unpacked size
 LONGEST_HEADER = 32  # bytes of these two
 LAST_OFFSET = 2**63 - 1
+
+
+class ParquetTable:
+    """A Parquet file that is written row by row, in constant memory; `close` ends it."""
+
+    def __init__(self, file: IO[bytes], columns: Mapping[str, str]) -> None:
+        self.pa, pq = _pyarrow("Writing Parquet")
+        self.schema = self.pa.schema([(name, getattr(self.pa, kind)()) for name, kind in columns.items()])
+        self.writer = pq.ParquetWriter(file, self.schema)
+        self.rows: list[tuple[Any, ...]] = []
+
+    def add(self, *cells: Any) -> None:
+        """Add one row."""
+        self.rows.append(cells)
+        if len(self.rows) >= TABLE_ROWS:
+            self._write()
+
+    def close(self) -> None:
+        """Write what waits, and the end of the file."""
+        self._write()
+        self.writer.close()
+
+    def _write(self) -> None:
+        """Write the rows that wait; half a surrogate pair, which UTF-8 cannot hold, becomes an escape."""
+        columns: list[list[Any]] = [list(column) for column in zip(*self.rows, strict=True)] or [
+            [] for _ in self.schema
+        ]
+        safe = [[_escaped(cell) if isinstance(cell, str) else cell for cell in column] for column in columns]
+        self.writer.write_table(self.pa.table(safe, schema=self.schema))
+        self.rows = []
+
+
+def _escaped(text: str) -> str:
+    """Return a text that UTF-8 can hold."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def parquet_batches(path: Path, columns: Columns, limits: Limits = DEFAULT_LIMITS) -> Iterator[Batch]:
@@ -74,6 +110,7 @@ def _wanted_columns(path: Path, names: list[str], columns: Columns, limits: Limi
     for name in wanted:
         if names.count(name) > 1:
             raise DataError(f"{path} has the column '{name}' {names.count(name)} times.")
+    columns.note_ignored(name for name in names if name not in wanted)
     return wanted
 
 

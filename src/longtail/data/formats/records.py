@@ -36,10 +36,16 @@ class Columns:
     group: str = "group"
     separator: str = ";"
     weights: str = ""
+    ignored: set[str] | None = None  # receives the names of columns that the file has and that are not read
 
     def texts(self) -> tuple[str, ...]:
         """Return the names of the text columns."""
         return (self.text,) if isinstance(self.text, str) else tuple(self.text)
+
+    def note_ignored(self, names: Iterable[str]) -> None:
+        """Note the columns of a file that are not read, where somebody wants to know."""
+        if self.ignored is not None:
+            self.ignored.update(filter(None, names))
 
     def all(self) -> tuple[str, ...]:
         """Return every name once, the text columns first; a column named "" is not read."""

@@ -16,7 +16,8 @@ from typing import NamedTuple, TypeAlias
 import scipy.sparse as sp
 
 from longtail.data.dataset import Dataset
-from longtail.data.formats import csv_table, fasttext, jsonl, libsvm, npz, parquet, raw_folder, split_folder, xmc
+from longtail.data.formats import annif, csv_table, fasttext, jsonl, libsvm, npz, parquet, raw_folder, split_folder, xmc
+from longtail.data.formats.files import UTF_8
 from longtail.data.formats.records import Batch, Columns
 from longtail.data.limits import DEFAULT_LIMITS, Limits
 
@@ -37,6 +38,8 @@ class Options:
     name: str = ""
     labels_required: bool = True
     limits: Limits = DEFAULT_LIMITS
+    delimiter: str | None = None  # of tables; None guesses it
+    encoding: str | None = None  # None guesses it in tables, and is UTF-8 in other text
 
 
 GroupCounts: TypeAlias = tuple[sp.csr_array, tuple[str, ...] | None, tuple[str, ...] | None]
@@ -70,6 +73,8 @@ class Format:
     read_group_counts: Callable[[Path, Limits], GroupCounts] | None = None  # a groups file as a matrix of counts
     keeps: tuple[str, ...] = ()  # the fields of a Dataset that survive writing
     keeps_weights: bool = False  # label weights survive writing without a column of their own
+    has_encoding: bool = False  # text that may be in another encoding than UTF-8
+    has_delimiter: bool = False  # a table whose cells may be separated otherwise
     has_columns: bool = False  # records with named fields: they can hold label weights, and labels of groups
     splits_strings: bool = False  # a string is split into names at the separator, spaces around them dropped
     unit: str = "line"  # what errors count
@@ -79,21 +84,30 @@ TEXT_FIELDS = ("texts", "ids", "label_names", "groups", "group_names")
 ALL_FIELDS = ("X", "texts", "ids", "label_names", "label_texts", "groups", "group_names")
 
 
+def _table_batches(path: Path, options: Options, delimiter: str) -> Iterator[Batch]:
+    """Yield the rows of a table as the options say."""
+    given: dict[str, str | None] = {"given": options.delimiter, "encoding": options.encoding}
+    return csv_table.table_batches(path, options.columns, delimiter, options.limits, **given)
+
+
 REGISTRY: dict[str, Format] = {
     "jsonl": Format(
         "one JSON object per line: text, labels (a list), id, group",
         (".jsonl", ".ndjson"),
         write_suffixes=(".json",),
         first_line=re.compile(rb"\s*\{"),
-        batches=lambda path, o: jsonl.jsonl_batches(path, o.columns, o.limits),
+        batches=lambda path, o: jsonl.jsonl_batches(path, o.columns, o.limits, o.encoding or UTF_8),
         write=jsonl.write_jsonl,
+        has_encoding=True,
         keeps=TEXT_FIELDS,
         has_columns=True,
     ),
     "csv": Format(
-        "comma-separated columns with a header: text, labels (a;b), id, group",
+        "columns separated by commas, semicolons or tabs, with a header: text, labels (a;b), id, group",
         (".csv",),
-        batches=lambda path, o: csv_table.table_batches(path, o.columns, ",", o.limits),
+        batches=lambda path, o: _table_batches(path, o, ","),
+        has_encoding=True,
+        has_delimiter=True,
         write=partial(csv_table.write_table, delimiter=","),
         keeps=TEXT_FIELDS,
         has_columns=True,
@@ -102,7 +116,9 @@ REGISTRY: dict[str, Format] = {
     "tsv": Format(
         "the same, separated by tabs",
         (".tsv", ".tab"),
-        batches=lambda path, o: csv_table.table_batches(path, o.columns, "\t", o.limits),
+        batches=lambda path, o: _table_batches(path, o, "\t"),
+        has_encoding=True,
+        has_delimiter=True,
         write=partial(csv_table.write_table, delimiter="\t"),
         keeps=TEXT_FIELDS,
         has_columns=True,
@@ -122,12 +138,16 @@ REGISTRY: dict[str, Format] = {
         "__label__x __label__y text",
         (".ft", ".fasttext"),
         first_line=re.compile(rb"__label__"),
-        batches=lambda path, o: fasttext.fasttext_batches(path, o.limits),
+        batches=lambda path, o: fasttext.fasttext_batches(path, o.limits, o.encoding or UTF_8),
+        has_encoding=True,
         write=lambda data, path, columns: fasttext.write_fasttext(data, path),
         keeps=("texts", "label_names"),
     ),
     "lines": Format(
-        "one text per line, without labels", (".text",), batches=lambda path, o: fasttext.line_batches(path, o.limits)
+        "one text per line, without labels",
+        (".text",),
+        batches=lambda path, o: fasttext.line_batches(path, o.limits, o.encoding or UTF_8),
+        has_encoding=True,
     ),
     "xmc": Format(
         "XMC repository text: a header 'rows features labels', then label,label feature:value …",
@@ -157,6 +177,22 @@ REGISTRY: dict[str, Format] = {
         read_group_counts=npz.read_npz_counts,
         keeps=ALL_FIELDS,
         keeps_weights=True,
+    ),
+    "annif": Format(
+        "Annif's TSV without a header: text, a tab, <uri> <uri>",
+        batches=lambda path, o: annif.tsv_batches(path, o.limits, o.encoding or UTF_8),
+        has_encoding=True,
+        write=lambda data, path, columns: annif.write_tsv(data, path),
+        keeps=("texts", "label_names"),
+    ),
+    "annif-folder": Format(
+        "Annif's folder of documents: a.txt with subjects in a.tsv or a.key",
+        folder=FolderLayout("*.txt beside *.tsv or *.key", annif.is_annif_folder),
+        batches=lambda path, o: annif.folder_batches(path, o.limits, o.encoding or UTF_8),
+        has_encoding=True,
+        write=lambda data, path, columns: annif.write_folder(data, path),
+        keeps=("texts", "ids", "label_names", "label_texts"),
+        unit="document",
     ),
     "xmc-splits": Format(
         "folder with an XMC text file and *_trn_split.txt, *_tst_split.txt (part=, split=)",

@@ -58,6 +58,7 @@ from longtail.report.terminal.model_terminal import (
 from longtail.report.terminal.unicode_plots import around_zero, marked_bar
 
 LABELS_SHOWN = 10  # the page shows all
+WORST_SHOWN = 5
 EXAMPLES_SHOWN = 2
 EXAMPLE_LETTERS = 240
 NAME_LETTERS = 6  # of a compared model, above its column
@@ -93,6 +94,8 @@ def show_evaluation(console: Console, facts: EvaluationFacts, *, page: str = "th
     _show_frequencies(console, evaluation)
     _show_calibration(console, evaluation)
     _show_labels(console, facts.get("labels") or [], page)
+    _show_worst(console, facts.get("worst_labels") or [])
+    _show_parts(console, facts)
     _show_examples(console, facts)
     if facts.get("data"):
         show_dataset(console, facts["data"])
@@ -226,6 +229,45 @@ def _show_labels(console: Console, rows: Sequence[LabelRowFacts], page: str) -> 
         print_table(console, ["label", "training rows", "test rows", "precision", "recall"], body)
     if len(rows) > LABELS_SHOWN:
         say(console, f"{len(rows) - LABELS_SHOWN:,} more are on {page}.", "dim")
+
+
+def _show_worst(console: Console, rows: Sequence[LabelRowFacts]) -> None:
+    """Print the labels that are found least."""
+    body = [
+        [
+            row.get("label", ""),
+            count(row.get("train_count")) or "–",
+            count(row.get("test_count")),
+            percent(row["recall"], 1),
+        ]
+        for row in rows[:WORST_SHOWN]
+        if (row.get("recall") or 0.0) < 1
+    ]
+    if body:
+        heading(console, "Labels that are found least")
+        print_table(console, ["label", "training rows", "test rows", "recall"], body)
+
+
+def _show_parts(console: Console, facts: EvaluationFacts) -> None:
+    """Print the metrics of parts of the rows, with their intervals."""
+    if "by" not in facts:
+        return
+    by = facts["by"]
+    heading(console, f"By {by['column']}")
+    shown = [name for name in ("p@1", "p@5", "r@5") if by["parts"] and name in by["parts"][0]["metrics"]]
+    body = [
+        [
+            part["value"],
+            count(part["rows"]),
+            *(f"{percent(m['value'], 1)} {percent_range(m)}".strip() for m in (part["metrics"][n] for n in shown)),
+        ]
+        for part in by["parts"]
+    ]
+    print_table(console, [by["column"], "rows", *(name.upper() for name in shown)], body)
+    if by["parts_left_out"]:
+        say(console, f"{by['parts_left_out']:,} smaller parts are left out.", "dim")
+    if by["rows_without"]:
+        say(console, f"Of {by['rows_without']:,} rows the column says nothing.", "dim")
 
 
 def _show_examples(console: Console, facts: EvaluationFacts) -> None:
