@@ -18,6 +18,7 @@ from .terminal.evaluation import show_dataset as show_dataset
 from .terminal.evaluation import show_evaluation as show_evaluation
 from .terminal.inert import InertStream as InertStream
 from .terminal.inert import inert as inert
+from .terminal.label_check_terminal import show_label_check as show_label_check
 from .terminal.label_terminal import show_label as show_label
 from .terminal.model_terminal import show_explanation as show_explanation
 from .terminal.model_terminal import show_inspection as show_inspection
