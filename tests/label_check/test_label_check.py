@@ -149,5 +149,11 @@ def test_the_command_writes_tables_json_and_csv(planted, tmp_path, run):
     for kind, key in kinds.items():
         assert sum(line["finding"] == kind for line in lines) == facts["counts"][key]
     assert lines[0]["finding"] == "wrong" and int(lines[0]["row"]) == facts["wrong"][0]["row"]
+    run("check-labels", file, "--folds", 2, "--report", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "Labels that look wrong" in page and facts["wrong"][0]["label"] in page
     assert run("check-labels", file, "-o", file, code=2)
+    assert run("check-labels", file, "-o", out, "--report", out, code=2)
     assert run("check-labels", file, "--folds", 1, code=2)
+    (tmp_path / "few.csv").write_text("text,labels\na cat,x\n")
+    assert "few.csv has 1 rows" in run("check-labels", tmp_path / "few.csv", code=3)

@@ -75,7 +75,8 @@ def check_labels(
     Y, names = data.Y, data.names()
     if Y.shape[0] < folds or not Y.nnz:
         what = "no labels" if Y.shape[0] >= folds else f"{Y.shape[0]} rows"
-        raise DataError(f"a check of labels in {folds} folds needs as many rows, and labels; the data has {what}.")
+        needs = f"a check of labels in {folds} folds needs as many rows, and labels"
+        raise DataError(needs + "; {input} has {got}.", input="the data", got=what)
     X = rows_of_dataset(data, None if data.texts is None else TfidfFeatures(n_jobs=n_jobs), progress)
     top = out_of_fold(X, Y, folds, min(CANDIDATES, Y.shape[1]), seed, n_jobs, progress)
     evidence, recall = weigh(Y, top), recall_of_labels(Y, top)

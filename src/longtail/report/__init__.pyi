@@ -6,6 +6,7 @@ from .html.audit_page import audit_page as audit_page
 from .html.comparison_page import comparison_page as comparison_page
 from .html.evaluation_page import evaluation_page as evaluation_page
 from .html.example_section import explanation_html as explanation_html
+from .html.label_check_page import label_check_page as label_check_page
 from .html.rendering import write_page as write_page
 from .plots.canvas import standalone as standalone
 from .plots.tradeoff_plot import TradeoffSeries as TradeoffSeries
