@@ -40,6 +40,7 @@ FILES: dict[str, bytes] = {
 ARGUMENTS: dict[str, tuple[str, ...]] = {  # sound ones, in their order
     "train": ("rows.jsonl", "-o", "new-model"),
     "plan": ("rows.jsonl",),
+    "check-labels": ("rows.jsonl", "--folds", "2"),
     "predict": ("m", "new.txt"),
     "evaluate": ("m", "rows.jsonl", "--resamples", "5"),
     "compare": ("m", "m", "rows.jsonl", "--resamples", "5"),

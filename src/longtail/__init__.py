@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from longtail.data import Dataset, TopK
     from longtail.encoder import EncoderFeatures
     from longtail.groups import Eagle, MIMLClassifier
+    from longtail.label_check import check_labels
     from longtail.one_vs_all import OneVsAllClassifier
     from longtail.pipeline import Tagger, load
     from longtail.prime import Prime
@@ -37,6 +38,7 @@ _FOLDER_OF_NAME = {
     "TfidfFeatures": "text",
     "TopK": "data",
     "Vocabulary": "vocabulary",
+    "check_labels": "label_check",
     "load": "pipeline",
 }
 _PUBLIC_MODULES = ("audit", "checks", "data", "metrics", "nn", "text")
@@ -57,6 +59,7 @@ __all__ = [
     "Vocabulary",
     "__version__",
     "audit",
+    "check_labels",
     "checks",
     "data",
     "load",

@@ -28,7 +28,7 @@ LAYERS = [  # from the ground up; docs/contributing.md says what each is for
     {"prime"},
     {"groups"},
     {"audit", "metrics"},
-    {"decisions"},
+    {"decisions", "label_check"},
     {"report"},
     {"pipeline"},
     {"checks", "nn"},

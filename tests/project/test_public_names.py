@@ -22,6 +22,7 @@ def test_public_names():
         "Vocabulary",
         "__version__",
         "audit",
+        "check_labels",
         "checks",
         "data",
         "load",

@@ -13,6 +13,7 @@ from longtail._version import __version__
 from longtail.cli import (
     add_labels,
     audit,
+    check_labels,
     convert,
     decide,
     demo,
@@ -100,6 +101,7 @@ for command in (
     evaluate.evaluate,
     evaluate.compare,
     audit.audit,
+    check_labels.check_labels,
     explain.explain,
     convert.convert,
     inspect.inspect,

@@ -45,6 +45,12 @@ from .explanation import SuggestionFacts as SuggestionFacts
 from .explanation import WordFacts as WordFacts
 from .imputation import GroupSizeFacts as GroupSizeFacts
 from .imputation import ImputationFacts as ImputationFacts
+from .label_check import CheckCountFacts as CheckCountFacts
+from .label_check import DuplicateFacts as DuplicateFacts
+from .label_check import LabelCheckFacts as LabelCheckFacts
+from .label_check import SuspectFacts as SuspectFacts
+from .label_check import SynonymFacts as SynonymFacts
+from .label_check import UnlearnedFacts as UnlearnedFacts
 from .model import ModelFacts as ModelFacts
 from .model import TimingFacts as TimingFacts
 from .plan import MemoryFacts as MemoryFacts

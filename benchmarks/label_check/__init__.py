@@ -1,0 +1,1 @@
+"""Benchmarks of label checks: which labels of a dataset look wrong."""

@@ -1,0 +1,63 @@
+"""`longtail check-labels`: labels of a dataset that look wrong or missing, duplicates, unlearned labels, synonyms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from longtail.cli.options import data_options, jobs_option, json_option, read_data
+from longtail.cli.output import announce_compilation, console, note, print_json, stages
+from longtail.cli.wording import naming_data
+from longtail.errors import ParameterError
+
+
+@click.command("check-labels")
+@click.argument("data")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the findings as CSV.")
+@click.option("--report", type=click.Path(path_type=Path), metavar="FILE", help="Write a page (HTML).")
+@click.option("--folds", default=5, show_default=True, help="Rows are judged by models of the other folds.")
+@click.option("--fewest-rows", default=3, show_default=True, help="A label with fewer rows is not judged.")
+@click.option("--limit", default=1000, show_default=True, help="Findings of each kind in CSV and JSON.")
+@click.option("--show", "shown", type=click.IntRange(min=1), default=10, show_default=True, help="... on the terminal.")
+@click.option("--seed", "random_state", type=int, default=0, show_default=True, help="Of the folds.")
+@jobs_option
+@data_options
+@json_option
+def check_labels(data: str, output: Path | None, report: Path | None, as_json: bool, **options: Any) -> None:
+    """Find labels of DATA that look wrong or missing.
+
+    Also rows with the same text and different labels, labels that no model learns, and labels that may mean the same.
+    DATA are rows with labels; no model is needed. Nothing in DATA is changed.
+    """
+    from longtail.data import check_writable
+    from longtail.label_check import check_labels as check
+    from longtail.label_check import write_findings
+    from longtail.report import label_check_page, show_label_check, write_page
+
+    for name, path in (("output", output), ("report", report)):
+        taken = [Path(data), *([output] if name == "report" and output is not None else [])]
+        if path is not None and path.resolve() in {other.resolve() for other in taken}:
+            raise ParameterError(f"--{name} must be a file of its own; got {path}, which is read or written already.")
+        if path is not None:
+            check_writable(path)
+    rows = read_data(data, "train", options)
+    announce_compilation()
+    names = ("folds", "fewest_rows", "limit", "random_state")
+    with naming_data(data), stages("folds") as progress:
+        asked = {name: options[name] for name in names}
+        facts = check(rows, n_jobs=options["jobs"], progress=progress, **asked)
+    facts["title"] = f"Labels of {rows.name or data}"
+    facts["command"] = f"longtail check-labels {data}"
+    if output is not None:
+        write_findings(output, facts)
+    if report is not None:
+        write_page(report, label_check_page(facts))
+    if as_json:
+        print_json(facts)
+    else:
+        show_label_check(console(), facts, shown=options["shown"])
+    for what, path in (("Findings", output), ("Report", report)):
+        if path is not None:
+            note(f"{what}: {path}")

@@ -1,0 +1,82 @@
+"""The tables of a label check, which terminal and page share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from longtail.facts import CheckCountFacts, LabelCheckFacts, SuspectFacts
+from longtail.report.formatting import count, plural
+
+NAMES_SHOWN = 4
+NONE: CheckCountFacts = {"wrong": 0, "missing": 0, "duplicates": 0, "unlearned": 0, "synonyms": 0}
+
+
+class CheckTable(NamedTuple):
+    """One kind of finding; columns of text have a name that ends in a blank."""
+
+    title: str
+    total: int  # listed or not
+    columns: list[str]
+    rows: list[list[str]]
+
+
+def check_sentence(facts: LabelCheckFacts) -> str:
+    """Return what was checked."""
+    told = f"{plural(facts.get('rows', 0), 'row')}, {plural(facts.get('labels', 0), 'label')}"
+    return f"{told}, {count(facts.get('pairs', 0))} labels of rows, in {facts.get('folds')} folds."
+
+
+def check_tables(facts: LabelCheckFacts, shown: int, letters: int) -> list[CheckTable]:
+    """Return a table for every kind of which something was found: at most `shown` rows, texts of so many letters."""
+    counts = facts.get("counts", NONE)
+    suspects = ["row", "label ", "probability", "usual", "text "]
+    duplicates = [
+        [", ".join(map(str, d["rows"][:NAMES_SHOWN])), d["kind"], _some(d["differing"]), _short(d["text"], letters)]
+        for d in (facts.get("duplicates") or [])[:shown]
+    ]
+    unlearned = [[u["label"], f"{u['rows']:,}", u["reason"]] for u in (facts.get("unlearned") or [])[:shown]]
+    synonyms = [
+        [*y["labels"], f"{y['cosine']:.2f}", f"{y['together']:,}", f"{y['expected']:.1f}", y["reason"]]
+        for y in (facts.get("synonyms") or [])[:shown]
+    ]
+    tables = [
+        CheckTable(title, total, suspects, _suspects(found[:shown], letters))
+        for title, total, found in (
+            ("Labels that look wrong", counts.get("wrong", 0), facts.get("wrong") or []),
+            ("Labels that look missing", counts.get("missing", 0), facts.get("missing") or []),
+        )
+    ]
+    same, alike = "The same text with different labels", "Labels that may mean the same"
+    columns = ["rows", "kind ", "labels only some have ", "text "]
+    tables.append(CheckTable(same, counts.get("duplicates", 0), columns, duplicates))
+    columns = ["label", "rows", "why "]
+    tables.append(CheckTable("Labels that no model learns", counts.get("unlearned", 0), columns, unlearned))
+    columns = ["label", "and ", "cosine", "together", "by chance", "why "]
+    tables.append(CheckTable(alike, counts.get("synonyms", 0), columns, synonyms))
+    return [table for table in tables if table.rows]
+
+
+def _suspects(found: Sequence[SuspectFacts], letters: int) -> list[list[str]]:
+    """Return labels of rows that look wrong or missing."""
+    return [
+        [
+            s["id"] or str(s["row"]),
+            s["label"],
+            f"{s['probability']:.2f}",
+            f"{s['usual']:.2f}",
+            _short(s["text"], letters),
+        ]
+        for s in found
+    ]
+
+
+def _short(text: str | None, letters: int) -> str:
+    """Return the beginning of a text."""
+    return "" if text is None else text if len(text) <= letters else text[: letters - 1] + "…"
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the first names, and how many there are besides."""
+    more = len(names) - NAMES_SHOWN
+    return ", ".join(names[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
