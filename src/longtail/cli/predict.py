@@ -95,7 +95,7 @@ def predict(model: Path, data: str, output: Path | None, k: int | None, to: str 
     to = to or _output_format(output)
     if to == "parquet" and (output is None or output.name.endswith(COMPRESSED)):
         raise ParameterError("--to parquet needs --output with the name of a file that is not compressed again.")
-    batches = _read_batches(data, options, tagger)
+    batches = read_batches(data, options, tagger)
     announce_compilation()
     rows = 0
     with contextlib.ExitStack() as stack:
@@ -196,8 +196,8 @@ def _label_numbers(tagger: Tagger, given: Sequence[str]) -> list[int] | None:
     return tagger.label_numbers(names)
 
 
-def _read_batches(data: str, options: dict[str, Any], tagger: Tagger) -> Iterator[Dataset]:
-    """Return the rows of DATA in batches, read one by one where the format allows it."""
+def read_batches(data: str, options: dict[str, Any], tagger: Tagger, *, labels: bool = False) -> Iterator[Dataset]:
+    """Return the rows of DATA in batches, read one by one where the format allows it; with labels if they have some."""
     from longtail.data import Stream, is_streamed, iter_texts, load_bundled, read
     from longtail.kernels import blocks
 
@@ -213,18 +213,28 @@ def _read_batches(data: str, options: dict[str, Any], tagger: Tagger) -> Iterato
     }
     if not data.startswith(BUNDLED):
         reading |= how_to_read(data, options, tagger)
-        for name in ("labels_column", "label_separator"):  # labels are not read
-            del reading[name]
+        if labels:
+            reading["label_names"] = _listed_labels(options["labels_file"], options["limits"])
+        else:
+            for name in ("labels_column", "label_separator"):
+                del reading[name]
         if data == "-":
             reading["format"] = reading["format"] or "lines"
             return iter_texts(Stream("stdin", open_stdin()), options["batch"], **reading)
         if is_streamed(data, reading["format"]):
             return iter_texts(data, options["batch"], **reading)
     if data.startswith(BUNDLED):
-        whole = load_bundled(data.removeprefix(BUNDLED), options["part"])
+        whole = load_bundled(data.removeprefix(BUNDLED), options["part"] or "test")
     else:
-        whole = read(data, part=options["part"], split=options["split"], labels_required=False, **reading)
+        whole = read(data, part=options["part"] or "test", split=options["split"], labels_required=False, **reading)
     return (whole.take(at) for at in blocks(whole.n_rows, options["batch"]))
+
+
+def _listed_labels(file: Path | None, limits: Limits) -> tuple[str, ...] | None:
+    """Return the labels of the file of --labels-file, if it is given."""
+    from longtail.data import read_labels
+
+    return None if file is None else read_labels(file, limits).names
 
 
 def _check_no_record(text: str) -> None:

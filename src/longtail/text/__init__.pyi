@@ -9,3 +9,4 @@ from .row_vectors import side_by_side as side_by_side
 from .row_vectors import unit_rows as unit_rows
 from .schema import TFIDF_SCHEMA as TFIDF_SCHEMA
 from .tfidf import TfidfFeatures as TfidfFeatures
+from .unknown_terms import UnknownTerms as UnknownTerms

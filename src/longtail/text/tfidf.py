@@ -22,6 +22,7 @@ from longtail.text.count_ngrams import count_texts
 from longtail.text.lexicon import Analysis, KnownTerms, NgramCounts, PackedTerms, cut_texts
 from longtail.text.schema import ANALYZERS, LONGEST_NGRAM, TFIDF_SCHEMA
 from longtail.text.string_arrays import string_order
+from longtail.text.unknown_terms import UnknownTerms, find_unknown
 from longtail.text.weigh_counts import TfidfRows, stack_rows, to_tfidf_rows
 from longtail.validate import check_choice, check_flag, check_integer, check_real, resolve_jobs
 
@@ -164,6 +165,31 @@ class TfidfFeatures(Transformer):
         packed = PackedTerms(np.concatenate([old.raw, more.raw]), offsets)
         out._keep(KnownTerms(packed, vocabulary.analysis), np.concatenate([self.idf_, idf]))
         return out
+
+    def unknown_terms(
+        self, texts: Sequence[str], *, learned_from: int | None = None, first: int = 0
+    ) -> UnknownTerms | None:
+        """Return how many words of every text are not known, and which; None where single words have no column.
+
+        With `learned_from`, the texts are among the so many that the columns from `first` on were learned from, and a
+        word counts as unknown where it would not have been learned without its text. With characters in place of words
+        it is about their n-grams.
+
+        >>> found = TfidfFeatures().fit(["a red apple", "a red car"]).unknown_terms(["red bus", "an apple car"])
+        >>> found.terms.tolist(), found.unknown.tolist(), found.names
+        ([2, 3], [1, 1], ['bus', 'an'])
+        """
+        vocabulary = self._fitted()
+        if vocabulary.analysis.words and vocabulary.analysis.ngrams[0] > 1:
+            return None
+        left_out = None
+        if learned_from is not None:
+            lowest, _ = _limits(self.min_df, self.max_df, learned_from)
+            # texts with the term, from idf = ln((1 + texts) / (1 + texts with it)) + 1
+            documents = (1.0 + learned_from) / np.exp(self.idf_.astype(np.float64) - 1.0) - 1.0
+            left_out = documents < max(lowest, 1.0) + 0.5
+            left_out[:first] = False
+        return find_unknown(as_texts(texts), vocabulary, left_out)
 
     @property
     def vocabulary_(self) -> list[str]:

@@ -15,7 +15,7 @@ from longtail.data.dataset import Dataset
 from longtail.data.formats.files import Stream, check_encoding, plain_name
 from longtail.data.formats.guess_format import guess_format, guess_target
 from longtail.data.formats.label_list import read_labels, write_labels
-from longtail.data.formats.records import Batch, Columns, checked, collect, rebatch, short_repr
+from longtail.data.formats.records import Batch, Columns, NameMatrix, checked, collect, rebatch, short_repr
 from longtail.data.formats.registry import ALL_FIELDS, REGISTRY, Format, Options
 from longtail.data.limits import DEFAULT_LIMITS, Limits
 from longtail.errors import DataError, Keyword, ParameterError, warn_of_data
@@ -211,6 +211,9 @@ def iter_texts(
     *,
     text_column: str | Sequence[str] = "text",
     id_column: str = "id",
+    labels_column: str | None = None,
+    label_separator: str = ";",
+    label_names: Sequence[str] | None = None,
     zero_based: bool | str = "auto",
     n_features: int | None = None,
     delimiter: str | None = None,
@@ -219,8 +222,9 @@ def iter_texts(
 ) -> Iterator[Dataset]:
     """Yield a file as small Datasets, in constant memory.
 
-    Rows of text come with their ids and without labels (`n_labels` is 0); rows of XMC text and libsvm come with X
-    and Y. Other formats are refused (see `is_streamed`).
+    Rows of text come with their ids and, if `labels_column` is given, with the labels that they have; without it
+    `n_labels` is 0. Every Dataset names and numbers its own labels. Rows of XMC text and libsvm come with X and Y.
+    Other formats are refused (see `is_streamed`).
 
     Parameters
     ----------
@@ -229,8 +233,12 @@ def iter_texts(
         `n_features` are given.
     batch_rows : int, default=1000
         The most rows of one Dataset.
-    format, text_column, id_column, zero_based, n_features, delimiter, encoding, limits
+    format, text_column, id_column, label_separator, zero_based, n_features, delimiter, encoding, limits
         As in `read`; there is no limit for rows here.
+    labels_column : str or None, default=None
+        The column of the labels; None leaves labels out.
+    label_names : sequence of str or None, default=None
+        The names of the labels in the order of their numbers; another label is refused. None takes those of each block.
 
     Yields
     ------
@@ -251,7 +259,7 @@ def iter_texts(
     else:
         path = Path(path)
     batch_rows = check_integer("batch_rows", batch_rows, low=1)
-    columns = _columns(text_column, "", id_column, "", ";")
+    columns = _columns(text_column, labels_column or "", id_column, "", label_separator)
     limits = replace(limits, unpacked_bytes=limits.bytes_to_unpack(streamed=True))
     format_, how, guessed = _choose(path, format, limits)
     if format_.batches is None and format_.matrices is None:
@@ -260,6 +268,7 @@ def iter_texts(
     delimiter, encoding = _as_text_is_written(guessed, delimiter, encoding)
     options = Options(
         columns,
+        None if label_names is None else tuple(label_names),
         zero_based=zero_based,
         n_features=n_features,
         name=_stem(path),
@@ -285,18 +294,38 @@ def _walk(path: Path, rows: int, format_: Format, options: Options, how: str, gu
     try:
         if format_.matrices is not None:
             for X, Y in format_.matrices(path, options):
+                Y, names = _named_columns(path, Y, options)
                 for low in range(0, X.shape[0], rows):
-                    yield Dataset(X=X[low : low + rows], Y=Y[low : low + rows], name=options.name)
+                    part = slice(low, low + rows)
+                    yield Dataset(X=X[part], Y=Y[part], label_names=names, name=options.name)
             return
         batches = format_.batches(path, options) if format_.batches else ()
-        for batch in rebatch(checked(lambda at: f"{path} {format_.unit} {at}", batches, options.limits), rows):
-            empty = sp.csr_array((len(batch.texts), 0), dtype=np.float32)
+
+        def where(at: int) -> str:
+            return f"{path} {format_.unit} {at}"
+
+        for batch in rebatch(checked(where, batches, options.limits), rows):
+            Y, names = sp.csr_array((len(batch.texts), 0), dtype=np.float32), None
+            if options.columns.labels and batch.labels is not None:
+                matrix = NameMatrix(where, options.label_names, "label", options.limits)
+                matrix.add(batch.lines, batch.labels)
+                Y, names = matrix.matrix()
             ids = None if batch.ids is None else tuple(batch.ids)
-            yield Dataset(Y=empty, texts=tuple(batch.texts), ids=ids, name=options.name)
+            yield Dataset(Y=Y, texts=tuple(batch.texts), ids=ids, label_names=names, name=options.name)
     except DataError as error:
         if how != "first line":
             raise
         raise _with_guess(error, guessed) from error
+
+
+def _named_columns(path: Path, Y: sp.csr_array, options: Options) -> tuple[sp.csr_array, tuple[str, ...] | None]:
+    """Return a block of labels by number with a column for every label of the list, where there is one."""
+    if options.label_names is None:
+        return Y, None
+    names = tuple(options.label_names)
+    if Y.shape[1] > len(names):
+        raise DataError(f"{path} has {Y.shape[1]} labels; the list of labels has {len(names)}.")
+    return sp.csr_array((Y.data, Y.indices, Y.indptr), shape=(Y.shape[0], len(names))), names
 
 
 def _read_texts(path: Path, format_: Format, options: Options, labels_required: bool) -> Dataset:
