@@ -5,7 +5,7 @@ what goes beyond chance large enough to matter? Only both together make "watch" 
 
 The rows held out were judged by a model that had not learned them; the model that is kept has, and is a little surer of
 new rows. So what depends on the model differs though no row has changed: half of what is worth watching is allowed for
-that, besides chance, and being surer, more often right or better calibrated than before is no alarm.
+that, besides chance, and to be surer, to give more labels, to be more often right or better calibrated is no alarm.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ def _median_length(counts: np.ndarray) -> float:
 
 QUESTIONS = (
     Question("unknown_words", "Unknown words", "unknown_words", MEANS, "share", (0.02, 0.05), _mean(1 / 200), 1 / 200),
-    Question("length", "Length of the texts", "length", SHIFT, "characters", (0.05, 0.15), _median_length),
+    Question("length", "Length", "length", SHIFT, "characters", (0.05, 0.15), _median_length),
     Question(
         "probability",
-        "How sure the model is",
+        "First probability",
         "probability",
         MEANS,
         "share",
@@ -66,15 +66,13 @@ QUESTIONS = (
         1 / 40,
         "less",
     ),
-    Question("assigned", "Labels per row", "assigned", SHIFT, "labels", (0.05, 0.10), _mean()),
-    Question("nothing_assigned", "Rows without a label", "nothing", VARIATION, "share", (0.03, 0.10), _mean()),
+    Question("assigned", "Labels per row", "assigned", SHIFT, "labels", (0.05, 0.10), _mean(), 1, "less"),
+    Question("nothing_assigned", "Rows without label", "nothing", VARIATION, "share", (0.03, 0.10), _mean(), 1, "more"),
     Question("label_mix", "Mix of labels", "drawn", VARIATION, "", (0.05, 0.10), lambda counts: np.nan),
-    Question(
-        "precision_at_1", "Right first label (P@1)", "hits_at_1", MEANS, "share", (0.02, 0.05), _mean(), 1, "less"
-    ),
+    Question("precision_at_1", "Right at 1 (P@1)", "hits_at_1", MEANS, "share", (0.02, 0.05), _mean(), 1, "less"),
     Question(
         "precision_at_5",
-        "Right among five (P@5)",
+        "Right at 5 (P@5)",
         "hits_at_5",
         MEANS,
         "share",
@@ -85,7 +83,7 @@ QUESTIONS = (
     ),
     Question(
         "calibration",
-        "Probability less truth",
+        "Calibration",
         "gap",
         MEANS,
         "points",
@@ -96,7 +94,7 @@ QUESTIONS = (
     ),
     Question(
         "unknown_label",
-        "Rows with unknown labels",
+        "Unknown labels",
         "unknown_label",
         VARIATION,
         "share",

@@ -96,9 +96,9 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "unknown_label": lambda f: f"Rows with a label that the model does not know: {_now_and_before(f)}",
 }
 _ADVICE = {
-    "probability": f"The model knows less about these rows. {LABEL_SOME}",
-    "assigned": f"Look at rows with few and with many labels. {LABEL_SOME}",
-    "nothing_assigned": f"Look at rows without a label. {LABEL_SOME}",
+    "probability": "The model knows less about these rows: look at some with a low probability.",
+    "assigned": "Look at rows with very few and very many labels.",
+    "nothing_assigned": "Look at rows without a label: what are they about?",
     "label_mix": TOPICS,
     "single_labels": TOPICS,
     "precision_at_1": WORSE,

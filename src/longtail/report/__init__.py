@@ -5,7 +5,7 @@ Reports compute nothing but positions and wording: facts (`longtail.facts`) come
 formatting   numbers as people write them
 fact_rows    facts as named rows, shared by pages and terminal
 sentences    evaluations and comparisons in sentences; audit_sentences: audits; tree_sentences: label trees
-html/        the pages: evaluation_page, comparison_page, audit_page; their markup is in html/templates
+html/        the pages: evaluation_page, comparison_page, audit_page, monitor_page; their markup is in html/templates
 plots/       the plots of the pages, as SVG
 terminal/    the same facts as tables and small plots of characters; progress bars
 

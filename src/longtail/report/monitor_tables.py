@@ -39,7 +39,7 @@ def monitor_sentence(facts: MonitorFacts) -> str:
     return f"{plural(rows, 'row')}{labelled}, compared with {plural(facts.get('reference_rows', 0), 'row')} {of}."
 
 
-VERDICT_COLUMNS = ["", "verdict ", "before", "now", "differ, %", "by chance, %"]
+VERDICT_COLUMNS = ["", "verdict ", "before", "now", "differ, %", "chance, %"]
 
 
 def verdict_rows(comparisons: Sequence[DriftFacts]) -> list[list[str]]:
@@ -112,7 +112,7 @@ def _number(one: DriftFacts, value: float | None) -> str:
     if one["unit"] == "share":
         return f"{100 * value:.1f}%"
     if one["unit"] == "points":
-        return f"{100 * value:+.1f} points"
+        return f"{100 * value:+.1f}"
     return f"{value:.2f}" if one["unit"] == "labels" else f"{value:,.0f}"
 
 
