@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -17,9 +17,11 @@ from longtail.cli.options import (
     column_option_group,
     expected_width,
     first_id_option,
+    given_labels,
     how_to_read,
     jobs_option,
     key_option,
+    label_limit_options,
     limit_option,
     use_vocabulary,
     vocabulary_options,
@@ -60,8 +62,7 @@ STDIN_FORMATS = ("lines", "jsonl", "csv", "tsv", "fasttext")
     metavar="GOAL",
     help="Labels that suit all rows together: macro-f1@5, coverage@5, macro-recall@5 or, mixed, macro-f1@5:0.3.",
 )
-@click.option("--allow", multiple=True, metavar="LABEL|FILE", help="Only these labels; repeat, or give a file of them.")
-@click.option("--deny", multiple=True, metavar="LABEL|FILE", help="None of these labels; repeat, or give a file.")
+@label_limit_options
 @click.option("--min-probability", type=float, default=None, help="Only labels at least this likely.")
 @click.option("--format", "format_name", metavar="NAME", help="Format of DATA; guessed if not given.")
 @column_option_group
@@ -212,7 +213,8 @@ class LabelChoice(NamedTuple):
         if optimise is not None:
             check_probabilities(tagger, "optimise")
             n_candidates(tagger, optimise)  # which reads the goal
-        allow, deny = (_label_numbers(tagger, options[name]) for name in ("allow", "deny"))
+        given = [given_labels(name, options, tagger) for name in ("allow", "deny")]
+        allow, deny = (None if names is None else tagger.label_numbers(names) for names in given)
         return cls(tagger, k, assign, optimise, allow, deny)
 
     def of_batches(
@@ -255,19 +257,6 @@ class LabelChoice(NamedTuple):
         if least is not None:
             tags = [[tag for tag in row if tag.probability is not None and tag.probability >= least] for row in tags]
         return tags
-
-
-def _label_numbers(tagger: Tagger, given: Sequence[str]) -> list[int] | None:
-    """Return the numbers of labels given by name, or by files that list names; None where none is given."""
-    from longtail.data import read_labels
-
-    if not given:
-        return None
-    names: list[str] = []
-    for value in given:
-        known = value in tagger.labels_
-        names += [value] if known or not Path(value).is_file() else read_labels(Path(value)).names
-    return tagger.label_numbers(names)
 
 
 def _read_batches(data: str, options: dict[str, Any], tagger: Tagger, position: ReadingPosition) -> Iterator[Dataset]:
