@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from longtail.cli.options import data_options, jobs_option, json_option, key_option, read_data
+from longtail.cli.options import data_options, how_to_read, jobs_option, json_option, key_option, read_data
 from longtail.cli.output import console, note, print_json
 from longtail.errors import ParameterError
 
 if TYPE_CHECKING:
     from longtail.data import Dataset
-    from longtail.pipeline import Layer
+    from longtail.pipeline import Layer, Tagger
 
 UNREACHABLE = 7
 
@@ -59,8 +59,8 @@ def audit(context: click.Context, given: tuple[str, ...], report: Path | None, a
     _refuse_lone_options(data, options)
     inputs = (weights, model, data, options["labels_file"])
     _refuse_overwriting(inputs, {"certificates": certificates, "report": report})
-    layer = _layer(model, options)
-    rows = None if data is None else _read_label_sets(data, options)
+    layer, taggers = _layer(model, options)
+    rows = None if data is None else _read_label_sets(data, options, taggers)
     names = ("classes", "top_k", "box", "eps", "radius", "rows", "seconds", "limit", "random_state")
     asked = {name: options[name] for name in names}
     with progress(None, "Auditing", unit="sets") as advance:
@@ -123,21 +123,24 @@ def _refuse_overwriting(inputs: tuple[Any, ...], outputs: dict[str, Path | None]
             raise ParameterError(f"--{name} must be a file of its own; got {path}, which is read or written already.")
 
 
-def _layer(model: str | None, options: dict[str, Any]) -> Layer:
-    """Return the layer to audit: that of --weights, or the output layer of MODEL."""
-    from longtail.pipeline import file_layer, load, model_layer
+def _layer(model: str | None, options: dict[str, Any]) -> tuple[Layer, list[Tagger]]:
+    """Return the layer to audit, of --weights or of MODEL, and the Tagger that MODEL is, if it is one."""
+    from longtail.pipeline import Tagger, file_layer, load, model_layer
 
     if options["weights"] is not None:
-        return file_layer(options["weights"], options["array"], options["labels_file"], options["limits"])
-    return model_layer(load(model or "", key=options["key"]))
+        return file_layer(options["weights"], options["array"], options["labels_file"], options["limits"]), []
+    loaded = load(model or "", key=options["key"])
+    return model_layer(loaded), [loaded] if isinstance(loaded, Tagger) else []
 
 
-def _read_label_sets(data: str, options: dict[str, Any]) -> Dataset:
+def _read_label_sets(data: str, options: dict[str, Any], taggers: list[Tagger]) -> Dataset:
     """Read DATA, which may have labels and nothing else."""
     from longtail.data import read_label_sets
 
-    if options["format_name"] is None:
-        label_sets = read_label_sets(data, options["labels_column"] or "labels", options["limits"])
-        if label_sets is not None:
-            return label_sets
-    return read_data(data, "test", {**options, "labels_file": None})
+    if options["format_name"] is None and Path(data).is_file():
+        how = how_to_read(data, options, *taggers)
+        if how["format"] is None:
+            label_sets = read_label_sets(data, how["labels_column"], options["limits"], how["encoding"])
+            if label_sets is not None:
+                return label_sets
+    return read_data(data, "test", {**options, "labels_file": None}, taggers=taggers)
