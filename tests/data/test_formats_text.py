@@ -230,7 +230,7 @@ def test_csv_names_that_would_be_cut(tmp_path):
     assert rows_of(read(file, label_separator="|")) == rows_of(data)
     with pytest.raises(DataError, match="the label ' x' is empty or has spaces around it"):
         write(Dataset.from_lists(["a"], [[" x"]]), file)
-    with pytest.raises(ParameterError, match=r"label_separator must be a string such as ';' or '\|', or 'space', .*; got ''"):
+    with pytest.raises(ParameterError, match=r"label_separator must be a string such as ';' or '\|', or .*; got ''"):
         write(data, file, label_separator="")
 
 

@@ -170,7 +170,10 @@ class _Recoded(io.RawIOBase):
         """Return the line, at least, that could not be read."""
         if not isinstance(error, UnicodeDecodeError):
             return self.line
-        before = codecs.getincrementaldecoder(self.encoding)("replace").decode(error.object[: error.start])
+        try:
+            before = codecs.getincrementaldecoder(self.encoding)("replace").decode(error.object[: error.start])
+        except UnicodeError:  # of which some encodings forgive nothing
+            return self.line
         return self.line + before.count("\n")
 
 
