@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -74,6 +75,18 @@ def with_ids(data: Dataset, vocabulary: Vocabulary | None) -> Dataset:
 def ids_of(names: Sequence[str], vocabulary: Vocabulary | None) -> list[str]:
     """Return labels of data by their ids, where they name concepts."""
     return list(names) if vocabulary is None else [_id_of(name, vocabulary) or name for name in names]
+
+
+def label_ids(names: Sequence[str], vocabulary: Vocabulary) -> tuple[str, ...]:
+    """Return the labels of a model that was trained without the vocabulary by their ids, where each has its own.
+
+    >>> from longtail.vocabulary import Concept
+    >>> label_ids(["cats", "dogs"], Vocabulary([Concept("c1", {"": "cats"})]))
+    ('c1', 'dogs')
+    """
+    ids = ids_of(names, vocabulary)
+    times = Counter(ids)
+    return tuple(id if times[id] == 1 else name for id, name in zip(ids, names, strict=True))
 
 
 def vocabulary_sentences(facts: VocabularyFacts) -> list[str]:

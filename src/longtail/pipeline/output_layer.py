@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from longtail.audit import EXACT, dft_order, layer_from_file, names_in_file, rea
 from longtail.data import DEFAULT_LIMITS, Limits, read_labels
 from longtail.errors import DataError, ModelError
 from longtail.model import Calibration, LabelCircle, LinearLayer, XMCEstimator
+from longtail.pipeline.labels_in_vocabulary import label_ids
 from longtail.pipeline.tagger import Tagger
 from longtail.validate import MatrixLike, available_memory
 from longtail.vocabulary import Vocabulary
@@ -100,6 +101,13 @@ def file_layer(
         raise DataError(f"{labels_file or path} names a label twice.")
     guaranteed = 0 if sp.issparse(W) or bias is not None else dft_order(W, EXACT)
     return checked(Layer(W, bias, names, path.name, guaranteed=guaranteed))
+
+
+def with_vocabulary(layer: Layer, vocabulary: Vocabulary) -> Layer:
+    """Return the layer with a vocabulary, its labels called by their ids; a layer without names as it is."""
+    if layer.names is None:
+        return layer
+    return replace(layer, names=label_ids(layer.names, vocabulary), vocabulary=vocabulary)
 
 
 def narrow_layers(

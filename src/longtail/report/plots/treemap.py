@@ -19,7 +19,7 @@ LINE = 15.0  # from one line of text to the next
 EDGE = 6.0  # between the edge of a box and its text
 LEAST_WIDTH, LEAST_HEIGHT = 34.0, 20.0  # a smaller box stays without text
 LEAST_WITH_CELLS = 70.0  # a lower box shows names only
-LEAST_NAMED = 64.0  # a narrower cell stays without a name
+LEAST_NAMED = 52.0  # a narrower cell stays without a name
 STRONG = ' class="strong"'
 LEAST_CELL = 12.0  # units of area, on average; where cells would be smaller, none are drawn
 NARROW, SLIM, BROAD = frozenset("iljI.,:;'|!()[]/ "), frozenset("tfr-"), frozenset("mwMW@%")

@@ -17,7 +17,7 @@ from longtail.report.terminal.model_terminal import show_metrics
 FAMILIES = ("p", "r", "psp", "hf1", "macro_f1")  # of the metrics, those on the first screen
 WORST_SHOWN = 3
 PARTS_SHOWN = 3
-NAME_LETTERS = 30  # of a label that is found least
+NAME_LETTERS = 36  # of a label that is found least
 
 
 def show_evaluation_summary(console: Console, facts: EvaluationFacts, *, more: str = "") -> None:
@@ -109,8 +109,10 @@ def _worst_sentence(rows: list[LabelRowFacts]) -> str:
     """Return which labels are found least."""
     if not rows:
         return ""
-    named = [f"{row.get('label', '')!s:.{NAME_LETTERS}} ({whole_percent(row.get('recall'))})" for row in rows]
-    return f"Found least: {', '.join(named[:WORST_SHOWN])}."
+    names = [str(row.get("label", "")) for row in rows[:WORST_SHOWN]]
+    short = [name if len(name) <= NAME_LETTERS else name[: NAME_LETTERS - 1] + "…" for name in names]
+    named = [f"{name} ({whole_percent(row.get('recall'))})" for name, row in zip(short, rows, strict=False)]
+    return f"Found least: {', '.join(named)}."
 
 
 def _unknown_sentence(facts: EvaluationFacts) -> str:
