@@ -14,6 +14,7 @@ from .imputation import impute_dataset as impute_dataset
 from .label_slots import label_facts as label_facts
 from .label_slots import label_number as label_number
 from .label_slots import page_splits as page_splits
+from .labels_in_vocabulary import DEPRECATED as DEPRECATED
 from .labels_in_vocabulary import UNKNOWN as UNKNOWN
 from .labels_in_vocabulary import label_ids as label_ids
 from .labels_in_vocabulary import vocabulary_sentences as vocabulary_sentences

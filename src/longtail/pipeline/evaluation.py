@@ -39,7 +39,7 @@ from longtail.metrics import (
 from longtail.model import Estimator, TextReader, plain_value
 from longtail.pipeline.deciding import assign, decision_facts, n_candidates, train_shares
 from longtail.pipeline.label_numbering import check_shared_labels, predict_dataset, truth
-from longtail.pipeline.labels_in_vocabulary import ids_of, with_ids
+from longtail.pipeline.labels_in_vocabulary import deprecated_choice, ids_of, with_ids
 from longtail.pipeline.tagger import Tagger
 from longtail.validate import check_choice
 from longtail.vocabulary import Vocabulary, add_names
@@ -53,6 +53,7 @@ WORDS_SHOWN = 8
 LETTERS_KEPT = 2000  # of the text of an example: a text may have megabytes, and a page holds every fact
 LETTERS_OF_AN_EXAMPLE = 2_000_000  # of a text that is explained; nobody reads longer ones, and they take long
 WORD_LETTERS_KEPT = 100
+Naming = tuple[Vocabulary | None, str]
 PLAIN = (bool, int, float, str, list, tuple)  # what parameters of features are in JSON
 
 
@@ -85,7 +86,7 @@ def evaluate_tagger(
     facts = evaluation_facts(
         tagger, data, Y, names, top, ks=ks, filter_pairs=filter_pairs, constants=constants, n_bootstrap=n_bootstrap
     )
-    best = _filtered(top, data, names, filter_pairs, tagger.vocabulary_)
+    best = _filtered(top, data, names, filter_pairs, _naming(tagger))
     labels = _label_table(Y, best.head(max(ks)), names, _counts(tagger, len(names)))
     facts["labels"], facts["labels_left_out"] = labels[:LABELS_LISTED], max(len(labels) - LABELS_LISTED, 0)
     facts["worst_labels"] = _worst(labels)
@@ -150,7 +151,7 @@ def evaluation_facts(
     counts = _counts(tagger, len(names))
     A, B = _constants(constants)
     weights = propensities(counts, tagger.model_.n_rows_, A=A, B=B)
-    top = _filtered(top, data, names, filter_pairs, tagger.vocabulary_)
+    top = _filtered(top, data, names, filter_pairs, _naming(tagger))
     calibrated = tagger.model_.calibrated_
     scored = tagger.model_.probabilities(top) if calibrated else top
     metrics = evaluate(
@@ -194,7 +195,8 @@ def compare_taggers(
         check_shared_labels(tagger, data, called)
     names = [*a.labels_, *sorted(set(b.labels_) - set(a.labels_))]
     vocabulary = a.vocabulary_ if a.vocabulary_ is not None else b.vocabulary_
-    compact = with_ids(data.compact_labels(), vocabulary)
+    deprecated = deprecated_choice((a if a.vocabulary_ is not None else b).data_)
+    compact = with_ids(data.compact_labels(), vocabulary, deprecated)
     names += sorted(set(compact.names()) - set(names))
     Y = compact.align(names)[0].Y
     tops = []
@@ -202,7 +204,7 @@ def compare_taggers(
         top = predict_dataset(tagger, data, k=_n_predicted(ks, filter_pairs), progress=progress)
         where = {name: i for i, name in enumerate(names)}
         renumber = np.array([*(where[name] for name in tagger.labels_), -1], dtype=np.int32)
-        tops.append(_filtered(TopK(renumber[top.ids], top.scores), data, names, filter_pairs, vocabulary))
+        tops.append(_filtered(TopK(renumber[top.ids], top.scores), data, names, filter_pairs, (vocabulary, deprecated)))
     counts = np.zeros(len(names), dtype=np.int64)
     position = {name: i for i, name in enumerate(names)}
     for name, count in zip(a.labels_, a.model_.label_counts_, strict=True):
@@ -270,7 +272,12 @@ def _n_predicted(ks: Sequence[int], filter_pairs: Any) -> int:
     return max(ks) if filter_pairs is None else max(100, 2 * max(ks))
 
 
-def _filtered(top: TopK, data: Dataset, names: Sequence[str], filter_pairs: Any, vocabulary: Vocabulary | None) -> TopK:
+def _naming(tagger: Tagger) -> Naming:
+    """Return what the labels of data are called by: a vocabulary, and what is done with its deprecated concepts."""
+    return tagger.vocabulary_, deprecated_choice(tagger.data_)
+
+
+def _filtered(top: TopK, data: Dataset, names: Sequence[str], filter_pairs: Any, naming: Naming) -> TopK:
     if filter_pairs is None:
         return top
     where = {name: i for i, name in enumerate(names)}
@@ -280,7 +287,7 @@ def _filtered(top: TopK, data: Dataset, names: Sequence[str], filter_pairs: Any,
         raise DataError(f"the filter names label {worst}; the data has labels 0 to {data.n_labels - 1}.")
     named, codes = np.unique(pairs[:, 1], return_inverse=True)
     known = [str(i) if data.label_names is None else data.label_names[i] for i in named.tolist()]
-    numbers = np.array([where.get(name, -1) for name in ids_of(known, vocabulary)], dtype=np.int64)[codes]
+    numbers = np.array([where.get(name, -1) for name in ids_of(known, *naming)], dtype=np.int64)[codes]
     kept = numbers >= 0  # a label that neither the model nor the rows know is never predicted
     return filter_topk(top, np.column_stack([pairs[:, 0], numbers])[kept])
 
