@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 WORSE = 6
 PAGE = "the page that --report writes"
+MORE = "--details shows the rest here, --report FILE.html writes it as a page."
 
 
 def _cutoffs(context: click.Context, option: click.Parameter, value: str) -> tuple[int, ...]:
@@ -74,6 +75,7 @@ report_option = click.option("--report", type=click.Path(path_type=Path), help="
 )
 @click.option("--by", default=None, metavar="COLUMN", help="Judge the rows by this column too, e.g. language.")
 @click.option("--labels-csv", type=click.Path(path_type=Path), metavar="FILE", help="Write a table of all labels.")
+@click.option("--details", is_flag=True, help="Show everything that is known, on more than one screen.")
 @ks_option
 @filter_option
 @constants_option
@@ -86,14 +88,21 @@ report_option = click.option("--report", type=click.Path(path_type=Path), help="
 @json_option
 @click.pass_context
 def evaluate(
-    context: click.Context, model: str, data: str | None, report: Path | None, as_json: bool, **options: Any
+    context: click.Context,
+    model: str,
+    data: str | None,
+    report: Path | None,
+    details: bool,
+    as_json: bool,
+    **options: Any,
 ) -> None:
-    """Evaluate MODEL on DATA: every metric with its confidence interval, by label frequency, with calibration.
+    """Evaluate MODEL on DATA: metrics with their confidence intervals, by label frequency, with calibration.
 
+    One screen by default; --details adds every metric, every frequency, the calibration and the labels.
     With --predictions FILE it is `longtail evaluate DATA --predictions FILE`: the labels any program gave these rows.
     """
     from longtail.data import check_writable
-    from longtail.report import evaluation_page, show_evaluation, write_page
+    from longtail.report import evaluation_page, show_evaluation, show_evaluation_summary, write_page
 
     table = options["labels_csv"]
     if table is not None:
@@ -107,11 +116,13 @@ def evaluate(
     else:
         facts = _of_model(Path(model), data, options)
     if report is not None:
-        write_page(report, evaluation_page(facts))
+        write_page(report, evaluation_page(facts, labels_table="--labels-csv FILE"))
     if as_json:
         print_json(facts)
-    else:
+    elif details:
         show_evaluation(console(), {**facts, "examples": []}, page=PAGE)  # worked examples are for the page
+    else:
+        show_evaluation_summary(console(), facts, more=MORE)
     for what, file in (("Report", report), ("Labels", table)):
         if file is not None:
             note(f"{what}: {file}")
@@ -266,11 +277,11 @@ def _write_labels(file: Path, labels: Sequence[LabelRowFacts]) -> None:
     text = io.StringIO()
     named = any("name" in row for row in labels)
     trained = ["train_count"] if any("train_count" in row for row in labels) else []
-    columns = ["label", *(["name"] if named else []), *trained, "test_count", "precision", "recall"]
+    columns = ["label", *(["name"] if named else []), *trained, "test_count", "precision", "recall", "f1"]
     writer = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="ignore", quoting=csv.QUOTE_MINIMAL)
     writer.writeheader()
     for row in labels:
-        shares = {"precision": row["precision"], "recall": row["recall"]}
+        shares = {"precision": row["precision"], "recall": row["recall"], "f1": row["f1"]}
         rounded = {name: "" if share is None else f"{share:.6g}" for name, share in shares.items()}
         writer.writerow({**row, **rounded})
     with replacing(file) as out:

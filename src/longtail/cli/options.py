@@ -189,7 +189,12 @@ def read_vocabulary(options: dict[str, Any]) -> Vocabulary | None:
 
 
 def use_vocabulary(tagger: Tagger, options: dict[str, Any]) -> None:
-    """Let a tagger show the names of --vocabulary in place of its own, or its own in the language of --lang."""
+    """Let a tagger show the names of --vocabulary in place of its own, or its own in the language of --lang.
+
+    The labels of a model that was trained without a vocabulary may be notations or names; they are called by ids then.
+    """
+    from longtail.pipeline import label_ids
+
     if options["lang"] is not None and options["vocabulary_file"] is None and tagger.vocabulary_ is not None:
         with renaming(language="lang"):
             tagger.vocabulary_.language = options["lang"]
@@ -197,7 +202,10 @@ def use_vocabulary(tagger: Tagger, options: dict[str, Any]) -> None:
     if options["vocabulary_file"] is None and options["lang"] is not None:
         raise ParameterError("--lang needs a model that was trained with --vocabulary, or --vocabulary here.")
     vocabulary = read_vocabulary(options)
-    tagger.vocabulary_ = tagger.vocabulary_ if vocabulary is None else vocabulary
+    if vocabulary is not None:
+        if tagger.vocabulary_ is None:
+            tagger.labels_ = label_ids(tagger.labels_, vocabulary)
+        tagger.vocabulary_ = vocabulary
 
 
 def json_option(function: Command) -> Command:

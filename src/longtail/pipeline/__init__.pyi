@@ -15,12 +15,15 @@ from .label_names import split_known as split_known
 from .label_slots import label_facts as label_facts
 from .label_slots import label_number as label_number
 from .label_slots import page_splits as page_splits
+from .labels_in_vocabulary import DEPRECATED as DEPRECATED
 from .labels_in_vocabulary import UNKNOWN as UNKNOWN
+from .labels_in_vocabulary import label_ids as label_ids
 from .labels_in_vocabulary import vocabulary_sentences as vocabulary_sentences
 from .output_layer import Layer as Layer
 from .output_layer import file_layer as file_layer
 from .output_layer import model_layer as model_layer
 from .output_layer import narrow_layers as narrow_layers
+from .output_layer import with_vocabulary as with_vocabulary
 from .plan import plan_training as plan_training
 from .plan import refuse_without_memory as refuse_without_memory
 from .registry import FEATURES as FEATURES

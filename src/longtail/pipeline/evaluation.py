@@ -34,15 +34,17 @@ from longtail.metrics import (
     filter_topk,
     label_bands,
     propensities,
+    share_interval,
 )
+from longtail.model import Estimator, TextReader, plain_value
 from longtail.pipeline.deciding import assign, decision_facts, n_candidates, train_shares
 from longtail.pipeline.label_numbering import LabelLimit, check_shared_labels, predict_dataset, truth
-from longtail.pipeline.labels_in_vocabulary import ids_of, with_ids
+from longtail.pipeline.labels_in_vocabulary import deprecated_choice, ids_of, with_ids
 from longtail.pipeline.tagger import Tagger
 from longtail.validate import check_choice
 from longtail.vocabulary import Vocabulary, add_names
 
-LABELS_LISTED = 200
+LABELS_LISTED = 2000  # in facts and on pages; the records of all labels can be had one by one
 WORST_LISTED = 20
 ROWS_TO_JUDGE = 5  # that a label must have among the test rows to be one of the worst
 PARTS_LISTED = 100
@@ -51,6 +53,8 @@ WORDS_SHOWN = 8
 LETTERS_KEPT = 2000  # of the text of an example: a text may have megabytes, and a page holds every fact
 LETTERS_OF_AN_EXAMPLE = 2_000_000  # of a text that is explained; nobody reads longer ones, and they take long
 WORD_LETTERS_KEPT = 100
+Naming = tuple[Vocabulary | None, str]
+PLAIN = (bool, int, float, str, list, tuple)  # what parameters of features are in JSON
 
 
 def evaluate_tagger(
@@ -87,8 +91,9 @@ def evaluate_tagger(
     facts = evaluation_facts(
         tagger, data, Y, names, top, ks=ks, filter_pairs=filter_pairs, constants=constants, n_bootstrap=n_bootstrap
     )
-    best = _filtered(top, data, names, filter_pairs, tagger.vocabulary_)
-    labels = _label_table(Y, best.head(max(ks)), names, _counts(tagger, len(names)), most=None)
+    best = _filtered(top, data, names, filter_pairs, _naming(tagger))
+    labels = _label_table(Y, best.head(max(ks)), names, _counts(tagger, len(names)))
+    facts["labels"], facts["labels_left_out"] = labels[:LABELS_LISTED], max(len(labels) - LABELS_LISTED, 0)
     facts["worst_labels"] = _worst(labels)
     if on_labels is not None:
         on_labels(add_names(labels, tagger.vocabulary_))
@@ -119,9 +124,7 @@ def evaluate_predictions(
         raise DataError("the predictions and the data share no label.")
     names = (*labels, *sorted(set(compact.names()) - known))
     Y = compact.align(names)[0].Y
-    table = _label_table(Y, top.head(max(ks)), names, np.zeros(len(names), dtype=np.int64), most=None)
-    for row in table:
-        del row["train_count"]
+    table = _label_table(Y, top.head(max(ks)), names, None)
     if on_labels is not None:
         on_labels(table)
     facts: EvaluationFacts = {
@@ -129,6 +132,7 @@ def evaluate_predictions(
         "data": data.summary(),
         "evaluation": evaluate(Y, top, ks=ks, n_bootstrap=n_bootstrap),
         "labels": table[:LABELS_LISTED],
+        "labels_left_out": max(len(table) - LABELS_LISTED, 0),
         "worst_labels": _worst(table),
     }
     if by is not None:
@@ -152,7 +156,7 @@ def evaluation_facts(
     counts = _counts(tagger, len(names))
     A, B = _constants(constants)
     weights = propensities(counts, tagger.model_.n_rows_, A=A, B=B)
-    top = _filtered(top, data, names, filter_pairs, tagger.vocabulary_)
+    top = _filtered(top, data, names, filter_pairs, _naming(tagger))
     calibrated = tagger.model_.calibrated_
     scored = tagger.model_.probabilities(top) if calibrated else top
     metrics = evaluate(
@@ -176,7 +180,7 @@ def evaluation_facts(
         "evaluation": metrics,
         "assigned": _assigned_facts(tagger, Y, top, n_bootstrap),
         "tradeoff": _tradeoff(tagger, Y, scored, max(ks)) if calibrated else None,
-        "labels": _label_table(Y, top.head(max(ks)), names, counts),
+        "labels": _label_table(Y, top.head(max(ks)), names, counts)[:LABELS_LISTED],
     }
 
 
@@ -202,7 +206,8 @@ def compare_taggers(
         check_shared_labels(tagger, data, called)
     names = [*a.labels_, *sorted(set(b.labels_) - set(a.labels_))]
     vocabulary = a.vocabulary_ if a.vocabulary_ is not None else b.vocabulary_
-    compact = with_ids(data.compact_labels(), vocabulary)
+    deprecated = deprecated_choice((a if a.vocabulary_ is not None else b).data_)
+    compact = with_ids(data.compact_labels(), vocabulary, deprecated)
     names += sorted(set(compact.names()) - set(names))
     Y = limit.truth(compact.align(names)[0].Y, names)
     tops = []
@@ -210,7 +215,7 @@ def compare_taggers(
         top = predict_dataset(tagger, data, k=_n_predicted(ks, filter_pairs), progress=progress, limit=limit)
         where = {name: i for i, name in enumerate(names)}
         renumber = np.array([*(where[name] for name in tagger.labels_), -1], dtype=np.int32)
-        tops.append(_filtered(TopK(renumber[top.ids], top.scores), data, names, filter_pairs, vocabulary))
+        tops.append(_filtered(TopK(renumber[top.ids], top.scores), data, names, filter_pairs, (vocabulary, deprecated)))
     counts = np.zeros(len(names), dtype=np.int64)
     position = {name: i for i, name in enumerate(names)}
     for name, count in zip(a.labels_, a.model_.label_counts_, strict=True):
@@ -241,10 +246,22 @@ def model_facts(tagger: Tagger) -> ModelFacts:
     return {
         "method": tagger.method_name,
         **tagger.model_.describe(),
+        **({} if tagger.features_ is None else {"reads": reading_facts(tagger.features_)}),
         "decision": decision_facts(tagger),
         "held_out": tagger.held_out_,
         "trained_on": tagger.data_,
     }
+
+
+def reading_facts(features: TextReader) -> dict[str, Any]:
+    """Return how texts become rows: the class of the features and their parameters."""
+    params = features.get_params(deep=False) if isinstance(features, Estimator) else {}
+    told: dict[str, Any] = {"features": type(features).__name__}
+    for name, value in params.items():
+        if name not in ("n_jobs", "device"):
+            plain = plain_value(value)
+            told[name] = plain if plain is None or isinstance(plain, PLAIN) else f"{plain!s:.200}"
+    return told
 
 
 def _assigned_facts(tagger: Tagger, Y: Any, top: TopK, n_bootstrap: int) -> AssignedFacts:
@@ -266,7 +283,12 @@ def _n_predicted(ks: Sequence[int], filter_pairs: Any) -> int:
     return max(ks) if filter_pairs is None else max(100, 2 * max(ks))
 
 
-def _filtered(top: TopK, data: Dataset, names: Sequence[str], filter_pairs: Any, vocabulary: Vocabulary | None) -> TopK:
+def _naming(tagger: Tagger) -> Naming:
+    """Return what the labels of data are called by: a vocabulary, and what is done with its deprecated concepts."""
+    return tagger.vocabulary_, deprecated_choice(tagger.data_)
+
+
+def _filtered(top: TopK, data: Dataset, names: Sequence[str], filter_pairs: Any, naming: Naming) -> TopK:
     if filter_pairs is None:
         return top
     where = {name: i for i, name in enumerate(names)}
@@ -276,7 +298,7 @@ def _filtered(top: TopK, data: Dataset, names: Sequence[str], filter_pairs: Any,
         raise DataError(f"the filter names label {worst}; the data has labels 0 to {data.n_labels - 1}.")
     named, codes = np.unique(pairs[:, 1], return_inverse=True)
     known = [str(i) if data.label_names is None else data.label_names[i] for i in named.tolist()]
-    numbers = np.array([where.get(name, -1) for name in ids_of(known, vocabulary)], dtype=np.int64)[codes]
+    numbers = np.array([where.get(name, -1) for name in ids_of(known, *naming)], dtype=np.int64)[codes]
     kept = numbers >= 0  # a label that neither the model nor the rows know is never predicted
     return filter_topk(top, np.column_stack([pairs[:, 0], numbers])[kept])
 
@@ -315,31 +337,33 @@ def _by_groups(data: Dataset, column: str, Y: Any, top: TopK, ks: Sequence[int],
 
 def _worst(labels: Sequence[LabelRowFacts]) -> list[LabelRowFacts]:
     """Return the labels with the lowest recall, of those with some test rows; the more frequent first."""
-    judged = [row for row in labels if row["test_count"] >= ROWS_TO_JUDGE]
-    return sorted(judged, key=lambda row: (row["recall"] or 0.0, -row["test_count"]))[:WORST_LISTED]
+    judged = [row for row in labels if row["test_count"] >= ROWS_TO_JUDGE and (row["recall"] or 0.0) < 1]
+    worst = sorted(judged, key=lambda row: (row["recall"] or 0.0, -row["test_count"]))[:WORST_LISTED]
+    out: list[LabelRowFacts] = []
+    for row in worst:
+        low, high = share_interval(round((row["recall"] or 0.0) * row["test_count"]), row["test_count"])
+        out.append({**row, "recall_low": low, "recall_high": high})
+    return out
 
 
-def _label_table(
-    Y: Any, top: TopK, names: Sequence[str], counts: np.ndarray, most: int | None = LABELS_LISTED
-) -> list[LabelRowFacts]:
-    """Return one record per label: the most frequent in the test rows, at most 200 or as many as asked for."""
+def _label_table(Y: Any, top: TopK, names: Sequence[str], counts: np.ndarray | None) -> list[LabelRowFacts]:
+    """Return one record per label, those of most test rows first, then of most training rows."""
     n = len(names)
-    hits = binary_hits(top, Y)
     true = np.bincount(Y.indices, minlength=n)
     predicted = np.bincount(top.ids[top.ids >= 0], minlength=n)
-    right = np.bincount(top.ids[hits], minlength=n)
-    order = np.argsort(-true, kind="stable")[:most]
-    return [
-        {
-            "label": names[i],
-            "train_count": int(counts[i]),
-            "test_count": int(true[i]),
-            "precision": float(right[i] / predicted[i]) if predicted[i] else None,
-            "recall": float(right[i] / true[i]),
-        }
-        for i in order
-        if true[i]
-    ]
+    right = np.bincount(top.ids[binary_hits(top, Y)], minlength=n)
+    trained = np.zeros(n, dtype=np.int64) if counts is None else counts
+    order = np.lexsort((np.arange(n), -trained, -true))
+    columns = (order, true[order], predicted[order], right[order], trained[order])
+    out: list[LabelRowFacts] = []
+    for i, n_true, n_predicted, n_right, n_trained in zip(*(column.tolist() for column in columns), strict=True):
+        row: LabelRowFacts = {"label": names[i]} if counts is None else {"label": names[i], "train_count": n_trained}
+        row["test_count"] = n_true
+        row["precision"] = n_right / n_predicted if n_predicted else None
+        row["recall"] = n_right / n_true if n_true else None
+        row["f1"] = 2 * n_right / (n_true + n_predicted) if n_true else None
+        out.append(row)
+    return out
 
 
 def _examples(

@@ -12,7 +12,7 @@ from longtail.data import Dataset, TopK
 from longtail.errors import DataError, ParameterError, warn_of_data
 from longtail.kernels import blocks
 from longtail.pipeline.label_names import split_known
-from longtail.pipeline.labels_in_vocabulary import with_ids
+from longtail.pipeline.labels_in_vocabulary import deprecated_choice, with_ids
 from longtail.validate import make_csr
 
 if TYPE_CHECKING:
@@ -22,9 +22,14 @@ BLOCK = 4096
 LEAST_SHARED = 0.5  # of the labels of rows that a model should know
 
 
+def with_ids_of(tagger: Tagger, data: Dataset) -> Dataset:
+    """Return data without unused labels, whose labels are called as those of a tagger's training data were."""
+    return with_ids(data.compact_labels(), tagger.vocabulary_, deprecated_choice(tagger.data_))
+
+
 def truth(tagger: Tagger, data: Dataset) -> tuple[Any, tuple[str, ...]]:
     """Return the true labels in the tagger's numbering, labels it does not know after those it knows, and the names."""
-    data = with_ids(data.compact_labels(), tagger.vocabulary_)
+    data = with_ids_of(tagger, data)
     unknown = sorted(set(data.names()) - set(tagger.labels_))
     names = (*tagger.labels_, *unknown)
     return data.align(names)[0].Y, names
@@ -34,7 +39,7 @@ def check_shared_labels(tagger: Tagger, data: Dataset, called: str = "the model"
     """Refuse data to judge a model by that has none of its labels, and warn where it lacks most of them."""
     if (data.texts if tagger.reads_texts_ else data.X) is None:
         return  # rows of the wrong kind, which predicting refuses in its own words
-    data = with_ids(data.compact_labels(), tagger.vocabulary_)
+    data = with_ids_of(tagger, data)
     known, names = set(tagger.labels_), data.names()
     shared = np.array([name in known for name in names], dtype=bool)
     share = float(shared[data.Y.indices].mean()) if data.Y.nnz else 1.0
