@@ -14,9 +14,11 @@ import click
 from longtail.cli.options import (
     data_options,
     expected_width,
+    given_labels,
     jobs_option,
     json_option,
     key_option,
+    label_limit_options,
     read_data,
     use_vocabulary,
     vocabulary_options,
@@ -78,6 +80,7 @@ report_option = click.option("--report", type=click.Path(path_type=Path), help="
 @filter_option
 @constants_option
 @resamples_option
+@label_limit_options
 @jobs_option
 @data_options
 @vocabulary_options
@@ -133,6 +136,7 @@ def _of_model(model: Path, data: str, options: dict[str, Any]) -> EvaluationFact
     tagger = load_tagger(model, key=options["key"])
     use_vocabulary(tagger, options)
     tagger.model_.n_jobs = options["jobs"]
+    allow, deny = (given_labels(name, options, tagger) for name in ("allow", "deny"))
     rows = _read_rows(data, options, n_features=expected_width(tagger), taggers=[tagger])
     announce_compilation()
     with naming_data(data), progress(rows.n_rows, "Predicting") as advance:
@@ -146,6 +150,8 @@ def _of_model(model: Path, data: str, options: dict[str, Any]) -> EvaluationFact
             by=options["by"],
             on_labels=_labels_writer(options["labels_csv"]),
             progress=as_callback(advance),
+            allow=allow,
+            deny=deny,
         )
     facts["title"] = f"{Path(model).name} on {rows.name or data}"
     facts["command"] = f"longtail evaluate {model} {data}"
@@ -159,8 +165,8 @@ def _of_predictions(data: str, options: dict[str, Any]) -> EvaluationFacts:
     from longtail.pipeline import evaluate_predictions
 
     file: Path = options["predictions"]
-    for name in ("filter_file", "vocabulary_file", "lang", "key"):
-        if options[name] is not None:
+    for name in ("filter_file", "vocabulary_file", "lang", "key", "allow", "deny"):
+        if options[name]:
             raise ParameterError(f"--{name.removesuffix('_file')} cannot be used with --predictions.")
     rows = _read_rows(data, options)
     ids = [str(row) for row in range(rows.n_rows)] if rows.ids is None else rows.ids
@@ -207,6 +213,7 @@ def _labels_writer(file: Path | None) -> Callable[[list[LabelRowFacts]], None] |
 @constants_option
 @resamples_option
 @click.option("--fail-if-worse", metavar="METRIC", help="Exit with 6 if B is significantly worse than A, e.g. at p@1.")
+@label_limit_options
 @jobs_option
 @data_options
 @vocabulary_options
@@ -224,6 +231,7 @@ def compare(
     first, second = (load_tagger(model, key=options["key"]) for model in (a, b))
     use_vocabulary(first if first.vocabulary_ is not None or second.vocabulary_ is None else second, options)
     first.model_.n_jobs = second.model_.n_jobs = options["jobs"]
+    may = {name: given_labels(name, options, first, second) for name in ("allow", "deny")}
     rows = read_data(data, "test", options, n_features=expected_width(first, second), taggers=[first, second])
     announce_compilation()
     with naming_data(data), progress(rows.n_rows, "Predicting") as advance:
@@ -236,6 +244,7 @@ def compare(
             constants=options["constants"],
             n_bootstrap=options["resamples"],
             progress=as_callback(advance),
+            **may,
         )
     facts["title"] = f"{a} (a) and {b} (b) on {rows.name or data}"
     facts["names"] = {"a": str(a), "b": str(b)}

@@ -11,6 +11,7 @@ from .evaluation import model_facts as model_facts
 from .imputation import Imputed as Imputed
 from .imputation import impute as impute
 from .imputation import impute_dataset as impute_dataset
+from .label_names import split_known as split_known
 from .label_slots import label_facts as label_facts
 from .label_slots import label_number as label_number
 from .label_slots import page_splits as page_splits

@@ -38,7 +38,7 @@ from longtail.metrics import (
 )
 from longtail.model import Estimator, TextReader, plain_value
 from longtail.pipeline.deciding import assign, decision_facts, n_candidates, train_shares
-from longtail.pipeline.label_numbering import check_shared_labels, predict_dataset, truth
+from longtail.pipeline.label_numbering import LabelLimit, check_shared_labels, predict_dataset, truth
 from longtail.pipeline.labels_in_vocabulary import deprecated_choice, ids_of, with_ids
 from longtail.pipeline.tagger import Tagger
 from longtail.validate import check_choice
@@ -69,19 +69,24 @@ def evaluate_tagger(
     by: str | None = None,
     on_labels: Callable[[list[LabelRowFacts]], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    allow: Sequence[str] | None = None,
+    deny: Sequence[str] | None = None,
 ) -> EvaluationFacts:
     """Return the facts of an evaluation: metrics with intervals, bands, calibration, labels and worked examples.
 
     Labels of the data that the tagger has never seen stay in the truth, as misses. `filter_pairs` are (row, label)
     pairs that must not count, with labels numbered as in the data; `constants` names the propensity constants.
     With `by`, the name of the column that the groups of the rows are from, every group is judged by itself. `on_labels`
-    gets the record of every label; the facts list the most frequent and the worst ones.
+    gets the record of every label; the facts list the most frequent and the worst ones. With `allow` (only these
+    labels) and `deny` (none of these) the others are neither predicted nor asked for.
     """
     check_shared_labels(tagger, data)
+    limit = LabelLimit.of([tagger], allow, deny)
     Y, names = truth(tagger, data)
+    Y = limit.truth(Y, names)
     started = time.perf_counter()
     k = max(_n_predicted(ks, filter_pairs), n_candidates(tagger))  # the same predictions for rankings and for sets
-    top = predict_dataset(tagger, data, k=k, progress=progress)
+    top = predict_dataset(tagger, data, k=k, progress=progress, limit=limit)
     seconds = time.perf_counter() - started
     facts = evaluation_facts(
         tagger, data, Y, names, top, ks=ks, filter_pairs=filter_pairs, constants=constants, n_bootstrap=n_bootstrap
@@ -95,7 +100,7 @@ def evaluate_tagger(
     if by is not None:
         facts["by"] = _by_groups(data, by, Y, best, ks, n_bootstrap)
     facts["timings"] = {"predict_seconds": seconds, "predict_ms_per_row": 1000 * seconds / max(data.n_rows, 1)}
-    facts["examples"] = _examples(tagger, data, Y, names, n_examples)
+    facts["examples"] = _examples(tagger, data, Y, names, n_examples, limit)
     return add_names(facts, tagger.vocabulary_)
 
 
@@ -189,8 +194,14 @@ def compare_taggers(
     constants: str = "default",
     n_bootstrap: int = 1000,
     progress: Callable[[int, int], None] | None = None,
+    allow: Sequence[str] | None = None,
+    deny: Sequence[str] | None = None,
 ) -> ComparisonFacts:
-    """Return where tagger b is better or worse than a on the same rows, with intervals and p-values."""
+    """Return where tagger b is better or worse than a on the same rows, with intervals and p-values.
+
+    With `allow` (only these labels) and `deny` (none of these) the others are neither predicted nor asked for.
+    """
+    limit = LabelLimit.of([a, b], allow, deny)
     for tagger, called in ((a, "model a"), (b, "model b")):
         check_shared_labels(tagger, data, called)
     names = [*a.labels_, *sorted(set(b.labels_) - set(a.labels_))]
@@ -198,10 +209,10 @@ def compare_taggers(
     deprecated = deprecated_choice((a if a.vocabulary_ is not None else b).data_)
     compact = with_ids(data.compact_labels(), vocabulary, deprecated)
     names += sorted(set(compact.names()) - set(names))
-    Y = compact.align(names)[0].Y
+    Y = limit.truth(compact.align(names)[0].Y, names)
     tops = []
     for tagger in (a, b):
-        top = predict_dataset(tagger, data, k=_n_predicted(ks, filter_pairs), progress=progress)
+        top = predict_dataset(tagger, data, k=_n_predicted(ks, filter_pairs), progress=progress, limit=limit)
         where = {name: i for i, name in enumerate(names)}
         renumber = np.array([*(where[name] for name in tagger.labels_), -1], dtype=np.int32)
         tops.append(_filtered(TopK(renumber[top.ids], top.scores), data, names, filter_pairs, (vocabulary, deprecated)))
@@ -355,16 +366,19 @@ def _label_table(Y: Any, top: TopK, names: Sequence[str], counts: np.ndarray | N
     return out
 
 
-def _examples(tagger: Tagger, data: Dataset, Y: Any, names: Sequence[str], n: int) -> list[ExplanationFacts]:
+def _examples(
+    tagger: Tagger, data: Dataset, Y: Any, names: Sequence[str], n: int, limit: LabelLimit
+) -> list[ExplanationFacts]:
     """Return a few rows spread over the data, with the words behind each suggestion."""
     if data.texts is None or not tagger.model_.explains_words(tagger.features_):
         return []
     out: list[ExplanationFacts] = []
+    may = {of: None if some is None else sorted(some) for of, some in limit._asdict().items()}
     readable = [row for row, text in enumerate(data.texts) if len(text) <= LETTERS_OF_AN_EXAMPLE]
     for at in np.unique(np.linspace(0, len(readable) - 1, num=min(n, len(readable))).astype(int)):
         row = readable[at]
         true = [names[i] for i in Y.indices[Y.indptr[row] : Y.indptr[row + 1]]]
-        suggested = tagger.explain(data.texts[row], k=5)["predicted"]
+        suggested = tagger.explain(data.texts[row], k=5, **may)["predicted"]
         text = _cut(data.texts[row], LETTERS_KEPT)
         out.append({"text": text, "true": true, "predicted": [_suggestion(tag, true) for tag in suggested]})
     return out

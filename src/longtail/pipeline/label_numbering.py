@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from longtail.data import Dataset, TopK
-from longtail.errors import DataError, warn_of_data
+from longtail.errors import DataError, ParameterError, warn_of_data
 from longtail.kernels import blocks
+from longtail.pipeline.label_names import split_known
 from longtail.pipeline.labels_in_vocabulary import deprecated_choice, with_ids
+from longtail.validate import make_csr
 
 if TYPE_CHECKING:
     from longtail.pipeline.tagger import Tagger
@@ -62,13 +65,63 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(repr(name[:60]) for name in names[:3]) + (", …" if len(names) > 3 else "")
 
 
-def predict_dataset(tagger: Tagger, data: Dataset, k: int, progress: Callable[[int, int], None] | None = None) -> TopK:
+class LabelLimit(NamedTuple):
+    """Which labels models may give, by name: only those of `allow`, none of `deny`; None leaves them as they are."""
+
+    allow: frozenset[str] | None = None
+    deny: frozenset[str] | None = None
+
+    @classmethod
+    def of(cls, taggers: Sequence[Tagger], allow: Sequence[str] | None, deny: Sequence[str] | None) -> LabelLimit:
+        """Return the limit to labels that at least one of the taggers knows, by id, notation or name."""
+        return cls(*(_known_to_any(taggers, names, of) for names, of in ((allow, "allow"), (deny, "deny"))))
+
+    def numbers(self, tagger: Tagger) -> dict[str, list[int]]:
+        """Return the limit in the numbers of a tagger, as its model takes it; nothing where there is none."""
+        given = {of: names for of, names in self._asdict().items() if names is not None}
+        where = {name: number for number, name in enumerate(tagger.labels_)} if given else {}
+        return {of: sorted(where[name] for name in names & where.keys()) for of, names in given.items()}
+
+    def truth(self, Y: sp.csr_array, names: Sequence[str]) -> sp.csr_array:
+        """Return true labels without those that may not be given: nobody asks for them."""
+        if self.allow is None and self.deny is None:
+            return Y
+        may = np.array([(self.allow is None or n in self.allow) and n not in (self.deny or ()) for n in names])
+        kept = may[Y.indices]
+        if not kept.any():
+            raise ParameterError("allow and deny leave no label of the data to judge by.")
+        ends = np.concatenate([[0], np.cumsum(kept)])[Y.indptr]
+        return make_csr(ends, Y.indices[kept], Y.data[kept], Y.shape[1])
+
+
+def _known_to_any(taggers: Sequence[Tagger], names: Sequence[str] | None, argument: str) -> frozenset[str] | None:
+    """Return the labels that are meant; a name that no tagger knows is refused."""
+    if names is None:
+        return None
+    meant: set[str] = set()
+    unknown = list(names)
+    for tagger in taggers:
+        meant.update(split_known(tagger.labels_, names, tagger.vocabulary_)[0])
+        unknown = split_known(tagger.labels_, unknown, tagger.vocabulary_)[1]
+    if unknown:
+        taggers[0].label_numbers(unknown, argument)  # which refuses them
+    return frozenset(meant)
+
+
+def predict_dataset(
+    tagger: Tagger,
+    data: Dataset,
+    k: int,
+    progress: Callable[[int, int], None] | None = None,
+    limit: LabelLimit | None = None,
+) -> TopK:
     """Return the k best labels of every row of the data, block by block."""
     parts = []
+    may = (limit or LabelLimit()).numbers(tagger)
     if data.texts is not None:
         tagger.model_.check_texts(data.texts)  # while rows are numbered as in the data
     for at in blocks(data.n_rows, BLOCK):
-        parts.append(tagger.model_.predict_topk(tagger.dataset_rows(data.take(at)), k=k))
+        parts.append(tagger.model_.predict_topk(tagger.dataset_rows(data.take(at)), k=k, **may))
         if progress is not None:
             progress(at.stop, data.n_rows)
     if not parts:

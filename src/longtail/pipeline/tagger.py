@@ -576,14 +576,23 @@ class Tagger(Estimator):
         check_same_rows(top.ids, Y)
         return float(binary_hits(top, Y).mean())
 
-    def explain(self, text: str, k: int = 5, labels: Sequence[str] | None = None) -> ExplanationFacts:
+    def explain(
+        self,
+        text: str,
+        k: int = 5,
+        labels: Sequence[str] | None = None,
+        *,
+        allow: Sequence[str] | None = None,
+        deny: Sequence[str] | None = None,
+    ) -> ExplanationFacts:
         """Return why the k best labels (or the given ones) came, as facts: the words for and against each.
 
         Word weights and the bias of a label add up to its margin; from the margins of the label and of the nodes on its
         path, where the model has a tree, comes its score. Of a model that reads texts ("prime") the weight of a word
-        is what the score loses without it; these do not add up, and the bias is None.
+        is what the score loses without it; these do not add up, and the bias is None. `allow` (only these labels) and
+        `deny` (none of these) are lists of labels.
         """
-        return explain_text(self, text, k, labels)
+        return explain_text(self, text, k, labels, allow, deny)
 
     def add_labels(
         self,
