@@ -124,12 +124,22 @@ class RunLengths(Listed):
         return (1, lengths) if isinstance(lengths, int) else lengths
 
 
+class WordList(Listed):
+    """Words separated by commas; one word that is the name of a language stands for its list."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from longtail.text import LANGUAGES
+
+        words = super().convert(value, param, ctx)
+        return words[0] if len(words) == 1 and words[0] in LANGUAGES else words
+
+
 TYPES: dict[str, Any] = {  # where the annotation does not say how the value is written on a command line
     "random_state": click.INT,
     "overlap": LeafCount(),
     "balance": LeafLimit(),
     "ngrams": RunLengths(click.INT),
-    "stop_words": Listed(click.STRING, always=True),
+    "stop_words": WordList(click.STRING, always=True),
     "hidden": Listed(click.INT),
     "margin": Listed(click.FLOAT),
     "loss_weights": Listed(click.FLOAT, always=True),
