@@ -85,13 +85,14 @@ def monitor(context: click.Context, model: Path, data: str, report: Path | None,
 
 def _measured(tagger: Tagger, data: str, options: dict[str, Any]) -> Monitor:
     """Return a monitor that has seen the rows of a file, batch by batch."""
+    from longtail.data import ReadingPosition
     from longtail.pipeline import Monitor
     from longtail.report import progress
 
     source = "stdin" if data == "-" else data
     out = Monitor(tagger)
     with progress(None, "Measuring") as advance:
-        for batch in read_batches(data, options, tagger, labels=True):
+        for batch in read_batches(data, options, tagger, ReadingPosition(), labels=True):
             with naming_data(source, first_row=out.rows):
                 out.add(batch)
             advance(batch.n_rows)

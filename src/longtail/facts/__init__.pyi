@@ -61,6 +61,7 @@ from .monitor import NewLabelFacts as NewLabelFacts
 from .monitor import NewWordFacts as NewWordFacts
 from .monitor import StrangeRowFacts as StrangeRowFacts
 from .plan import MemoryFacts as MemoryFacts
+from .plan import MethodFacts as MethodFacts
 from .plan import PlanFacts as PlanFacts
 from .plan import SampleFacts as SampleFacts
 from .tree import ClusterFacts as ClusterFacts

@@ -1,4 +1,5 @@
 from .auditing import audit_model as audit_model
+from .choose_method import AUTO as AUTO
 from .deciding import assign as assign
 from .deciding import check_probabilities as check_probabilities
 from .deciding import decision_facts as decision_facts
@@ -13,15 +14,19 @@ from .evaluation import model_facts as model_facts
 from .imputation import Imputed as Imputed
 from .imputation import impute as impute
 from .imputation import impute_dataset as impute_dataset
+from .label_names import split_known as split_known
 from .label_slots import label_facts as label_facts
 from .label_slots import label_number as label_number
 from .label_slots import page_splits as page_splits
+from .labels_in_vocabulary import DEPRECATED as DEPRECATED
 from .labels_in_vocabulary import UNKNOWN as UNKNOWN
+from .labels_in_vocabulary import label_ids as label_ids
 from .labels_in_vocabulary import vocabulary_sentences as vocabulary_sentences
 from .output_layer import Layer as Layer
 from .output_layer import file_layer as file_layer
 from .output_layer import model_layer as model_layer
 from .output_layer import narrow_layers as narrow_layers
+from .output_layer import with_vocabulary as with_vocabulary
 from .plan import plan_training as plan_training
 from .plan import refuse_without_memory as refuse_without_memory
 from .registry import FEATURES as FEATURES

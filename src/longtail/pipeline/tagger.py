@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from longtail.data import Dataset, GroupedDataset, GroupsOfRow, LabelsOfGroup, TopK, binary_hits
 from longtail.decisions import Decision, check_purpose
 from longtail.errors import DataError, ModelError, ParameterError
-from longtail.facts import DatasetFacts, ExplanationFacts, MonitorFacts, UpdateFacts
+from longtail.facts import DatasetFacts, ExplanationFacts, MethodFacts, MonitorFacts, UpdateFacts
 from longtail.model import (
     BuiltLater,
     EpochReport,
@@ -30,6 +30,7 @@ from longtail.model import (
 )
 from longtail.monitoring import Reference
 from longtail.notebook import fact_card
+from longtail.pipeline.choose_method import AUTO, choose_method
 from longtail.pipeline.deciding import assign, decide_on_data, decide_on_held_out, n_candidates
 from longtail.pipeline.drift import monitor_dataset, reference_of_held_out
 from longtail.pipeline.explain import explain_text
@@ -174,11 +175,12 @@ class Tagger(Estimator):
 
     Parameters
     ----------
-    method : {"tree", "ova", "dft", "prime"} or None, default=None
+    method : {"tree", "ova", "dft", "prime", "auto"} or None, default=None
         Which model to train: "tree" (a label tree: fast, for any number of labels), "ova" (one linear classifier per
         label: exact, for some thousands of labels), "dft" (a network whose narrow output layer can give every small
         label set; needs torch) or "prime" (an encoder that reads texts and the texts, or names, of labels; needs
-        torch). None for that of `model`, or "tree".
+        torch). "auto" takes the one that suits the data, by measurements: see `choose_method`. None for that of
+        `model`, or "tree".
     features : TextFeatures or None, default=None
         How texts become rows; None for `TfidfFeatures()`. Not used when rows are given instead of texts, and not to be
         given to models that read texts themselves ("prime").
@@ -207,6 +209,8 @@ class Tagger(Estimator):
     ----------
     model_ : XMCEstimator
         The trained model.
+    method_ : str
+        The method that was trained: with "auto", the one chosen.
     features_ : TextReader or None
         The fitted features; None where the model was trained on rows, or reads texts itself.
     labels_ : tuple of str
@@ -284,6 +288,7 @@ class Tagger(Estimator):
         label_texts: Sequence[str] | None = None,
         vocabulary: Vocabulary | None = None,
         unknown_labels: str = "keep",
+        deprecated_labels: str = "keep",
         tree_from_vocabulary: bool = False,
         progress: Stages | None = None,
         on_epoch: EpochReport | None = None,
@@ -295,7 +300,7 @@ class Tagger(Estimator):
         """
         data = as_dataset(texts, labels, label_names, label_texts)
         own: dict[str, Any] = {"vocabulary": vocabulary, "unknown_labels": unknown_labels}
-        own["tree_from_vocabulary"] = tree_from_vocabulary
+        own |= {"deprecated_labels": deprecated_labels, "tree_from_vocabulary": tree_from_vocabulary}
         return self.fit_dataset(data, progress=progress, on_epoch=on_epoch, **own)
 
     def fit_dataset(
@@ -306,20 +311,23 @@ class Tagger(Estimator):
         *,
         vocabulary: Vocabulary | None = None,
         unknown_labels: str = "keep",
+        deprecated_labels: str = "keep",
         tree_from_vocabulary: bool = False,
     ) -> Self:
         """Train on a Dataset: on its texts, or on its features where it has no texts.
 
         `vocabulary` says what the labels are: they may be given by id, notation or name, and become ids; its names are
         the texts of labels where the data has none. Labels that it lacks are kept, dropped or refused
-        (`unknown_labels`: "keep", "drop" or "error") and counted in `data_`. With `tree_from_vocabulary` its broader
-        concepts are the clusters of the label tree. `on_epoch`, of models trained in epochs
-        ("dft", "prime"), gets a record with the loss after every epoch.
+        (`unknown_labels`: "keep", "drop" or "error") and counted in `data_`. Deprecated concepts are kept, or
+        replaced by what took their place (`deprecated_labels`: "keep" or "replace"), also in data to judge by. With
+        `tree_from_vocabulary` its broader concepts are the clusters of the label tree. `on_epoch`, of models trained in
+        epochs ("dft", "prime"), gets a record with the loss after every epoch.
         """
-        data, seed, model = data.compact_labels(), resolve_seed(self.random_state), self.new_model()
+        data, seed = data.compact_labels(), resolve_seed(self.random_state)
+        model = self.chosen(self.choose_method(data, vocabulary)).new_model() if self._is_auto() else self.new_model()
         matched = None
         if vocabulary is not None:
-            data, matched = match_labels(data, vocabulary, unknown_labels)
+            data, matched = match_labels(data, vocabulary, unknown_labels, deprecated_labels)
             if model.reads_texts and data.label_texts is None:
                 data = replace(data, label_texts=label_texts_of(data.names(), vocabulary))
         if tree_from_vocabulary:
@@ -394,7 +402,7 @@ class Tagger(Estimator):
 
     def impute(self, data: GroupedDataset, *, progress: Stages | None = None, **settings: Any) -> Imputed:
         """Find the labels of rows with the features, the model and the seed of this Tagger."""
-        model = self.new_model()
+        model = (Tagger(features=self.features, n_jobs=self.n_jobs) if self._is_auto() else self).new_model()
         model.check_training_data(data.rows)
         own: dict[str, Any] = {"features": self.features, "n_jobs": self.n_jobs}
         own["random_state"] = resolve_seed(self.random_state)
@@ -410,6 +418,7 @@ class Tagger(Estimator):
         *,
         vocabulary: Vocabulary | None = None,
         unknown_labels: str = "keep",
+        deprecated_labels: str = "keep",
         tree_from_vocabulary: bool = False,
     ) -> Self:
         """Train on the rows for which a label was found; how they were found is kept with the model.
@@ -417,22 +426,54 @@ class Tagger(Estimator):
         The other parameters are those of `fit_dataset`.
         """
         own: dict[str, Any] = {"vocabulary": vocabulary, "unknown_labels": unknown_labels}
-        own["tree_from_vocabulary"] = tree_from_vocabulary
+        own |= {"deprecated_labels": deprecated_labels, "tree_from_vocabulary": tree_from_vocabulary}
         self.fit_dataset(imputed.labelled(), progress=progress, on_epoch=on_epoch, **own)
         self.data_["imputed"] = imputed.facts
         return self
 
     @property
     def method_name(self) -> str:
-        """The name of the method: the one given, else that of the model, else "tree"."""
-        if self.method is not None:
-            return check_choice("method", self.method, tuple(METHODS))
+        """The name of the method: the one given or chosen, else that of the model, else "tree"."""
+        if self.method is not None and not (self.method == AUTO and hasattr(self, "model_")):
+            return check_choice("method", self.method, (*METHODS, AUTO))
         model = getattr(self, "model_", self.model)
         return DEFAULT_METHOD if model is None else model.tagger_method or type(model).__name__
+
+    @property
+    def method_(self) -> str:
+        """The method that was trained."""
+        self._check_fitted()
+        return self.model_.tagger_method or type(self.model_).__name__
+
+    def _is_auto(self) -> bool:
+        """Say whether the method is to be chosen by the data."""
+        return self.method == AUTO
+
+    def choose_method(self, data: Dataset, vocabulary: Vocabulary | None = None) -> MethodFacts:
+        """Return which method suits a Dataset, with which settings and why, as facts; `method="auto"` trains that.
+
+        The choice rests on measurements: rows, labels and rows per label, whether labels have texts (in the data or in
+        a `vocabulary`), and whether there are an encoder and a GPU.
+
+        >>> from longtail.data.synthetic.generate import make_topics
+        >>> Tagger().choose_method(make_topics(300, 10)[0])["method"]
+        'tree'
+        """
+        return choose_method(data, own_features=self.features is not None, has_label_texts=vocabulary is not None)
+
+    def chosen(self, choice: MethodFacts) -> Tagger:
+        """Return a Tagger of the method chosen, not fitted, where the method is "auto"; else this one."""
+        if not self._is_auto():
+            return self
+        if self.model is not None:
+            raise ParameterError(name="model", problem=f"cannot be given with the method {AUTO!r}.")
+        return clone(self).set_params(method=choice["method"], model=METHODS[choice["method"]](**choice["settings"]))
 
     def new_model(self) -> XMCEstimator:
         """Return the model that `fit_dataset` trains, untrained, with the seed and the threads of this Tagger."""
         method = self.method_name
+        if self._is_auto():
+            raise ParameterError(name="method", problem=f"is {AUTO!r}: which model suits depends on the data.")
         model = clone(self.model) if self.model is not None else METHODS[method]()
         if self.method is not None and model.tagger_method not in (None, method):
             wanted, got = METHODS[method].__name__, type(model).__name__
@@ -581,14 +622,23 @@ class Tagger(Estimator):
         check_same_rows(top.ids, Y)
         return float(binary_hits(top, Y).mean())
 
-    def explain(self, text: str, k: int = 5, labels: Sequence[str] | None = None) -> ExplanationFacts:
+    def explain(
+        self,
+        text: str,
+        k: int = 5,
+        labels: Sequence[str] | None = None,
+        *,
+        allow: Sequence[str] | None = None,
+        deny: Sequence[str] | None = None,
+    ) -> ExplanationFacts:
         """Return why the k best labels (or the given ones) came, as facts: the words for and against each.
 
         Word weights and the bias of a label add up to its margin; from the margins of the label and of the nodes on its
         path, where the model has a tree, comes its score. Of a model that reads texts ("prime") the weight of a word
-        is what the score loses without it; these do not add up, and the bias is None.
+        is what the score loses without it; these do not add up, and the bias is None. `allow` (only these labels) and
+        `deny` (none of these) are lists of labels.
         """
-        return explain_text(self, text, k, labels)
+        return explain_text(self, text, k, labels, allow, deny)
 
     def monitor(
         self,

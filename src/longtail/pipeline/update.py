@@ -24,7 +24,7 @@ from longtail.monitoring import Reference
 from longtail.pipeline.deciding import decide_on_held_out
 from longtail.pipeline.drift import reference_of_held_out
 from longtail.pipeline.held_out import held_out_facts, hold_out
-from longtail.pipeline.labels_in_vocabulary import with_ids
+from longtail.pipeline.label_numbering import with_ids_of
 from longtail.text import TfidfFeatures
 from longtail.validate import Json, Rows, resolve_seed
 
@@ -52,7 +52,7 @@ def update_tagger(
 
     Rows of `replay` were learned before; they are shown again so that less of them is forgotten.
     """
-    data = with_ids(data.compact_labels(), tagger.vocabulary_)
+    data = with_ids_of(tagger, data)
     if not data.Y.nnz:
         raise DataError("the new data must hold at least one label; every row is empty.")
     model = updatable(tagger)
@@ -141,7 +141,7 @@ def _replayed(
         X: Rows = features.transform(replay.texts)
     else:
         X = tagger.dataset_rows(replay)
-    return X, with_ids(replay.compact_labels(), tagger.vocabulary_).align(names)[0].Y
+    return X, with_ids_of(tagger, replay).align(names)[0].Y
 
 
 def _learn(
@@ -160,10 +160,10 @@ def _learn(
 
 
 def _rows_with_features(features: Any, n_rows: int, n_known: int) -> np.ndarray | None:
-    """Return how many old rows had each feature, from idf = ln((1 + rows) / (1 + rows with it)) + 1; new ones: none."""
+    """Return how many old rows had each feature; new ones: none."""
     if not isinstance(features, TfidfFeatures):
         return None
-    rows = np.maximum((1.0 + n_rows) / np.exp(features.idf_.astype(np.float64) - 1.0) - 1.0, 0.0)
+    rows = features.rows_with_terms(n_rows)
     rows[n_known:] = 0.0
     return rows
 

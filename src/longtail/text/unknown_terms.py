@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -44,7 +43,6 @@ def find_unknown(texts: Sequence[str], known: KnownTerms, left_out: np.ndarray |
     total = np.bincount(row_of, weights=counts, minlength=sizes.size).astype(np.int64)
     hit = is_strange[nodes]
     unknown = np.bincount(row_of[hit], weights=counts[hit], minlength=sizes.size).astype(np.int64)
-    raw, offsets = lexicon.strings(used[strange])
-    text = raw.tobytes()
-    names = [text[a:b].decode("utf-8", "surrogatepass") for a, b in itertools.pairwise(offsets.tolist())]
-    return UnknownTerms(total, unknown, names, rows_with[used[strange]])
+    new = KnownTerms(lexicon.strings(used[strange]), analysis)
+    new.learn_forms(new.forms_in(lexicon))  # a stem is called by its most frequent form
+    return UnknownTerms(total, unknown, new.names, rows_with[used[strange]])
