@@ -307,6 +307,22 @@ def main() -> None:
         facts.setdefault("false_alarms", {})[name] = false_alarms(name, args.data, args.seeds)
         write_results(facts, args.output)
         show_alarms(name, facts["false_alarms"][name])
+    facts["percent"] = in_percent(facts)
+    write_results(facts, args.output)
+
+
+def in_percent(facts: Facts) -> Facts:
+    """Return what the docs show: batches with an alarm and drift noticed, in percent."""
+    alarms = [one["all"] for one in facts.get("false_alarms", {}).values()]
+    batches = sum(one["batches"] for one in alarms)
+    out: Facts = {"steady_batches": batches}
+    for verdict in ("changed", "watch"):
+        out[verdict] = 100 * sum(one["batches"] * one[verdict] for one in alarms) / max(batches, 1)
+    out["noticed"] = {
+        kind: {size: 100 * one["changed"] for size, one in sizes.items()}
+        for kind, sizes in facts.get("drift", {}).items()
+    }
+    return out
 
 
 def show_alarms(name: str, facts: Facts) -> None:
