@@ -54,7 +54,7 @@ LETTERS_KEPT = 2000  # of the text of an example: a text may have megabytes, and
 LETTERS_OF_AN_EXAMPLE = 2_000_000  # of a text that is explained; nobody reads longer ones, and they take long
 WORD_LETTERS_KEPT = 100
 Naming = tuple[Vocabulary | None, str]
-PLAIN = (bool, int, float, str, list, tuple)  # what parameters of features are in JSON
+PLAIN = (bool, int, float, str, list)  # what parameters of features are in JSON
 
 
 def evaluate_tagger(
@@ -259,7 +259,7 @@ def reading_facts(features: TextReader) -> dict[str, Any]:
     told: dict[str, Any] = {"features": type(features).__name__}
     for name, value in params.items():
         if name not in ("n_jobs", "device"):
-            plain = plain_value(value)
+            plain = plain_value(list(value) if isinstance(value, tuple) else value)
             told[name] = plain if plain is None or isinstance(plain, PLAIN) else f"{plain!s:.200}"
     return told
 
