@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ from longtail.metrics import (
 from longtail.model import Estimator, TextReader, plain_value
 from longtail.pipeline.deciding import assign, decision_facts, n_candidates, train_shares
 from longtail.pipeline.label_numbering import LabelLimit, check_shared_labels, predict_dataset, truth
-from longtail.pipeline.labels_in_vocabulary import deprecated_choice, ids_of, with_ids
+from longtail.pipeline.labels_in_vocabulary import deprecated_choice, ids_of, label_ids, with_ids
 from longtail.pipeline.tagger import Tagger
 from longtail.validate import check_choice
 from longtail.vocabulary import Vocabulary, add_names
@@ -93,6 +94,7 @@ def evaluate_tagger(
     )
     best = _filtered(top, data, names, filter_pairs, _naming(tagger))
     labels = _label_table(Y, best.head(max(ks)), names, _counts(tagger, len(names)))
+    labels = [row for row in labels if limit.may_give(row["label"])]
     facts["labels"], facts["labels_left_out"] = labels[:LABELS_LISTED], max(len(labels) - LABELS_LISTED, 0)
     facts["worst_labels"] = _worst(labels)
     if on_labels is not None:
@@ -201,12 +203,13 @@ def compare_taggers(
 
     With `allow` (only these labels) and `deny` (none of these) the others are neither predicted nor asked for.
     """
+    vocabulary = a.vocabulary_ if a.vocabulary_ is not None else b.vocabulary_
+    a, b = (_with_vocabulary(tagger, vocabulary) for tagger in (a, b))
     limit = LabelLimit.of([a, b], allow, deny)
     for tagger, called in ((a, "model a"), (b, "model b")):
         check_shared_labels(tagger, data, called)
     names = [*a.labels_, *sorted(set(b.labels_) - set(a.labels_))]
-    vocabulary = a.vocabulary_ if a.vocabulary_ is not None else b.vocabulary_
-    deprecated = deprecated_choice((a if a.vocabulary_ is not None else b).data_)
+    deprecated = max(deprecated_choice(tagger.data_) for tagger in (a, b))  # replace, if one of them does
     compact = with_ids(data.compact_labels(), vocabulary, deprecated)
     names += sorted(set(compact.names()) - set(names))
     Y = limit.truth(compact.align(names)[0].Y, names)
@@ -239,6 +242,15 @@ def compare_taggers(
         "data": data.summary(),
         "comparison": differences,
     }
+
+
+def _with_vocabulary(tagger: Tagger, vocabulary: Vocabulary | None) -> Tagger:
+    """Return a tagger that calls its labels by the ids of a vocabulary, if it was trained without one."""
+    if vocabulary is None or tagger.vocabulary_ is not None:
+        return tagger
+    view = copy(tagger)
+    view.labels_, view.vocabulary_ = label_ids(tagger.labels_, vocabulary), vocabulary
+    return view
 
 
 def model_facts(tagger: Tagger) -> ModelFacts:
