@@ -96,6 +96,13 @@ def _fresh_vocabulary() -> Any:
     return tagger.fit(*_train_texts(), vocabulary=lt.Vocabulary([top, *below], language="en"))
 
 
+def _fresh_stems() -> Any:
+    import longtail as lt
+
+    words = lt.TfidfFeatures(analyzer="snowball:english", stop_words="english", ngrams=(1, 2))
+    return _fresh_tagger(lt.LabelTreeClassifier(max_leaf=2), features=words)
+
+
 def _estimator_ova() -> Any:
     import longtail as lt
 
@@ -136,6 +143,7 @@ TRAINED: dict[str, Callable[[], Any]] = {
     "tree-overlap": _fresh_overlap,
     "ova": _fresh_ova,
     "tree-vocabulary": _fresh_vocabulary,
+    "tree-stems": _fresh_stems,
     "decision-thresholds": _fresh_decision,
     "decision-gains": _fresh_gains,
     "estimator-ova": _estimator_ova,

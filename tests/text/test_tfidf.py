@@ -22,6 +22,7 @@ from longtail.text import count_ngrams as counting
 
 LETTERS = "aabbcAB01_ .-\n\x00\x1cäÄßẞİiıΣσςéÉǅ中文字\u0307\u0301\ud800𝒳𐐀ȺKﬁ２²½٣"
 WORDS = ["red", "Red", "apple", "a", "the", "ΟΔΟΣ", "İstanbul", "Straße", "naïve", "naïve", "x_1", "don't", "ſt", "K2"]
+PEER = {"ngram_weight": 1, "ngram_min_df": 1}  # longer n-grams count as in scikit-learn
 NOISE = st.text(alphabet=st.sampled_from(LETTERS), max_size=30)
 TEXTS = st.lists(NOISE | st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join), min_size=1, max_size=8)
 
@@ -45,7 +46,9 @@ def assert_same(features: TfidfFeatures, peer: TfidfVectorizer, texts: list[str]
 @given(TEXTS, TEXTS, st.integers(1, 3), st.integers(0, 2), st.booleans(), st.booleans(), st.booleans())
 @settings(deadline=None)
 def test_words_as_in_scikit_learn(texts, more, low, extra, sublinear, lowercase, strip):
-    features = TfidfFeatures((low, low + extra), sublinear_tf=sublinear, lowercase=lowercase, strip_accents=strip)
+    features = TfidfFeatures(
+        (low, low + extra), sublinear_tf=sublinear, lowercase=lowercase, strip_accents=strip, **PEER
+    )
     peer = TfidfVectorizer(
         ngram_range=(low, low + extra),
         sublinear_tf=sublinear,
@@ -77,7 +80,7 @@ def test_characters_as_in_scikit_learn(texts, more, low, extra, lowercase, strip
 )
 @settings(deadline=None)
 def test_limits_and_stop_words_as_in_scikit_learn(texts, min_df, max_df, stop_words):
-    features = TfidfFeatures((1, 2), min_df=min_df, max_df=max_df, stop_words=stop_words)
+    features = TfidfFeatures((1, 2), min_df=min_df, max_df=max_df, stop_words=stop_words, **PEER)
     peer = TfidfVectorizer(ngram_range=(1, 2), min_df=min_df, max_df=max_df, stop_words=stop_words, sublinear_tf=True)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Your stop_words may be inconsistent")
@@ -147,7 +150,7 @@ def test_words_that_python_lowercases_by_context():
 
 
 def test_columns_takes_terms_exactly():
-    features = TfidfFeatures((1, 2), stop_words=["the"]).fit(["the red apple"])
+    features = TfidfFeatures((1, 2), stop_words=["the"]).fit(["the red apple"] * 2)
     terms = ["red apple", "red  apple", " red", "red ", "the red", "Red", "", "red\napple", "red"]
     assert features.columns(terms).tolist() == [2, -1, -1, -1, -1, -1, -1, -1, 1]
 
@@ -183,13 +186,24 @@ def test_pruning_everything_gets_one_sentence():
         ({"ngrams": (0, 1)}, r"ngrams\[0\] must be an integer between 1 and 64; got 0."),
         ({"ngrams": (2, 1)}, r"ngrams\[1\] must be an integer between 2 and 64; got 1."),
         ({"ngrams": 2}, r"ngrams must be a pair \(shortest, longest\); got 2."),
-        ({"analyzer": "words"}, "Did you mean 'word'?"),
+        (
+            {"analyzer": "words"},
+            "analyzer must be 'word', 'char_wb' or 'snowball:LANGUAGE' .of danish, .*; got 'words'.",
+        ),
         ({"min_df": 0}, "min_df must be an integer >= 1; got 0."),
         ({"max_df": 1.5}, "max_df must be a number between 0 and 1; got 1.5."),
         ({"min_df": 2, "max_df": 1}, "max_df must allow at least as many rows as min_df"),
         ({"max_features": 0}, "max_features must be an integer >= 1; got 0."),
-        ({"stop_words": "english"}, "stop_words must be a list of words or None; got 'english'."),
+        (
+            {"stop_words": "klingon"},
+            "stop_words must be a list of words or a language .danish, .*turkish.; got 'klingon'.",
+        ),
+        ({"stop_words": [1]}, "stop_words must be a list of words or a language; got"),
+        ({"analyzer": "snowball"}, "analyzer must be"),
+        ({"analyzer": "snowball:klingon"}, "analyzer must be"),
         ({"stop_words": ["the"], "analyzer": "char_wb"}, "stop_words can only be used with analyzer='word'."),
+        ({"ngram_weight": 0}, "ngram_weight must be a number between 0.01 and 1; got 0."),
+        ({"ngram_min_df": 0}, "ngram_min_df must be an integer >= 1; got 0."),
         ({"lowercase": 1}, "lowercase must be True or False; got 1."),
     ],
 )
@@ -208,7 +222,7 @@ def test_scikit_learn_conventions():
     features = TfidfFeatures((1, 2), min_df=2, stop_words=["the"])
     copy = clone(features).set_params(min_df=1)
     assert copy.get_params()["stop_words"] == ["the"]
-    assert copy.fit(["the red apple"]) is copy
+    assert copy.fit(["the red apple"] * 2) is copy
     X = make_pipeline(TfidfFeatures()).fit_transform(np.array(["red apple", "red car"]))
     assert X.shape == (2, 3)
     assert copy.get_feature_names_out().tolist() == ["apple", "red", "red apple"]
@@ -240,6 +254,29 @@ def damage(part: Part, **changes) -> Part:
         {**part.params, **changes.get("params", {})},
         {**part.arrays, **changes.get("arrays", {})},
     )
+
+
+def test_longer_runs_of_words_count_less_and_must_be_in_two_rows():
+    texts = ["red apple pie", "a red apple", "green apple pie", "red car", "apple pie"]
+    words, runs = TfidfFeatures().fit(texts), TfidfFeatures((1, 3)).fit(texts)
+    assert sorted(set(runs.vocabulary_) - set(words.vocabulary_)) == ["apple pie", "red apple"]
+    full = TfidfFeatures((1, 3), **PEER).fit(texts)
+    wanted = full.idf_[full.columns(runs.vocabulary_)] * np.where([" " in t for t in runs.vocabulary_], 0.35, 1)
+    np.testing.assert_allclose(runs.idf_, wanted, rtol=1e-6)
+    np.testing.assert_allclose(runs.rows_with_terms(5), [4, 3, 1, 1, 3, 3, 2], rtol=1e-5)
+    pairs, plain = (TfidfFeatures((2, 2), **more).fit(texts) for more in ({}, PEER))
+    assert pairs.vocabulary_ == plain.vocabulary_ and same_matrix(pairs.transform(texts), plain.transform(texts))
+    more = runs.extended(["red bus stop", "the bus stop"], n_rows=5)
+    assert more.vocabulary_[7:] == ["bus", "bus stop", "stop", "the"]
+    np.testing.assert_allclose(more.idf_[8], 0.35 * more.idf_[7], rtol=1e-6)
+
+
+def test_folders_from_before_keep_the_full_weight_of_runs():
+    part = TfidfFeatures((1, 2), **PEER).fit(["red apple"]).to_part()
+    old = {name: value for name, value in part.params.items() if not name.startswith("ngram_")}
+    loaded = TfidfFeatures.from_part(Part(part.kind, old, part.arrays))
+    assert (loaded.ngram_weight, loaded.ngram_min_df) == (1.0, 1)
+    assert "blue car" in loaded.extended(["blue car"], n_rows=1).vocabulary_
 
 
 def test_damaged_parts_are_refused():

@@ -22,6 +22,7 @@ from longtail.cli.options import (
     vocabulary_options,
 )
 from longtail.cli.output import announce_compilation, note, noting_warnings, print_json, stages
+from longtail.cli.plan import choice_lines
 from longtail.cli.wording import naming_data, renaming
 from longtail.errors import LongtailError, ParameterError
 from longtail.report import decision_sentences, file_size, plural
@@ -64,7 +65,7 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     of the XMC repository, or bundled:debtags, bundled:debian-relations. With --groups, labels are known only for groups
     of rows: those of the rows are found first (see `longtail impute`).
     """
-    from longtail.pipeline import DEPRECATED, UNKNOWN, model_facts, plan_training
+    from longtail.pipeline import AUTO, DEPRECATED, UNKNOWN, model_facts, plan_training
     from longtail.storage import check_target
     from longtail.validate import check_choice
 
@@ -80,6 +81,10 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     imputed = _impute_labels(data, tagger, options)
     rows = read_data(data, "train", options) if imputed is None else imputed.labelled()
     check_words_are_read(options, data, rows)
+    if options["method"] == AUTO:
+        choice = tagger.choose_method(rows, vocabulary)
+        note(choice_lines(choice)[0])
+        tagger = tagger.chosen(choice)
     announce_compilation()
     if not options["force"]:
         with naming_data(data, options["labels_file"]):

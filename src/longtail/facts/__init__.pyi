@@ -54,6 +54,7 @@ from .label_check import UnlearnedFacts as UnlearnedFacts
 from .model import ModelFacts as ModelFacts
 from .model import TimingFacts as TimingFacts
 from .plan import MemoryFacts as MemoryFacts
+from .plan import MethodFacts as MethodFacts
 from .plan import PlanFacts as PlanFacts
 from .plan import SampleFacts as SampleFacts
 from .tree import ClusterFacts as ClusterFacts

@@ -1,4 +1,5 @@
 from .auditing import audit_model as audit_model
+from .choose_method import AUTO as AUTO
 from .deciding import assign as assign
 from .deciding import check_probabilities as check_probabilities
 from .deciding import decision_facts as decision_facts

@@ -45,7 +45,8 @@ def check_shared_labels(tagger: Tagger, data: Dataset, called: str = "the model"
     share = float(shared[data.Y.indices].mean()) if data.Y.nnz else 1.0
     if share == 0:
         raise DataError(
-            "the data and {model} share no label: the data has {ours}, {model} {theirs}.",
+            "{input} and {model} share no label: the data has {ours}, {model} {theirs}.",
+            input="the data",
             model=called,
             ours=_some(names),
             theirs=_some(tagger.labels_),

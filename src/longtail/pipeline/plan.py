@@ -29,7 +29,9 @@ def plan_training(
     >>> facts["rows"], facts["labels"], facts["features"], facts["memory"]["fits"]
     (300, 10, 130, True)
     """
-    data, tagger = data.compact_labels(), Tagger() if tagger is None else tagger
+    data, given = data.compact_labels(), Tagger() if tagger is None else tagger
+    choice = given.choose_method(data)
+    tagger = given.chosen(choice)
     held, model, used = held_out_rows(data.n_rows, tagger.calibrate), tagger.new_model(), used_memory()
     cost = model.plan(data, lambda: shape_of(data, tagger.features), held, probe)
     facts: PlanFacts = {
@@ -55,6 +57,7 @@ def plan_training(
             "probed_rows": cost.probed_rows,
             "probe_seconds": cost.probe_seconds,
         },
+        "choice": choice,
     }
     if cost.network is not None:
         facts["network"] = cost.network

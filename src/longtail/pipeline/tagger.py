@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from longtail.data import Dataset, GroupedDataset, GroupsOfRow, LabelsOfGroup, TopK, binary_hits
 from longtail.decisions import Decision, check_purpose
 from longtail.errors import DataError, ModelError, ParameterError
-from longtail.facts import DatasetFacts, ExplanationFacts, UpdateFacts
+from longtail.facts import DatasetFacts, ExplanationFacts, MethodFacts, UpdateFacts
 from longtail.model import (
     BuiltLater,
     EpochReport,
@@ -29,6 +29,7 @@ from longtail.model import (
     plain_value,
 )
 from longtail.notebook import fact_card
+from longtail.pipeline.choose_method import AUTO, choose_method
 from longtail.pipeline.deciding import assign, decide_on_data, decide_on_held_out, n_candidates
 from longtail.pipeline.explain import explain_text
 from longtail.pipeline.held_out import held_out_facts, hold_out
@@ -172,11 +173,12 @@ class Tagger(Estimator):
 
     Parameters
     ----------
-    method : {"tree", "ova", "dft", "prime"} or None, default=None
+    method : {"tree", "ova", "dft", "prime", "auto"} or None, default=None
         Which model to train: "tree" (a label tree: fast, for any number of labels), "ova" (one linear classifier per
         label: exact, for some thousands of labels), "dft" (a network whose narrow output layer can give every small
         label set; needs torch) or "prime" (an encoder that reads texts and the texts, or names, of labels; needs
-        torch). None for that of `model`, or "tree".
+        torch). "auto" takes the one that suits the data, by measurements: see `choose_method`. None for that of
+        `model`, or "tree".
     features : TextFeatures or None, default=None
         How texts become rows; None for `TfidfFeatures()`. Not used when rows are given instead of texts, and not to be
         given to models that read texts themselves ("prime").
@@ -205,6 +207,8 @@ class Tagger(Estimator):
     ----------
     model_ : XMCEstimator
         The trained model.
+    method_ : str
+        The method that was trained: with "auto", the one chosen.
     features_ : TextReader or None
         The fitted features; None where the model was trained on rows, or reads texts itself.
     labels_ : tuple of str
@@ -314,7 +318,8 @@ class Tagger(Estimator):
         `tree_from_vocabulary` its broader concepts are the clusters of the label tree. `on_epoch`, of models trained in
         epochs ("dft", "prime"), gets a record with the loss after every epoch.
         """
-        data, seed, model = data.compact_labels(), resolve_seed(self.random_state), self.new_model()
+        data, seed = data.compact_labels(), resolve_seed(self.random_state)
+        model = self.chosen(self.choose_method(data, vocabulary)).new_model() if self._is_auto() else self.new_model()
         matched = None
         if vocabulary is not None:
             data, matched = match_labels(data, vocabulary, unknown_labels, deprecated_labels)
@@ -388,7 +393,7 @@ class Tagger(Estimator):
 
     def impute(self, data: GroupedDataset, *, progress: Stages | None = None, **settings: Any) -> Imputed:
         """Find the labels of rows with the features, the model and the seed of this Tagger."""
-        model = self.new_model()
+        model = (Tagger(features=self.features, n_jobs=self.n_jobs) if self._is_auto() else self).new_model()
         model.check_training_data(data.rows)
         own: dict[str, Any] = {"features": self.features, "n_jobs": self.n_jobs}
         own["random_state"] = resolve_seed(self.random_state)
@@ -419,15 +424,47 @@ class Tagger(Estimator):
 
     @property
     def method_name(self) -> str:
-        """The name of the method: the one given, else that of the model, else "tree"."""
-        if self.method is not None:
-            return check_choice("method", self.method, tuple(METHODS))
+        """The name of the method: the one given or chosen, else that of the model, else "tree"."""
+        if self.method is not None and not (self.method == AUTO and hasattr(self, "model_")):
+            return check_choice("method", self.method, (*METHODS, AUTO))
         model = getattr(self, "model_", self.model)
         return DEFAULT_METHOD if model is None else model.tagger_method or type(model).__name__
+
+    @property
+    def method_(self) -> str:
+        """The method that was trained."""
+        self._check_fitted()
+        return self.model_.tagger_method or type(self.model_).__name__
+
+    def _is_auto(self) -> bool:
+        """Say whether the method is to be chosen by the data."""
+        return self.method == AUTO
+
+    def choose_method(self, data: Dataset, vocabulary: Vocabulary | None = None) -> MethodFacts:
+        """Return which method suits a Dataset, with which settings and why, as facts; `method="auto"` trains that.
+
+        The choice rests on measurements: rows, labels and rows per label, whether labels have texts (in the data or in
+        a `vocabulary`), and whether there are an encoder and a GPU.
+
+        >>> from longtail.data.synthetic.generate import make_topics
+        >>> Tagger().choose_method(make_topics(300, 10)[0])["method"]
+        'tree'
+        """
+        return choose_method(data, own_features=self.features is not None, has_label_texts=vocabulary is not None)
+
+    def chosen(self, choice: MethodFacts) -> Tagger:
+        """Return a Tagger of the method chosen, not fitted, where the method is "auto"; else this one."""
+        if not self._is_auto():
+            return self
+        if self.model is not None:
+            raise ParameterError(name="model", problem=f"cannot be given with the method {AUTO!r}.")
+        return clone(self).set_params(method=choice["method"], model=METHODS[choice["method"]](**choice["settings"]))
 
     def new_model(self) -> XMCEstimator:
         """Return the model that `fit_dataset` trains, untrained, with the seed and the threads of this Tagger."""
         method = self.method_name
+        if self._is_auto():
+            raise ParameterError(name="method", problem=f"is {AUTO!r}: which model suits depends on the data.")
         model = clone(self.model) if self.model is not None else METHODS[method]()
         if self.method is not None and model.tagger_method not in (None, method):
             wanted, got = METHODS[method].__name__, type(model).__name__

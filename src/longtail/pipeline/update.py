@@ -144,10 +144,10 @@ def _learn(
 
 
 def _rows_with_features(features: Any, n_rows: int, n_known: int) -> np.ndarray | None:
-    """Return how many old rows had each feature, from idf = ln((1 + rows) / (1 + rows with it)) + 1; new ones: none."""
+    """Return how many old rows had each feature; new ones: none."""
     if not isinstance(features, TfidfFeatures):
         return None
-    rows = np.maximum((1.0 + n_rows) / np.exp(features.idf_.astype(np.float64) - 1.0) - 1.0, 0.0)
+    rows = features.rows_with_terms(n_rows)
     rows[n_known:] = 0.0
     return rows
 

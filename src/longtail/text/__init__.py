@@ -4,6 +4,8 @@ Where to start reading:
 
 - `tfidf.py`: `TfidfFeatures`, the story from texts to rows. It uses `lexicon.py` (the set of n-grams),
   `count_ngrams.py` (counts on many threads) and `weigh_counts.py` (counts to rows).
+- `word_table.py` numbers words; `word_forms.py` and `stemmer.py` let words count by their stems; `stop_words.py` holds
+  short lists of words to leave out, by language.
 - Kernels below it: `tokenise.py` (bytes to word numbers), `ngrams.py` (word numbers to n-grams), `string_arrays.py`
   (n-grams to strings, sorting), `hash_table.py`, `utf8.py`; `unicode_tables.py` holds Python's rules for letters.
 - `label_vectors.py`: one vector per label, from its rows (`pifa`) or its text; the kernel is in `row_sums.py`.
