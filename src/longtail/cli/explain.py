@@ -8,8 +8,11 @@ from typing import Any
 import click
 
 from longtail.cli.options import (
+    given_labels,
     json_option,
     key_option,
+    label_limit_options,
+    limit_option,
     use_vocabulary,
     vocabulary_options,
 )
@@ -24,6 +27,8 @@ from longtail.errors import DataError, ParameterError
 @click.option("--file", "file", type=click.Path(path_type=Path), help="A file with the text.")
 @click.option("-k", "k", type=int, default=5, show_default=True, help="Labels to explain.")
 @click.option("--label", "labels", multiple=True, help="Explain this label, suggested or not; may be repeated.")
+@label_limit_options
+@limit_option
 @vocabulary_options
 @key_option
 @json_option
@@ -46,7 +51,10 @@ def explain(
     tagger = load_tagger(model, key=key)
     use_vocabulary(tagger, options)
     announce_compilation()
-    facts = tagger.explain(_read_text(text, file), k=k, labels=labels or None)
+    may = {name: given_labels(name, options, tagger) for name in ("allow", "deny")}
+    if labels and any(names is not None for names in may.values()):
+        raise ParameterError("--allow and --deny choose among suggested labels; they cannot be used with --label.")
+    facts = tagger.explain(_read_text(text, file), k=k, labels=labels or None, **may)
     if as_json:
         print_json(facts)
     else:

@@ -29,6 +29,11 @@ from .formats.npz_arrays import read_npy_array as read_npy_array
 from .formats.npz_arrays import read_npz_arrays as read_npz_arrays
 from .formats.npz_arrays import scipy_matrix as scipy_matrix
 from .formats.parquet import ParquetTable as ParquetTable
+from .formats.partial_file import Done as Done
+from .formats.partial_file import PartialFile as PartialFile
+from .formats.partial_file import ReadingPosition as ReadingPosition
+from .formats.partial_file import left_over as left_over
+from .formats.partial_file import partial_names as partial_names
 from .formats.predictions import read_predictions as read_predictions
 from .formats.raw_folder import read_filter as read_filter
 from .formats.raw_folder import read_raw_folder as read_raw_folder

@@ -283,6 +283,7 @@ class Tagger(Estimator):
         label_texts: Sequence[str] | None = None,
         vocabulary: Vocabulary | None = None,
         unknown_labels: str = "keep",
+        deprecated_labels: str = "keep",
         tree_from_vocabulary: bool = False,
         progress: Stages | None = None,
         on_epoch: EpochReport | None = None,
@@ -294,7 +295,7 @@ class Tagger(Estimator):
         """
         data = as_dataset(texts, labels, label_names, label_texts)
         own: dict[str, Any] = {"vocabulary": vocabulary, "unknown_labels": unknown_labels}
-        own["tree_from_vocabulary"] = tree_from_vocabulary
+        own |= {"deprecated_labels": deprecated_labels, "tree_from_vocabulary": tree_from_vocabulary}
         return self.fit_dataset(data, progress=progress, on_epoch=on_epoch, **own)
 
     def fit_dataset(
@@ -305,21 +306,23 @@ class Tagger(Estimator):
         *,
         vocabulary: Vocabulary | None = None,
         unknown_labels: str = "keep",
+        deprecated_labels: str = "keep",
         tree_from_vocabulary: bool = False,
     ) -> Self:
         """Train on a Dataset: on its texts, or on its features where it has no texts.
 
         `vocabulary` says what the labels are: they may be given by id, notation or name, and become ids; its names are
         the texts of labels where the data has none. Labels that it lacks are kept, dropped or refused
-        (`unknown_labels`: "keep", "drop" or "error") and counted in `data_`. With `tree_from_vocabulary` its broader
-        concepts are the clusters of the label tree. `on_epoch`, of models trained in epochs
-        ("dft", "prime"), gets a record with the loss after every epoch.
+        (`unknown_labels`: "keep", "drop" or "error") and counted in `data_`. Deprecated concepts are kept, or
+        replaced by what took their place (`deprecated_labels`: "keep" or "replace"), also in data to judge by. With
+        `tree_from_vocabulary` its broader concepts are the clusters of the label tree. `on_epoch`, of models trained in
+        epochs ("dft", "prime"), gets a record with the loss after every epoch.
         """
         data, seed = data.compact_labels(), resolve_seed(self.random_state)
         model = self.chosen(self.choose_method(data, vocabulary)).new_model() if self._is_auto() else self.new_model()
         matched = None
         if vocabulary is not None:
-            data, matched = match_labels(data, vocabulary, unknown_labels)
+            data, matched = match_labels(data, vocabulary, unknown_labels, deprecated_labels)
             if model.reads_texts and data.label_texts is None:
                 data = replace(data, label_texts=label_texts_of(data.names(), vocabulary))
         if tree_from_vocabulary:
@@ -406,6 +409,7 @@ class Tagger(Estimator):
         *,
         vocabulary: Vocabulary | None = None,
         unknown_labels: str = "keep",
+        deprecated_labels: str = "keep",
         tree_from_vocabulary: bool = False,
     ) -> Self:
         """Train on the rows for which a label was found; how they were found is kept with the model.
@@ -413,7 +417,7 @@ class Tagger(Estimator):
         The other parameters are those of `fit_dataset`.
         """
         own: dict[str, Any] = {"vocabulary": vocabulary, "unknown_labels": unknown_labels}
-        own["tree_from_vocabulary"] = tree_from_vocabulary
+        own |= {"deprecated_labels": deprecated_labels, "tree_from_vocabulary": tree_from_vocabulary}
         self.fit_dataset(imputed.labelled(), progress=progress, on_epoch=on_epoch, **own)
         self.data_["imputed"] = imputed.facts
         return self
@@ -609,14 +613,23 @@ class Tagger(Estimator):
         check_same_rows(top.ids, Y)
         return float(binary_hits(top, Y).mean())
 
-    def explain(self, text: str, k: int = 5, labels: Sequence[str] | None = None) -> ExplanationFacts:
+    def explain(
+        self,
+        text: str,
+        k: int = 5,
+        labels: Sequence[str] | None = None,
+        *,
+        allow: Sequence[str] | None = None,
+        deny: Sequence[str] | None = None,
+    ) -> ExplanationFacts:
         """Return why the k best labels (or the given ones) came, as facts: the words for and against each.
 
         Word weights and the bias of a label add up to its margin; from the margins of the label and of the nodes on its
         path, where the model has a tree, comes its score. Of a model that reads texts ("prime") the weight of a word
-        is what the score loses without it; these do not add up, and the bias is None.
+        is what the score loses without it; these do not add up, and the bias is None. `allow` (only these labels) and
+        `deny` (none of these) are lists of labels.
         """
-        return explain_text(self, text, k, labels)
+        return explain_text(self, text, k, labels, allow, deny)
 
     def add_labels(
         self,

@@ -22,7 +22,7 @@ from longtail.metrics import evaluate
 from longtail.model import HeldOut, Stages, Updatable, XMCEstimator
 from longtail.pipeline.deciding import decide_on_held_out
 from longtail.pipeline.held_out import held_out_facts, hold_out
-from longtail.pipeline.labels_in_vocabulary import with_ids
+from longtail.pipeline.label_numbering import with_ids_of
 from longtail.text import TfidfFeatures
 from longtail.validate import Json, Rows, resolve_seed
 
@@ -50,7 +50,7 @@ def update_tagger(
 
     Rows of `replay` were learned before; they are shown again so that less of them is forgotten.
     """
-    data = with_ids(data.compact_labels(), tagger.vocabulary_)
+    data = with_ids_of(tagger, data)
     if not data.Y.nnz:
         raise DataError("the new data must hold at least one label; every row is empty.")
     model = updatable(tagger)
@@ -125,7 +125,7 @@ def _replayed(
         X: Rows = features.transform(replay.texts)
     else:
         X = tagger.dataset_rows(replay)
-    return X, with_ids(replay.compact_labels(), tagger.vocabulary_).align(names)[0].Y
+    return X, with_ids_of(tagger, replay).align(names)[0].Y
 
 
 def _learn(

@@ -17,6 +17,7 @@ from .terminal.console import screen as screen
 from .terminal.evaluation import show_comparison as show_comparison
 from .terminal.evaluation import show_dataset as show_dataset
 from .terminal.evaluation import show_evaluation as show_evaluation
+from .terminal.evaluation_summary import show_evaluation_summary as show_evaluation_summary
 from .terminal.inert import InertStream as InertStream
 from .terminal.inert import inert as inert
 from .terminal.label_check_terminal import show_label_check as show_label_check

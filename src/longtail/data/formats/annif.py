@@ -25,9 +25,9 @@ BREAKS = re.compile(r"[\t\r\n]+")
 DOCUMENTS = 256  # read together
 
 
-def tsv_batches(path: Path, limits: Limits = DEFAULT_LIMITS, encoding: str = UTF_8) -> Iterator[Batch]:
+def tsv_batches(path: Path, limits: Limits = DEFAULT_LIMITS, encoding: str = UTF_8, skip: int = 0) -> Iterator[Batch]:
     """Yield the rows of a TSV without a header."""
-    for first, text in text_blocks(path, limits=limits, encoding=encoding):
+    for first, text in text_blocks(path, limits=limits, encoding=encoding, skip=skip):
         numbers: list[int] = []
         texts: list[str] = []
         labels: list[list[str]] = []

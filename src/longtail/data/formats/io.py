@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import cast
 
@@ -15,6 +16,7 @@ from longtail.data.dataset import Dataset
 from longtail.data.formats.files import Stream, check_encoding, plain_name
 from longtail.data.formats.guess_format import guess_format, guess_target
 from longtail.data.formats.label_list import read_labels, write_labels
+from longtail.data.formats.partial_file import ReadingPosition
 from longtail.data.formats.records import Batch, Columns, checked, collect, rebatch, short_repr
 from longtail.data.formats.registry import ALL_FIELDS, REGISTRY, Format, Options
 from longtail.data.limits import DEFAULT_LIMITS, Limits
@@ -216,6 +218,7 @@ def iter_texts(
     delimiter: str | None = None,
     encoding: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    position: ReadingPosition | None = None,
 ) -> Iterator[Dataset]:
     """Yield a file as small Datasets, in constant memory.
 
@@ -231,6 +234,8 @@ def iter_texts(
         The most rows of one Dataset.
     format, text_column, id_column, zero_based, n_features, delimiter, encoding, limits
         As in `read`; there is no limit for rows here.
+    position : ReadingPosition or None, default=None
+        Where to begin, after a run that was broken off with the same arguments; it is moved on with every Dataset.
 
     Yields
     ------
@@ -266,8 +271,9 @@ def iter_texts(
         limits=limits,
         delimiter=delimiter,
         encoding=encoding,
+        skip=position.block if position is not None and format_.skips_blocks else 0,
     )
-    return _walk(path, batch_rows, format_, options, how, guessed)
+    return _walk(path, batch_rows, format_, options, how, guessed, position or ReadingPosition())
 
 
 def is_streamed(path: str | Path, format: str | None = None) -> bool:
@@ -281,22 +287,38 @@ def is_streamed(path: str | Path, format: str | None = None) -> bool:
     return format_.batches is not None or format_.matrices is not None
 
 
-def _walk(path: Path, rows: int, format_: Format, options: Options, how: str, guessed: str) -> Iterator[Dataset]:
+def _walk(
+    path: Path, rows: int, format_: Format, options: Options, how: str, guessed: str, position: ReadingPosition
+) -> Iterator[Dataset]:
     try:
-        if format_.matrices is not None:
-            for X, Y in format_.matrices(path, options):
-                for low in range(0, X.shape[0], rows):
-                    yield Dataset(X=X[low : low + rows], Y=Y[low : low + rows], name=options.name)
-            return
-        batches = format_.batches(path, options) if format_.batches else ()
-        for batch in rebatch(checked(lambda at: f"{path} {format_.unit} {at}", batches, options.limits), rows):
-            empty = sp.csr_array((len(batch.texts), 0), dtype=np.float32)
-            ids = None if batch.ids is None else tuple(batch.ids)
-            yield Dataset(Y=empty, texts=tuple(batch.texts), ids=ids, name=options.name)
+        for block in _blocks(path, rows, format_, options, position.block):
+            for data in islice(block, position.batch, None):
+                position.batch += 1
+                yield data
+            position.block, position.batch = position.block + 1, 0
     except DataError as error:
         if how != "first line":
             raise
         raise _with_guess(error, guessed) from error
+
+
+def _blocks(path: Path, rows: int, format_: Format, options: Options, first: int) -> Iterator[Iterator[Dataset]]:
+    """Yield the blocks of a file from the first that is wanted, each as Datasets with a number of rows at most."""
+    if format_.matrices is not None:
+        for X, Y in islice(format_.matrices(path, options), first, None):
+            starts = range(0, X.shape[0], rows)
+            yield (Dataset(X=X[at : at + rows], Y=Y[at : at + rows], name=options.name) for at in starts)
+        return
+    batches = format_.batches(path, options) if format_.batches else iter(())
+    batches = islice(batches, 0 if format_.skips_blocks else first, None)
+    for batch in checked(lambda at: f"{path} {format_.unit} {at}", batches, options.limits):
+        yield (_without_labels(part, options.name) for part in rebatch([batch], rows))
+
+
+def _without_labels(batch: Batch, name: str) -> Dataset:
+    """Return texts and ids of a batch as a Dataset."""
+    empty = sp.csr_array((len(batch.texts), 0), dtype=np.float32)
+    return Dataset(Y=empty, texts=tuple(batch.texts), ids=None if batch.ids is None else tuple(batch.ids), name=name)
 
 
 def _read_texts(path: Path, format_: Format, options: Options, labels_required: bool) -> Dataset:

@@ -40,6 +40,7 @@ class Options:
     limits: Limits = DEFAULT_LIMITS
     delimiter: str | None = None  # of tables; None guesses it
     encoding: str | None = None  # None guesses it in tables, and is UTF-8 in other text
+    skip: int = 0  # blocks at the beginning to leave out, of a format that `skips_blocks`
 
 
 GroupCounts: TypeAlias = tuple[sp.csr_array, tuple[str, ...] | None, tuple[str, ...] | None]
@@ -74,6 +75,7 @@ class Format:
     keeps: tuple[str, ...] = ()  # the fields of a Dataset that survive writing
     keeps_weights: bool = False  # label weights survive writing without a column of their own
     has_encoding: bool = False  # text that may be in another encoding than UTF-8
+    skips_blocks: bool = False  # blocks of lines can be left out without looking into them
     has_delimiter: bool = False  # a table whose cells may be separated otherwise
     has_columns: bool = False  # records with named fields: they can hold label weights, and labels of groups
     splits_strings: bool = False  # a string is split into names at the separator, spaces around them dropped
@@ -96,9 +98,10 @@ REGISTRY: dict[str, Format] = {
         (".jsonl", ".ndjson"),
         write_suffixes=(".json",),
         first_line=re.compile(rb"\s*\{"),
-        batches=lambda path, o: jsonl.jsonl_batches(path, o.columns, o.limits, o.encoding or UTF_8),
+        batches=lambda path, o: jsonl.jsonl_batches(path, o.columns, o.limits, o.encoding or UTF_8, o.skip),
         write=jsonl.write_jsonl,
         has_encoding=True,
+        skips_blocks=True,
         keeps=TEXT_FIELDS,
         has_columns=True,
     ),
@@ -138,16 +141,18 @@ REGISTRY: dict[str, Format] = {
         "__label__x __label__y text",
         (".ft", ".fasttext"),
         first_line=re.compile(rb"__label__"),
-        batches=lambda path, o: fasttext.fasttext_batches(path, o.limits, o.encoding or UTF_8),
+        batches=lambda path, o: fasttext.fasttext_batches(path, o.limits, o.encoding or UTF_8, o.skip),
         has_encoding=True,
+        skips_blocks=True,
         write=lambda data, path, columns: fasttext.write_fasttext(data, path),
         keeps=("texts", "label_names"),
     ),
     "lines": Format(
         "one text per line, without labels",
         (".text",),
-        batches=lambda path, o: fasttext.line_batches(path, o.limits, o.encoding or UTF_8),
+        batches=lambda path, o: fasttext.line_batches(path, o.limits, o.encoding or UTF_8, o.skip),
         has_encoding=True,
+        skips_blocks=True,
     ),
     "xmc": Format(
         "XMC repository text: a header 'rows features labels', then label,label feature:value …",
@@ -180,8 +185,9 @@ REGISTRY: dict[str, Format] = {
     ),
     "annif": Format(
         "Annif's TSV without a header: text, a tab, <uri> <uri>",
-        batches=lambda path, o: annif.tsv_batches(path, o.limits, o.encoding or UTF_8),
+        batches=lambda path, o: annif.tsv_batches(path, o.limits, o.encoding or UTF_8, o.skip),
         has_encoding=True,
+        skips_blocks=True,
         write=lambda data, path, columns: annif.write_tsv(data, path),
         keeps=("texts", "label_names"),
     ),
