@@ -318,6 +318,8 @@ def in_percent(facts: Facts) -> Facts:
     out: Facts = {"steady_batches": batches}
     for verdict in ("changed", "watch"):
         out[verdict] = 100 * sum(one["batches"] * one[verdict] for one in alarms) / max(batches, 1)
+    if "cost" in facts:
+        out["reference_share_of_training"] = 100 * facts["cost"]["debtags"]["reference_share_of_training"]
     out["noticed"] = {
         kind: {size: 100 * one["changed"] for size, one in sizes.items()}
         for kind, sizes in facts.get("drift", {}).items()
