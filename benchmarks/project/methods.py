@@ -1,8 +1,8 @@
-"""Measure which method suits which data: a label tree against one classifier per label, from 159 to thousands of labels.
+"""Measure which method suits which data: a label tree against one classifier per label, for 159 to 14,000 labels.
 
     python benchmarks/project/methods.py --data FOLDER
 
-FOLDER holds `bibtex`, `delicious`, `eurlex-4k`, `pubmed-mesh` and `yso-titles`; the bundled debtags come along. Each case
+FOLDER holds `bibtex`, `delicious`, `eurlex-4k`, `pubmed-mesh` and `yso-titles`; the bundled debtags come along. A case
 is the training rows of a data set, or some thousand of them, with the precision on its test rows; the tree with
 `overlap="auto"`, both with their defaults otherwise. What larger data and encoders do is in `disentangle.json` and
 `prime.json`. `longtail plan` and `--method auto` choose by these three files (`pipeline/choose_method.py`).

@@ -61,6 +61,8 @@ def test_an_encoder_needs_texts_of_labels_rows_and_a_gpu():
 def test_whether_there_is_a_gpu_is_asked_only_where_all_else_is_there(monkeypatch):
     monkeypatch.setattr(rules, "import_torch", None)  # would fail
     assert choose_for(situation(has_label_texts=False))["method"] == "tree"
+    monkeypatch.setattr(rules, "choose_for", None)
+    assert "choice" not in plan_training(make_topics(100, 5)[0], lt.Tagger(), probe=False)  # as `train` asks
 
 
 def test_every_rule_names_methods_that_exist_and_settings_they_have():
@@ -107,6 +109,14 @@ def test_the_plan_says_why_and_what_would_change_it(tmp_path, run):
     assert out[2].startswith("It would be ova with 2,000 to 5,000 labels (here 10); prime with ")
     assert "What follows is for ova." in run("plan", file, "--method", "ova")
     assert "What follows" not in run("plan", file, "--overlap", 2)
+
+
+def test_a_vocabulary_gives_texts_to_labels(tmp_path, run):
+    data, file = make_topics(300, 10, random_state=1)[0], tmp_path / "rows.jsonl"
+    write(data, file)
+    (tmp_path / "labels.tsv").write_text("".join(f"<{name}>\tname {name}\n" for name in data.names()))
+    plain, named = run("plan", file), run("plan", file, "--vocabulary", tmp_path / "labels.tsv")
+    assert "texts of labels" in plain.splitlines()[2] and "texts of labels" not in named.splitlines()[2]
 
 
 def test_a_model_or_its_options_cannot_be_given_with_auto(tmp_path, run):

@@ -16,7 +16,14 @@ from longtail.cli.model_options import (
     make_tagger,
     tagger_options,
 )
-from longtail.cli.options import data_options, jobs_option, json_option, read_data
+from longtail.cli.options import (
+    data_options,
+    jobs_option,
+    json_option,
+    read_data,
+    read_vocabulary,
+    vocabulary_options,
+)
 from longtail.cli.output import announce_compilation, print_json
 from longtail.cli.wording import naming_data
 from longtail.report import duration, file_size, plural
@@ -27,6 +34,7 @@ from longtail.report import duration, file_size, plural
 @tagger_options
 @jobs_option
 @data_options
+@vocabulary_options
 @json_option
 def plan(data: str, as_json: bool, **options: Any) -> None:
     """Say which method suits DATA and why, and what training will cost: time, memory and the size of the model.
@@ -40,13 +48,14 @@ def plan(data: str, as_json: bool, **options: Any) -> None:
     if by_default and not gives_model_options(options):
         options["method"] = AUTO
     tagger = make_tagger(options)
+    vocabulary = read_vocabulary(options)
     started = time.perf_counter()
     rows = read_data(data, "train", options)
     seconds = time.perf_counter() - started
     check_words_are_read(options, data, rows)
     announce_compilation()
     with naming_data(data, options["labels_file"]):
-        facts = plan_training(rows, tagger, read_seconds=seconds)
+        facts = plan_training(rows, tagger, vocabulary=vocabulary, read_seconds=seconds)
     if as_json:
         print_json(facts)
     else:
