@@ -202,6 +202,7 @@ def warm_up(folder: Path) -> None:
             ("train", "rows.jsonl", "-o", "c", "--overlap", "2", "--trees", "2"), ("evaluate", "m", "rows.csv"),
             ("inspect", "m", "--json"), ("audit", "--weights", "layer.npz"),
             ("audit", "m", "rows.jsonl", "--report", "a.html"), ("evaluate", "m", "rows.csv", "--report", "e.html"),
+            ("evaluate", "m", "rows.csv", "--details"), ("audit", "m", "rows.jsonl", "--details"),
             ("compare", "m", "m", "rows.csv", "--report", "c.html"),
             ("train", "rows.jsonl", "-o", "e", "--loss", "logistic")]  # fmt: skip
     if _has_torch():

@@ -157,5 +157,11 @@ def test_a_vocabulary_names_the_labels_of_a_model_trained_without_one(folder, ru
         )
     )
     assert facts["data"]["labels_unknown_to_model"] == 0 and facts["labels"][0]["name"] in TSV
+    pair = ("compare", tmp_path / "m", tmp_path / "m", tmp_path / "rows.csv", "--json", "--resamples", 0)
+    for named in ((), ("--vocabulary", folder / "v.tsv")):
+        same = json.loads(run(*pair, *named))["comparison"]["metrics"]["p@1"]
+        assert same["a"] == same["b"] > 0.9
+    pair = ("compare", folder / "model", tmp_path / "m", tmp_path / "rows.csv", "--json", "--resamples", 0)
+    assert json.loads(run(*pair))["comparison"]["metrics"]["p@1"]["b"] > 0.9  # one has a vocabulary, one has notations
     shown = json.loads(run("inspect", tmp_path / "m", "--json"))["settings"]
     assert shown["C"] > 0 and shown["beam"] == 10 and None not in shown.values()

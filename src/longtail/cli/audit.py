@@ -9,6 +9,7 @@ import click
 
 from longtail.cli.options import (
     data_options,
+    how_to_read,
     jobs_option,
     json_option,
     key_option,
@@ -22,7 +23,7 @@ from longtail.errors import ParameterError
 
 if TYPE_CHECKING:
     from longtail.data import Dataset
-    from longtail.pipeline import Layer
+    from longtail.pipeline import Layer, Tagger
 
 UNREACHABLE = 7
 MORE = "--details shows how this was found, --report FILE.html writes a page."
@@ -78,8 +79,8 @@ def audit(
     _refuse_lone_options(data, options)
     inputs = (weights, model, data, options["labels_file"])
     _refuse_overwriting(inputs, {"certificates": certificates, "report": report})
-    layer = _layer(model, options)
-    rows = None if data is None else _read_label_sets(data, options)
+    layer, taggers = _layer(model, options)
+    rows = None if data is None else _read_label_sets(data, options, taggers)
     names = ("classes", "top_k", "box", "eps", "radius", "rows", "seconds", "limit", "random_state")
     asked = {name: options[name] for name in names}
     with progress(None, "Auditing", unit="sets") as advance:
@@ -142,28 +143,31 @@ def _refuse_overwriting(inputs: tuple[Any, ...], outputs: dict[str, Path | None]
             raise ParameterError(f"--{name} must be a file of its own; got {path}, which is read or written already.")
 
 
-def _layer(model: str | None, options: dict[str, Any]) -> Layer:
-    """Return the layer to audit: that of --weights, or the output layer of MODEL."""
+def _layer(model: str | None, options: dict[str, Any]) -> tuple[Layer, list[Tagger]]:
+    """Return the layer to audit, of --weights or of MODEL, and the Tagger that MODEL is, if it is one."""
     from longtail.pipeline import Tagger, file_layer, load, model_layer, with_vocabulary
 
     if options["weights"] is not None:
         layer = file_layer(options["weights"], options["array"], options["labels_file"], options["limits"])
         vocabulary = read_vocabulary(options)
-        return layer if vocabulary is None else with_vocabulary(layer, vocabulary)
+        return layer if vocabulary is None else with_vocabulary(layer, vocabulary), []
     loaded = load(model or "", key=options["key"])
     if isinstance(loaded, Tagger):
         use_vocabulary(loaded, options)
-    elif options["vocabulary_file"] is not None or options["lang"] is not None:
+        return model_layer(loaded), [loaded]
+    if options["vocabulary_file"] is not None or options["lang"] is not None:
         raise ParameterError(f"--vocabulary and --lang need labels with names; {model} has none.")
-    return model_layer(loaded)
+    return model_layer(loaded), []
 
 
-def _read_label_sets(data: str, options: dict[str, Any]) -> Dataset:
+def _read_label_sets(data: str, options: dict[str, Any], taggers: list[Tagger]) -> Dataset:
     """Read DATA, which may have labels and nothing else."""
     from longtail.data import read_label_sets
 
-    if options["format_name"] is None:
-        label_sets = read_label_sets(data, options["labels_column"] or "labels", options["limits"])
-        if label_sets is not None:
-            return label_sets
-    return read_data(data, "test", {**options, "labels_file": None})
+    if options["format_name"] is None and Path(data).is_file():
+        how = how_to_read(data, options, *taggers)
+        if how["format"] is None:
+            label_sets = read_label_sets(data, how["labels_column"], options["limits"], how["encoding"])
+            if label_sets is not None:
+                return label_sets
+    return read_data(data, "test", {**options, "labels_file": None}, taggers=taggers)

@@ -102,7 +102,7 @@ def _facts_of_label(
     tagger = load_tagger(model, key=options["key"])
     use_vocabulary(tagger, options)
     label_number(tagger, label)
-    rows = None if data is None else read_data(data, "train", options)
+    rows = None if data is None else read_data(data, "train", options, taggers=[tagger])
     return label_facts(tagger, label, data=rows, **given)
 
 

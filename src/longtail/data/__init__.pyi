@@ -7,6 +7,7 @@ from .dataset import labels_to_matrix as labels_to_matrix
 from .dataset import rows_per_label as rows_per_label
 from .formats.csv_table import table_rows as table_rows
 from .formats.files import Stream as Stream
+from .formats.files import check_encoding as check_encoding
 from .formats.files import check_writable as check_writable
 from .formats.files import open_bytes as open_bytes
 from .formats.files import plain_name as plain_name

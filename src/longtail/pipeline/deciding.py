@@ -19,7 +19,7 @@ from longtail.decisions import (
 from longtail.errors import DataError, ModelError, ParameterError
 from longtail.facts import DecisionFacts
 from longtail.model import HeldOut, XMCEstimator
-from longtail.pipeline.label_numbering import predict_dataset, truth
+from longtail.pipeline.label_numbering import check_shared_labels, predict_dataset, truth
 from longtail.validate import check_integer
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ def decide_on_data(
         raise DataError(
             "{input} is what the model was trained on; a decision needs rows that it has not seen.", input="the data"
         )
+    check_shared_labels(tagger, data)
     Y, _ = truth(tagger, data)
     top = predict_dataset(tagger, data, k=min(CANDIDATES, tagger.n_labels_))
     model = tagger.model_

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ from longtail.metrics import (
 from longtail.model import Estimator, TextReader, plain_value
 from longtail.pipeline.deciding import assign, decision_facts, n_candidates, train_shares
 from longtail.pipeline.label_numbering import LabelLimit, check_shared_labels, predict_dataset, truth
-from longtail.pipeline.labels_in_vocabulary import deprecated_choice, ids_of, with_ids
+from longtail.pipeline.labels_in_vocabulary import deprecated_choice, ids_of, label_ids, with_ids
 from longtail.pipeline.tagger import Tagger
 from longtail.validate import check_choice
 from longtail.vocabulary import Vocabulary, add_names
@@ -54,7 +55,7 @@ LETTERS_KEPT = 2000  # of the text of an example: a text may have megabytes, and
 LETTERS_OF_AN_EXAMPLE = 2_000_000  # of a text that is explained; nobody reads longer ones, and they take long
 WORD_LETTERS_KEPT = 100
 Naming = tuple[Vocabulary | None, str]
-PLAIN = (bool, int, float, str, list, tuple)  # what parameters of features are in JSON
+PLAIN = (bool, int, float, str, list)  # what parameters of features are in JSON
 
 
 def evaluate_tagger(
@@ -93,6 +94,7 @@ def evaluate_tagger(
     )
     best = _filtered(top, data, names, filter_pairs, _naming(tagger))
     labels = _label_table(Y, best.head(max(ks)), names, _counts(tagger, len(names)))
+    labels = [row for row in labels if limit.may_give(row["label"])]
     facts["labels"], facts["labels_left_out"] = labels[:LABELS_LISTED], max(len(labels) - LABELS_LISTED, 0)
     facts["worst_labels"] = _worst(labels)
     if on_labels is not None:
@@ -201,12 +203,13 @@ def compare_taggers(
 
     With `allow` (only these labels) and `deny` (none of these) the others are neither predicted nor asked for.
     """
+    vocabulary = a.vocabulary_ if a.vocabulary_ is not None else b.vocabulary_
+    a, b = (_with_vocabulary(tagger, vocabulary) for tagger in (a, b))
     limit = LabelLimit.of([a, b], allow, deny)
     for tagger, called in ((a, "model a"), (b, "model b")):
         check_shared_labels(tagger, data, called)
     names = [*a.labels_, *sorted(set(b.labels_) - set(a.labels_))]
-    vocabulary = a.vocabulary_ if a.vocabulary_ is not None else b.vocabulary_
-    deprecated = deprecated_choice((a if a.vocabulary_ is not None else b).data_)
+    deprecated = max(deprecated_choice(tagger.data_) for tagger in (a, b))  # replace, if one of them does
     compact = with_ids(data.compact_labels(), vocabulary, deprecated)
     names += sorted(set(compact.names()) - set(names))
     Y = limit.truth(compact.align(names)[0].Y, names)
@@ -241,6 +244,15 @@ def compare_taggers(
     }
 
 
+def _with_vocabulary(tagger: Tagger, vocabulary: Vocabulary | None) -> Tagger:
+    """Return a tagger that calls its labels by the ids of a vocabulary, if it was trained without one."""
+    if vocabulary is None or tagger.vocabulary_ is not None:
+        return tagger
+    view = copy(tagger)
+    view.labels_, view.vocabulary_ = label_ids(tagger.labels_, vocabulary), vocabulary
+    return view
+
+
 def model_facts(tagger: Tagger) -> ModelFacts:
     """Return the method, parameters and training data of a tagger."""
     return {
@@ -259,7 +271,7 @@ def reading_facts(features: TextReader) -> dict[str, Any]:
     told: dict[str, Any] = {"features": type(features).__name__}
     for name, value in params.items():
         if name not in ("n_jobs", "device"):
-            plain = plain_value(value)
+            plain = plain_value(list(value) if isinstance(value, tuple) else value)
             told[name] = plain if plain is None or isinstance(plain, PLAIN) else f"{plain!s:.200}"
     return told
 

@@ -45,7 +45,8 @@ def check_shared_labels(tagger: Tagger, data: Dataset, called: str = "the model"
     share = float(shared[data.Y.indices].mean()) if data.Y.nnz else 1.0
     if share == 0:
         raise DataError(
-            "the data and {model} share no label: the data has {ours}, {model} {theirs}.",
+            "{input} and {model} share no label: the data has {ours}, {model} {theirs}.",
+            input="the data",
             model=called,
             ours=_some(names),
             theirs=_some(tagger.labels_),
@@ -82,11 +83,15 @@ class LabelLimit(NamedTuple):
         where = {name: number for number, name in enumerate(tagger.labels_)} if given else {}
         return {of: sorted(where[name] for name in names & where.keys()) for of, names in given.items()}
 
+    def may_give(self, name: str) -> bool:
+        """Say whether a label may be given."""
+        return (self.allow is None or name in self.allow) and name not in (self.deny or ())
+
     def truth(self, Y: sp.csr_array, names: Sequence[str]) -> sp.csr_array:
         """Return true labels without those that may not be given: nobody asks for them."""
         if self.allow is None and self.deny is None:
             return Y
-        may = np.array([(self.allow is None or n in self.allow) and n not in (self.deny or ()) for n in names])
+        may = np.array([self.may_give(name) for name in names])
         kept = may[Y.indices]
         if not kept.any():
             raise ParameterError("allow and deny leave no label of the data to judge by.")

@@ -633,7 +633,8 @@ class Prime(XMCEstimator):
         for name in params:
             params[name] = getattr(settings, name, None) if params[name] is None else params[name]
         params["fusion"] = self.fusion_
-        return {name: value for name, value in params.items() if value is not None}
+        known = {name: value for name, value in params.items() if value is not None}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in known.items()}
 
     def describe(self) -> ModelFacts:
         """Return facts about the trained model, with the records of its epochs."""

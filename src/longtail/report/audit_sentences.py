@@ -112,8 +112,10 @@ def _narrow(layer: LayerFacts) -> bool:
 
 
 def _never_without(row: LabelSetFacts) -> bool:
+    """Say whether a combination is impossible since some labels are never assigned without others, few in all."""
     conflict = row.get("conflict") or {}
-    return bool(conflict.get("on")) and bool(conflict.get("off"))
+    on, off = conflict.get("on") or [], conflict.get("off") or []
+    return bool(on) and bool(off) and len(on) + len(off) <= MOST_NAMED
 
 
 def layer_sentence(facts: AuditFacts) -> str:

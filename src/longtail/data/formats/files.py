@@ -170,7 +170,10 @@ class _Recoded(io.RawIOBase):
         """Return the line, at least, that could not be read."""
         if not isinstance(error, UnicodeDecodeError):
             return self.line
-        before = codecs.getincrementaldecoder(self.encoding)("replace").decode(error.object[: error.start])
+        try:
+            before = codecs.getincrementaldecoder(self.encoding)("replace").decode(error.object[: error.start])
+        except UnicodeError:  # of which some encodings forgive nothing
+            return self.line
         return self.line + before.count("\n")
 
 
@@ -273,21 +276,23 @@ def text_blocks(
     limits: Limits = DEFAULT_LIMITS,
     encoding: str | None = UTF_8,
     skip: int = 0,
+    named: bool = True,
 ) -> Iterator[tuple[int, str]]:
     """Yield whole lines as (number of the first line, text); a byte that is not UTF-8 is refused by its line.
 
     The encoding None guesses: UTF-16 with a byte order mark, UTF-8 or, where the first character that is not ASCII is
     not UTF-8, Windows-1252, of which a warning tells. The first `skip` blocks are left out, in a known encoding only.
+    `named` says whether the caller could name the encoding.
     """
     guessing, used = encoding is None, UTF_8
     for line, block in line_blocks(path, size, may_be_empty=may_be_empty, limits=limits, encoding=encoding, skip=skip):
         if guessing and not block.isascii():
             guessing = False
-            used = _guess_encoding(path, line, block)
+            used = _guess_encoding(path, line, block, named)
         yield line, decode(path, line, block, used)
 
 
-def _guess_encoding(path: Path, line: int, block: bytes) -> str:
+def _guess_encoding(path: Path, line: int, block: bytes, named: bool) -> str:
     """Return UTF-8 or Windows-1252 for the first block that is not ASCII alone."""
     try:
         block.decode(UTF_8)
@@ -297,7 +302,7 @@ def _guess_encoding(path: Path, line: int, block: bytes) -> str:
                 "{path} line {line} is not UTF-8, so the file is read as Windows-1252; {advice} if it is another.",
                 path=path,
                 line=line + block.count(b"\n", 0, error.start),
-                advice=Keyword("encoding", verb="pass"),
+                advice=Keyword("encoding", verb="pass") if named else "save it as UTF-8",
             )
             return FALLBACK
     return UTF_8

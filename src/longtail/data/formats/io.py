@@ -24,8 +24,11 @@ from longtail.errors import DataError, Keyword, ParameterError, warn_of_data
 from longtail.validate import Json, check_choice, check_integer
 
 PARTS = ("train", "test")
-SEPARATORS = (";", ",", "|", " / ", "#", "$")  # that people put between labels
+SEPARATORS = (";", ",", "|", " / ", "#", "$", "\n", " ")  # that people put between labels
+FEW = 0.02  # of the rows with two labels and more, where a separator was missed: it stands in names by chance
+LINE_BREAKS = frozenset("\n\r\t\v\f\x1c\x1d\x1e\x85\u2028\u2029")
 TAB = {"tab": "\t", "\\t": "\t"}  # as people write it
+WHITE_SPACE = {**TAB, "space": " ", "newline": "\n", "\\n": "\n"}
 
 
 def read(
@@ -130,7 +133,7 @@ def read(
         name,
         labels_required,
         limits,
-        *_as_text_is_written(guessed, delimiter, encoding),
+        *as_text_is_written(guessed, delimiter, encoding),
     )
     try:
         if format_.read:
@@ -176,7 +179,9 @@ def write(
     Returns
     -------
     facts : dict
-        `file`, `format`, `rows`, `labels`, `bytes`, and `left_out`: the fields that the format cannot hold.
+        `file`, `format`, `rows`, `labels`, `bytes`, and what the format cannot hold: `left_out`, fields;
+        `labels_without_rows`, how many labels are not written since no row has them; `texts_changed`, how many texts
+        have line breaks or tabs that became spaces.
 
     Examples
     --------
@@ -195,7 +200,7 @@ def write(
         raise DataError(f"Y holds label weights other than 1, which the format '{chosen}' cannot keep; use 'npz'.")
     if target.write is None:
         raise ParameterError(name="format", allowed=f"one of {writable}", got=chosen)
-    columns = Columns(separator=_separator(label_separator), weights=(weights_column or "") if weighed else "")
+    columns = Columns(separator=check_separator(label_separator), weights=(weights_column or "") if weighed else "")
     target.write(dataset, path, columns)
     keeps = {*target.keeps, *(("label_names", "label_texts") if labels_file is not None else ())}
     if labels_file is not None:
@@ -203,7 +208,11 @@ def write(
     left_out = [field for field in ALL_FIELDS if getattr(dataset, field) is not None and field not in keeps]
     size = sum(file.stat().st_size for file in path.iterdir()) if path.is_dir() else path.stat().st_size
     facts = {"format": chosen, "rows": dataset.n_rows, "labels": dataset.n_labels, "bytes": size}
-    return {"file": str(path), **facts, "left_out": left_out}
+    if "X" not in target.keeps and labels_file is None:
+        facts["labels_without_rows"] = int(dataset.n_labels - np.unique(dataset.Y.indices).size)
+    if target.joins_lines:
+        facts["texts_changed"] = sum(1 for text in dataset.texts or () if not LINE_BREAKS.isdisjoint(text))
+    return {"file": str(path), "labels_without_rows": 0, "texts_changed": 0, **facts, "left_out": left_out}
 
 
 def iter_texts(
@@ -262,7 +271,7 @@ def iter_texts(
     if format_.batches is None and format_.matrices is None:
         able = [name for name, f in REGISTRY.items() if f.batches or f.matrices]
         raise DataError(f"{path} has the format '{guessed}', which cannot be read row by row; use one of {able}.")
-    delimiter, encoding = _as_text_is_written(guessed, delimiter, encoding)
+    delimiter, encoding = as_text_is_written(guessed, delimiter, encoding)
     options = Options(
         columns,
         zero_based=zero_based,
@@ -343,20 +352,24 @@ def _read_texts(path: Path, format_: Format, options: Options, labels_required: 
 
 
 def _warn_of_joined_labels(path: Path, data: Dataset, format_: Format) -> None:
-    """Warn where every row has one label at most and most labels look like several: the separator is another."""
+    """Warn where nearly every row has one label at most and most labels look like several: another separator."""
     counts = np.diff(data.Y.indptr)
-    if data.label_names is None or not counts.size or counts.max() != 1:
+    if data.label_names is None or not counts.any() or (counts > 1).mean() > FEW:
         return
     names = [data.label_names[i] for i in np.unique(data.Y.indices).tolist()]
     for separator in SEPARATORS:
-        joined = [name for name in names if separator in name]
+        joined = [name for name in names if separator in name.strip()]
+        if separator == " ":  # which stands in names too, and in no id
+            joined = [name for name in joined if all(":" in part for part in name.split())]
         parts = [part.strip() for name in joined for part in name.split(separator)]
         if len(joined) >= 2 and 2 * len(joined) >= len(names) and len(set(parts)) < len(parts):
-            remedy = Keyword("label_separator", separator, verb="pass") if format_.splits_strings else "write a list"
+            called = {" ": "space", "\n": "newline"}.get(separator, separator)
+            remedy = Keyword("label_separator", called, verb="pass") if format_.splits_strings else "write a list"
             warn_of_data(
-                "{path}: no row has more than one label, and most labels hold {separator!r}, such as {example}; "
+                "{path}: {no_row} has more than one label, and most labels hold {separator!r}, such as {example}; "
                 "{remedy} if it stands between labels.",
                 path=path,
+                no_row="no row" if counts.max() == 1 else "hardly a row",
                 separator=separator,
                 example=short_repr(joined[0]),
                 remedy=remedy,
@@ -415,10 +428,10 @@ def _columns(text: str | Sequence[str], labels: str, id: str, group: str, separa
     if not names or not all(isinstance(part, str) and part for part in names):
         shown = names[0] if len(names) == 1 else text
         raise ParameterError(name="text_column", allowed="a name or a list of names", got=shown)
-    return Columns(text, labels, id, group, _separator(separator))
+    return Columns(text, labels, id, group, check_separator(separator))
 
 
-def _as_text_is_written(format: str, delimiter: str | None, encoding: str | None) -> tuple[str | None, str | None]:
+def as_text_is_written(format: str, delimiter: str | None, encoding: str | None) -> tuple[str | None, str | None]:
     """Return delimiter and encoding, checked; a format that has none is none to give one for."""
     format_ = REGISTRY[format]
     for name, value, able in (
@@ -433,9 +446,17 @@ def _as_text_is_written(format: str, delimiter: str | None, encoding: str | None
     return delimiter, check_encoding(encoding)
 
 
-def _separator(value: str) -> str:
-    if not isinstance(value, str) or not value or value.isspace():
-        raise ParameterError(name="label_separator", allowed="a string such as ';' or '|'", got=value)
+def check_separator(value: str) -> str:
+    """Return what separates the names of labels; white space may be called by its name.
+
+    >>> check_separator("newline")
+    '\\n'
+    """
+    value = WHITE_SPACE.get(value, value) if isinstance(value, str) else value
+    if not isinstance(value, str) or not value or (value.isspace() and value not in WHITE_SPACE.values()):
+        raise ParameterError(
+            name="label_separator", allowed="a string such as ';' or '|', or 'space', 'tab' or 'newline'", got=value
+        )
     return value
 
 

@@ -16,7 +16,7 @@ import lzma
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, BinaryIO, cast
 
@@ -99,13 +99,13 @@ class PartialFile:
     def __init__(self, path: Path, facts: Json, done: Done | None = None) -> None:
         self.named, self.path = path, path.resolve()  # a link stays a link
         self.partial, self.record = partial_names(self.path)
-        self.facts, self.done = facts, Done() if done is None else done
+        self.facts, self.done = facts, Done() if done is None else replace(done)
         self.waiting: list[bytes] = []
         self.waiting_bytes = 0
         self.failed = self.kept = False
         self.convert: Callable[[BinaryIO, IO[bytes]], None] | None = None  # makes the file of the partial one
         self.pack = PACK.get(self.path.suffix.lower())
-        self.recorded = Done(**asdict(self.done))  # by the file of the record
+        self.recorded = replace(self.done)  # by the file of the record
         self.next_record = 0.0
 
     def __enter__(self) -> PartialFile:
@@ -194,7 +194,7 @@ class PartialFile:
         new = self.record.with_name(f"{self.record.name}.new")
         new.write_text(json.dumps({"facts": self.facts, "done": asdict(self.done)}), "utf-8")
         new.replace(self.record)
-        self.recorded = Done(**asdict(self.done))
+        self.recorded = replace(self.done)
 
     def _finish(self) -> None:
         """Give the complete file its name."""

@@ -73,6 +73,7 @@ class Format:
     write: Callable[[Dataset, Path, Columns], None] | None = None
     read_group_counts: Callable[[Path, Limits], GroupCounts] | None = None  # a groups file as a matrix of counts
     keeps: tuple[str, ...] = ()  # the fields of a Dataset that survive writing
+    joins_lines: bool = False  # line breaks in texts are written as spaces
     keeps_weights: bool = False  # label weights survive writing without a column of their own
     has_encoding: bool = False  # text that may be in another encoding than UTF-8
     skips_blocks: bool = False  # blocks of lines can be left out without looking into them
@@ -145,6 +146,7 @@ REGISTRY: dict[str, Format] = {
         has_encoding=True,
         skips_blocks=True,
         write=lambda data, path, columns: fasttext.write_fasttext(data, path),
+        joins_lines=True,
         keeps=("texts", "label_names"),
     ),
     "lines": Format(
@@ -177,7 +179,7 @@ REGISTRY: dict[str, Format] = {
         "numpy archive with X and Y (all else too), or X.npz beside Y.npz",
         (".npz",),
         folder=FolderLayout("X.npz", lambda folder: (folder / "X.npz").is_file()),
-        read=lambda path, o: npz.read_npz(path, o.name, o.labels_required, o.limits),
+        read=lambda path, o: npz.read_npz(path, o.name, o.labels_required, o.limits, o.columns.ignored),
         write=lambda data, path, columns: npz.write_npz(data, path),
         read_group_counts=npz.read_npz_counts,
         keeps=ALL_FIELDS,
@@ -189,12 +191,13 @@ REGISTRY: dict[str, Format] = {
         has_encoding=True,
         skips_blocks=True,
         write=lambda data, path, columns: annif.write_tsv(data, path),
+        joins_lines=True,
         keeps=("texts", "label_names"),
     ),
     "annif-folder": Format(
         "Annif's folder of documents: a.txt with subjects in a.tsv or a.key",
         folder=FolderLayout("*.txt beside *.tsv or *.key", annif.is_annif_folder),
-        batches=lambda path, o: annif.folder_batches(path, o.limits, o.encoding or UTF_8),
+        batches=lambda path, o: annif.folder_batches(path, o.limits, o.encoding or UTF_8, o.columns.ignored),
         has_encoding=True,
         write=lambda data, path, columns: annif.write_folder(data, path),
         keeps=("texts", "ids", "label_names", "label_texts"),
@@ -208,7 +211,7 @@ REGISTRY: dict[str, Format] = {
     "xmc-raw": Format(
         "folder with trn.json, tst.json and lbl.json, as .json or .json.gz (part=)",
         folder=FolderLayout("trn.json", raw_folder.is_raw_folder),
-        read=lambda path, o: raw_folder.read_raw_folder(path, o.part, limits=o.limits),
+        read=lambda path, o: raw_folder.read_raw_folder(path, o.part, limits=o.limits, ignored=o.columns.ignored),
     ),
 }
 

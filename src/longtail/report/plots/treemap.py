@@ -131,7 +131,7 @@ def _drawn(box: Box, area: Area) -> str:
     kind = "rest" if box.shade is None else "held" if held else f"s{box.shade}"
     parts = [f"<title>{escape(box.note)}</title>" if box.note else ""]
     parts.append(f'<rect width="{width:.1f}" height="{height:.1f}" rx="3" class="{kind}"/>')
-    lines = _lines(box.names, Area(0.0, 0.0, width, height * (0.5 if held else 1.0)))
+    lines = _lines(box.names, Area(0.0, 0.0, width, height * (0.42 if held else 1.0)))
     parts += lines
     if held:
         top = 11 + len(lines) * LINE
