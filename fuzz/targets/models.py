@@ -350,6 +350,8 @@ def _use(case: Case, folder: Path) -> None:
         loaded.name_tags(top)
         if loaded.decision_ is not None:
             _check_sets(loaded)
+        if loaded.reference_ is not None:
+            json.dumps(loaded.monitor(TEXTS, [["fruit"], ["fruit", "old"], ["x"]]), allow_nan=False)
     else:
         width = model.n_features_in_  # may be huge: a list of numbers at the beginning of the row is enough
         few = np.linspace(0, 1, 3 * min(width, 20), dtype=np.float32).reshape(3, -1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections import Counter
 
@@ -340,3 +341,52 @@ def test_locate_points_into_the_text_as_given(fit, text, params, wanted):
 def test_locate_wants_one_string():
     with pytest.raises(DataError, match="text must be a string; got list"):
         TfidfFeatures().fit(["red"]).locate(["red"])
+
+
+def plain_unknown(texts, known, stop_words=()):
+    """Return words and unknown words of every text, by regular expression."""
+    cut = [[w for w in re.findall(r"(?u)\b\w\w+\b", text.lower()) if w not in stop_words] for text in texts]
+    return [len(words) for words in cut], [sum(w not in known for w in words) for words in cut]
+
+
+@pytest.mark.parametrize("settings", [{}, {"ngrams": (1, 2)}, {"stop_words": ["the", "and"]}, {"min_df": 2}])
+def test_unknown_terms_are_the_words_without_a_column(settings):
+    learned = ["the red apple and the car", "a red bus", "blue car and red bus", "ÉTÉ à la plage"]
+    texts = ["The green apple", "", "und ein roter Apfel und", "été red", "x 1 the"]
+    features = TfidfFeatures(**settings).fit(learned)
+    found = features.unknown_terms(texts)
+    known = set(features.vocabulary_)
+    terms, unknown = plain_unknown(texts, known, settings.get("stop_words", ()))
+    assert found.terms.tolist() == terms and found.unknown.tolist() == unknown
+    assert dict(zip(found.names, found.rows.tolist(), strict=True))["und"] == 1
+    assert not set(found.names) & known
+    assert TfidfFeatures((2, 2)).fit(learned).unknown_terms(texts) is None
+
+
+@pytest.mark.parametrize("min_df", [1, 2])
+def test_a_word_of_one_text_is_unknown_to_features_learned_without_it(min_df):
+    rng = np.random.default_rng(0)
+    texts = [" ".join(f"w{int(i)}" for i in rng.zipf(1.5, size=6) % 200) for _ in range(40)]
+    found = TfidfFeatures(min_df=min_df).fit(texts).unknown_terms(texts, learned_from=len(texts))
+    for i, text in enumerate(texts):
+        others = TfidfFeatures(min_df=min_df).fit(texts[:i] + texts[i + 1 :])
+        assert found.unknown[i] == others.unknown_terms([text]).unknown[0]
+
+
+def test_after_new_words_were_learned_only_these_may_be_unknown():
+    features = TfidfFeatures().fit(["red apple", "old car"])
+    more = ["red bus", "new bus", "red boat"]
+    found = features.extended(more, n_rows=2).unknown_terms(more, learned_from=5, first=features.n_features_)
+    assert found.unknown.tolist() == [0, 1, 1] and sorted(found.names) == ["boat", "new"]
+
+
+def test_unknown_pieces_of_words():
+    found = TfidfFeatures((2, 3), analyzer="char_wb").fit(["red car"]).unknown_terms(["red", "bus"])
+    assert found.unknown[0] == 0 and found.unknown[1] == found.terms[1] > 0
+
+
+def test_unknown_stems_are_called_by_a_form_of_theirs():
+    features = TfidfFeatures(analyzer="snowball:english").fit(["running red cars", "a car"])
+    found = features.unknown_terms(["red car runs", "flying machines", "machines fly", "flying"])
+    assert found.unknown.tolist() == [0, 2, 2, 1]
+    assert dict(zip(found.names, found.rows.tolist(), strict=True)) == {"flying": 3, "machines": 2}

@@ -115,7 +115,7 @@ def _predict_at_once(choice: LabelChoice, data: str, output: Path | None, to: st
     from longtail.report import progress
 
     named = choice.tagger.vocabulary_ is not None
-    batches = _read_batches(data, options, choice.tagger, ReadingPosition())
+    batches = read_batches(data, options, choice.tagger, ReadingPosition())
     rows = 0
     with contextlib.ExitStack() as stack:
         if output is None:
@@ -148,7 +148,7 @@ def _predict_in_parts(
     facts = command_facts(model, data, _decisive_options(choice, data, to, options))
     done = begin(output, facts, data, resume=options["resume"]) or Done()
     rows, position = done.rows, ReadingPosition(done.block, done.batch)
-    batches = _read_batches(data, options, choice.tagger, position)
+    batches = read_batches(data, options, choice.tagger, position)
     table = ParquetTable(parquet_columns(named)) if to == "parquet" else None
     file = PartialFile(output, facts, done)
     with telling_what_is_kept(file), progress(None, "Predicting") as advance, file:
@@ -259,8 +259,13 @@ class LabelChoice(NamedTuple):
         return tags
 
 
-def _read_batches(data: str, options: dict[str, Any], tagger: Tagger, position: ReadingPosition) -> Iterator[Dataset]:
-    """Return the rows of DATA in batches, read one by one where the format allows it, from a position on."""
+def read_batches(
+    data: str, options: dict[str, Any], tagger: Tagger, position: ReadingPosition, *, labels: bool = False
+) -> Iterator[Dataset]:
+    """Return the rows of DATA in batches, read one by one where the format allows it, from a position on.
+
+    With `labels` they come with the labels that they have.
+    """
     from longtail.data import Stream, is_streamed, iter_texts, load_bundled, read
 
     if data == "-" and options["format_name"] not in (None, *STDIN_FORMATS):
@@ -275,17 +280,20 @@ def _read_batches(data: str, options: dict[str, Any], tagger: Tagger, position: 
     }
     if not data.startswith(BUNDLED):
         reading |= how_to_read(data, options, tagger)
-        for name in ("labels_column", "label_separator"):  # labels are not read
-            del reading[name]
+        if labels:
+            reading["label_names"] = _listed_labels(options["labels_file"], options["limits"])
+        else:
+            for name in ("labels_column", "label_separator"):
+                del reading[name]
         if data == "-":
             reading["format"] = reading["format"] or "lines"
             return iter_texts(Stream("stdin", open_stdin()), options["batch"], **reading)
         if is_streamed(data, reading["format"]):
             return iter_texts(data, options["batch"], **reading, position=position)
     if data.startswith(BUNDLED):
-        whole = load_bundled(data.removeprefix(BUNDLED), options["part"])
+        whole = load_bundled(data.removeprefix(BUNDLED), options["part"] or "test")
     else:
-        whole = read(data, part=options["part"], split=options["split"], labels_required=False, **reading)
+        whole = read(data, part=options["part"] or "test", split=options["split"], labels_required=False, **reading)
     return _batches_of(whole, options["batch"], position)
 
 
@@ -296,6 +304,13 @@ def _batches_of(whole: Dataset, size: int, position: ReadingPosition) -> Iterato
     for at in islice(blocks(whole.n_rows, size), position.block, None):
         position.block += 1
         yield whole.take(at)
+
+
+def _listed_labels(file: Path | None, limits: Limits) -> tuple[str, ...] | None:
+    """Return the labels of the file of --labels-file, if it is given."""
+    from longtail.data import read_labels
+
+    return None if file is None else read_labels(file, limits).names
 
 
 def _check_no_record(text: str) -> None:

@@ -4,6 +4,8 @@ from .deciding import assign as assign
 from .deciding import check_probabilities as check_probabilities
 from .deciding import decision_facts as decision_facts
 from .deciding import n_candidates as n_candidates
+from .drift import Monitor as Monitor
+from .drift import monitor_dataset as monitor_dataset
 from .evaluation import compare_taggers as compare_taggers
 from .evaluation import evaluate_predictions as evaluate_predictions
 from .evaluation import evaluate_tagger as evaluate_tagger

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -74,8 +74,8 @@ def decide_on_held_out(model: XMCEstimator, held_out: HeldOut, target: str, per:
 
 def decide_on_data(
     tagger: Tagger, data: Dataset, target: str | None = None, guarantee: str | None = None, per: str = "global"
-) -> Decision:
-    """Return the decision for a target or a guarantee, chosen on rows that the Tagger was not trained on."""
+) -> tuple[Decision, TopK]:
+    """Return the decision for a target or a guarantee, chosen on rows not trained on, and the candidates of these."""
     check_purpose(target, guarantee, per)
     check_probabilities(tagger, "target" if guarantee is None else "guarantee")
     if data.compact_labels().digest() == tagger.data_.get("digest"):
@@ -87,7 +87,8 @@ def decide_on_data(
     top = predict_dataset(tagger, data, k=min(CANDIDATES, tagger.n_labels_))
     model = tagger.model_
     chances = model.probabilities(top)
-    return learn_decision(Y, chances, model.label_counts_, model.n_rows_, target=target, guarantee=guarantee, per=per)
+    purpose: dict[str, Any] = {"target": target, "guarantee": guarantee, "per": per}
+    return learn_decision(Y, chances, model.label_counts_, model.n_rows_, **purpose), top
 
 
 def decision_facts(tagger: Tagger) -> DecisionFacts:

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from longtail.data import Dataset, GroupedDataset, GroupsOfRow, LabelsOfGroup, TopK, binary_hits
 from longtail.decisions import Decision, check_purpose
 from longtail.errors import DataError, ModelError, ParameterError
-from longtail.facts import DatasetFacts, ExplanationFacts, MethodFacts, UpdateFacts
+from longtail.facts import DatasetFacts, ExplanationFacts, MethodFacts, MonitorFacts, UpdateFacts
 from longtail.model import (
     BuiltLater,
     EpochReport,
@@ -28,9 +28,11 @@ from longtail.model import (
     not_fitted,
     plain_value,
 )
+from longtail.monitoring import Reference
 from longtail.notebook import fact_card
 from longtail.pipeline.choose_method import AUTO, choose_method
 from longtail.pipeline.deciding import assign, decide_on_data, decide_on_held_out, n_candidates
+from longtail.pipeline.drift import monitor_dataset, reference_of_held_out
 from longtail.pipeline.explain import explain_text
 from longtail.pipeline.held_out import held_out_facts, hold_out
 from longtail.pipeline.imputation import Imputed, impute_dataset
@@ -222,6 +224,8 @@ class Tagger(Estimator):
         Rows held out, and the metrics on them.
     decision_ : Decision or None
         How labels are assigned, where a target or a guarantee was chosen; else by the threshold of the calibration.
+    reference_ : Reference or None
+        What the rows held out look like, for `monitor` to compare later rows with.
     data_ : dict
         Facts about the training data.
     updated_ : dict
@@ -247,6 +251,7 @@ class Tagger(Estimator):
     data_: DatasetFacts
     updated_: UpdateFacts
     decision_: Decision | None = None
+    reference_: Reference | None = None
 
     def __init__(
         self,
@@ -331,7 +336,7 @@ class Tagger(Estimator):
         split = hold_out(data.Y, self.calibrate, seed)
         self._check_target(split is not None)
         held_out = model.fit_dataset(data, features=features, split=split, progress=progress, on_epoch=on_epoch)
-        self.features_, self.model_, self.decision_ = features, model, None
+        self.features_, self.model_, self.decision_, self.reference_ = features, model, None, None
         if held_out is not None and self.target is not None:
             self.decision_ = decide_on_held_out(model, held_out, self.target, self.per)
         self.held_out_ = None if held_out is None else held_out_facts(held_out, seed)
@@ -342,6 +347,8 @@ class Tagger(Estimator):
         if matched is not None:
             self.data_["vocabulary"] = matched
         self._seed = seed
+        if held_out is not None and split is not None:
+            self.reference_ = reference_of_held_out(self, held_out, data.take(split[1]), learned_from=data.n_rows)
         return self
 
     def _check_target(self, has_held_out: bool) -> None:
@@ -365,8 +372,10 @@ class Tagger(Estimator):
         drawn as those of `data` are.
         """
         self._check_fitted()
-        self.decision_ = decide_on_data(self, data, target, guarantee, per)
+        self.decision_, top = decide_on_data(self, data, target, guarantee, per)
         self.target, self.per = target, per
+        if self.reference_ is not None:
+            self.reference_ = self.reference_.with_assigned(assign(self, top).ids, self.n_labels_)
         return self
 
     def fit_groups(
@@ -631,6 +640,39 @@ class Tagger(Estimator):
         """
         return explain_text(self, text, k, labels, allow, deny)
 
+    def monitor(
+        self,
+        texts: Texts,
+        labels: Iterable[str | Iterable[str]] | MatrixLike | None = None,
+        *,
+        reference: tuple[Texts, Iterable[str | Iterable[str]] | MatrixLike | None] | None = None,
+    ) -> MonitorFacts:
+        """Return how texts differ from the rows held out of the training: has the data changed since?
+
+        Unknown words, lengths, probabilities and the mix of labels are compared and, with `labels`, which are as for
+        `fit`, precision and calibration. Every comparison has a verdict, "steady", "watch" or "changed", which takes
+        into account what chance does to so few rows. `reference` is a pair of texts and labels (or None) to compare
+        with in place of those of the training.
+
+        >>> tagger = Tagger(random_state=0).fit(["red apple", "old car"] * 100, [["fruit"], ["vehicle"]] * 100)
+        >>> tagger.monitor(["old car", "red apple"] * 20)["verdict"]
+        'steady'
+        >>> tagger.monitor(["ein altes Auto", "roter Apfel"] * 20)["unknown_words"][0]["word"]
+        'altes'
+        """
+        self._check_fitted()
+        rows = self._rows_to_monitor(texts, labels)
+        return monitor_dataset(self, rows, None if reference is None else self._rows_to_monitor(*reference))
+
+    def _rows_to_monitor(self, texts: Texts, labels: Iterable[str | Iterable[str]] | MatrixLike | None) -> Dataset:
+        """Return texts, or rows, with or without labels, as a Dataset."""
+        texts = numbers_of_frame(texts)
+        if labels is None:
+            labels = sp.csr_array((texts.shape[0] if is_matrix(texts) else len(as_texts(texts)), 0), dtype=np.float32)
+            return as_dataset(texts, labels, (), None)
+        width = labels.shape[1] if is_matrix(labels) and labels.ndim == 2 else -1
+        return as_dataset(texts, labels, self.labels_ if width == self.n_labels_ else None, None)
+
     def add_labels(
         self,
         names: Sequence[str] | None = None,
@@ -741,6 +783,8 @@ class Tagger(Estimator):
             parts["vocabulary"] = self.vocabulary_.to_part()
         if self.decision_ is not None:
             parts["decision"] = self.decision_.to_part()
+        if self.reference_ is not None:
+            parts["reference"] = self.reference_.to_part()
         labels: list[dict[str, Any]] = [
             {"name": name, "count": int(count)}
             for name, count in zip(self.labels_, self.model_.label_counts_, strict=True)

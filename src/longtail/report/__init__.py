@@ -6,7 +6,7 @@ formatting   numbers as people write them
 fact_rows    facts as named rows, shared by pages and terminal
 model_rows   what a model is, with the settings that were in effect
 sentences    evaluations and comparisons in sentences; audit_sentences: audits; tree_sentences: label trees
-html/        the pages: evaluation_page, comparison_page, audit_page; their markup is in html/templates
+html/        the pages: evaluation_page, comparison_page, audit_page, monitor_page; their markup is in html/templates
 plots/       the plots of the pages, as SVG
 terminal/    the same facts as tables and small plots of characters; progress bars
 

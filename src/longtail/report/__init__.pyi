@@ -7,6 +7,7 @@ from .html.comparison_page import comparison_page as comparison_page
 from .html.evaluation_page import evaluation_page as evaluation_page
 from .html.example_section import explanation_html as explanation_html
 from .html.label_check_page import label_check_page as label_check_page
+from .html.monitor_page import monitor_page as monitor_page
 from .html.rendering import write_page as write_page
 from .plots.canvas import standalone as standalone
 from .plots.tradeoff_plot import TradeoffSeries as TradeoffSeries
@@ -24,6 +25,7 @@ from .terminal.label_check_terminal import show_label_check as show_label_check
 from .terminal.label_terminal import show_label as show_label
 from .terminal.model_terminal import show_explanation as show_explanation
 from .terminal.model_terminal import show_inspection as show_inspection
+from .terminal.monitor_terminal import show_monitor as show_monitor
 from .terminal.progress import Progress as Progress
 from .terminal.progress import as_callback as as_callback
 from .terminal.progress import progress as progress

@@ -10,3 +10,4 @@ from .row_vectors import unit_rows as unit_rows
 from .schema import TFIDF_SCHEMA as TFIDF_SCHEMA
 from .stemmer import LANGUAGES as LANGUAGES
 from .tfidf import TfidfFeatures as TfidfFeatures
+from .unknown_terms import UnknownTerms as UnknownTerms

@@ -270,6 +270,13 @@ class KnownTerms:
             nodes[loose] = -1
         return np.where(nodes >= 0, self.column[nodes], -1).astype(np.int32)
 
+    def columns_of(self, terms: PackedTerms) -> np.ndarray:
+        """Return the column of each of many terms as a lexicon writes them, or -1."""
+        raw = terms.raw.view()
+        raw.flags.writeable = False  # as the bytes of texts are: the kernels need compiling only once
+        nodes = self._lexicon._nodes(raw, terms.offsets[1:], grow=False)
+        return np.where(nodes >= 0, self.column[nodes], -1).astype(np.int32)
+
     def locate(self, text: str) -> list[tuple[int, int, int]]:
         """Return the terms of a text as (start, end, column), counted in characters of the text as given."""
         folded, origin = fold_text(text, self.analysis.lowercase, self.analysis.strip_accents)

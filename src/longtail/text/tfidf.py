@@ -25,6 +25,7 @@ from longtail.text.stemmer import LANGUAGES, stemmer_of
 from longtail.text.stop_words import stop_words_of
 from longtail.text.string_arrays import string_order
 from longtail.text.unicode_tables import without_accents
+from longtail.text.unknown_terms import UnknownTerms, find_unknown
 from longtail.text.weigh_counts import TfidfRows, stack_rows, to_tfidf_rows
 from longtail.text.word_forms import KnownForms, joined
 from longtail.text.word_table import PackedTerms
@@ -186,6 +187,29 @@ class TfidfFeatures(Transformer):
             known.learn_forms(joined(found_forms, new_forms))
         out._keep(known, np.concatenate([self.idf_, idf]))
         return out
+
+    def unknown_terms(
+        self, texts: Sequence[str], *, learned_from: int | None = None, first: int = 0
+    ) -> UnknownTerms | None:
+        """Return how many words of every text are not known, and which; None where single words have no column.
+
+        With `learned_from`, the texts are among the so many that the columns from `first` on were learned from, and a
+        word counts as unknown where it would not have been learned without its text. With characters in place of words
+        it is about their n-grams.
+
+        >>> found = TfidfFeatures().fit(["a red apple", "a red car"]).unknown_terms(["red bus", "an apple car"])
+        >>> found.terms.tolist(), found.unknown.tolist(), found.names
+        ([2, 3], [1, 1], ['bus', 'an'])
+        """
+        vocabulary = self._fitted()
+        if vocabulary.analysis.words and vocabulary.analysis.ngrams[0] > 1:
+            return None
+        left_out = None
+        if learned_from is not None:
+            lowest, _ = _limits(self.min_df, self.max_df, learned_from)
+            left_out = self.rows_with_terms(learned_from) < max(lowest, 1.0) + 0.5
+            left_out[:first] = False
+        return find_unknown(as_texts(texts), vocabulary, left_out)
 
     @property
     def vocabulary_(self) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -17,7 +17,7 @@ from longtail.data.formats.files import Stream, check_encoding, plain_name
 from longtail.data.formats.guess_format import guess_format, guess_target
 from longtail.data.formats.label_list import read_labels, write_labels
 from longtail.data.formats.partial_file import ReadingPosition
-from longtail.data.formats.records import Batch, Columns, checked, collect, rebatch, short_repr
+from longtail.data.formats.records import Batch, Columns, NameMatrix, checked, collect, rebatch, short_repr
 from longtail.data.formats.registry import ALL_FIELDS, REGISTRY, Format, Options
 from longtail.data.limits import DEFAULT_LIMITS, Limits
 from longtail.errors import DataError, Keyword, ParameterError, warn_of_data
@@ -222,6 +222,9 @@ def iter_texts(
     *,
     text_column: str | Sequence[str] = "text",
     id_column: str = "id",
+    labels_column: str | None = None,
+    label_separator: str = ";",
+    label_names: Sequence[str] | None = None,
     zero_based: bool | str = "auto",
     n_features: int | None = None,
     delimiter: str | None = None,
@@ -231,8 +234,9 @@ def iter_texts(
 ) -> Iterator[Dataset]:
     """Yield a file as small Datasets, in constant memory.
 
-    Rows of text come with their ids and without labels (`n_labels` is 0); rows of XMC text and libsvm come with X
-    and Y. Other formats are refused (see `is_streamed`).
+    Rows of text come with their ids and, if `labels_column` is given, with the labels that they have; without it
+    `n_labels` is 0. Every Dataset names and numbers its own labels. Rows of XMC text and libsvm come with X and Y.
+    Other formats are refused (see `is_streamed`).
 
     Parameters
     ----------
@@ -241,8 +245,12 @@ def iter_texts(
         `n_features` are given.
     batch_rows : int, default=1000
         The most rows of one Dataset.
-    format, text_column, id_column, zero_based, n_features, delimiter, encoding, limits
+    format, text_column, id_column, label_separator, zero_based, n_features, delimiter, encoding, limits
         As in `read`; there is no limit for rows here.
+    labels_column : str or None, default=None
+        The column of the labels; None leaves labels out.
+    label_names : sequence of str or None, default=None
+        The names of the labels in the order of their numbers; another label is refused. None takes those of each block.
     position : ReadingPosition or None, default=None
         Where to begin, after a run that was broken off with the same arguments; it is moved on with every Dataset.
 
@@ -265,7 +273,7 @@ def iter_texts(
     else:
         path = Path(path)
     batch_rows = check_integer("batch_rows", batch_rows, low=1)
-    columns = _columns(text_column, "", id_column, "", ";")
+    columns = _columns(text_column, labels_column or "", id_column, "", label_separator)
     limits = replace(limits, unpacked_bytes=limits.bytes_to_unpack(streamed=True))
     format_, how, guessed = _choose(path, format, limits)
     if format_.batches is None and format_.matrices is None:
@@ -274,6 +282,7 @@ def iter_texts(
     delimiter, encoding = as_text_is_written(guessed, delimiter, encoding)
     options = Options(
         columns,
+        None if label_names is None else tuple(label_names),
         zero_based=zero_based,
         n_features=n_features,
         name=_stem(path),
@@ -311,23 +320,49 @@ def _walk(
         raise _with_guess(error, guessed) from error
 
 
+def _named_columns(path: Path, Y: sp.csr_array, options: Options) -> tuple[sp.csr_array, tuple[str, ...] | None]:
+    """Return a block of labels by number with a column for every label of the list, where there is one."""
+    if options.label_names is None:
+        return Y, None
+    names = tuple(options.label_names)
+    if Y.shape[1] > len(names):
+        raise DataError(f"{path} has {Y.shape[1]} labels; the list of labels has {len(names)}.")
+    return sp.csr_array((Y.data, Y.indices, Y.indptr), shape=(Y.shape[0], len(names))), names
+
+
 def _blocks(path: Path, rows: int, format_: Format, options: Options, first: int) -> Iterator[Iterator[Dataset]]:
     """Yield the blocks of a file from the first that is wanted, each as Datasets with a number of rows at most."""
     if format_.matrices is not None:
         for X, Y in islice(format_.matrices(path, options), first, None):
-            starts = range(0, X.shape[0], rows)
-            yield (Dataset(X=X[at : at + rows], Y=Y[at : at + rows], name=options.name) for at in starts)
+            yield _matrix_parts(X, *_named_columns(path, Y, options), rows, options.name)
         return
+
+    def where(at: int) -> str:
+        return f"{path} {format_.unit} {at}"
+
     batches = format_.batches(path, options) if format_.batches else iter(())
     batches = islice(batches, 0 if format_.skips_blocks else first, None)
-    for batch in checked(lambda at: f"{path} {format_.unit} {at}", batches, options.limits):
-        yield (_without_labels(part, options.name) for part in rebatch([batch], rows))
+    for batch in checked(where, batches, options.limits):
+        yield (_as_dataset(part, where, options) for part in rebatch([batch], rows))
 
 
-def _without_labels(batch: Batch, name: str) -> Dataset:
-    """Return texts and ids of a batch as a Dataset."""
-    empty = sp.csr_array((len(batch.texts), 0), dtype=np.float32)
-    return Dataset(Y=empty, texts=tuple(batch.texts), ids=None if batch.ids is None else tuple(batch.ids), name=name)
+def _matrix_parts(
+    X: sp.csr_array, Y: sp.csr_array, names: tuple[str, ...] | None, rows: int, name: str
+) -> Iterator[Dataset]:
+    """Yield a block of features and labels as Datasets with a number of rows at most."""
+    for low in range(0, X.shape[0], rows):
+        yield Dataset(X=X[low : low + rows], Y=Y[low : low + rows], label_names=names, name=name)
+
+
+def _as_dataset(batch: Batch, where: Callable[[int], str], options: Options) -> Dataset:
+    """Return texts and ids of a batch as a Dataset, with its labels where a column of labels is wanted."""
+    Y, names = sp.csr_array((len(batch.texts), 0), dtype=np.float32), None
+    if options.columns.labels and batch.labels is not None:
+        matrix = NameMatrix(where, options.label_names, "label", options.limits)
+        matrix.add(batch.lines, batch.labels)
+        Y, names = matrix.matrix()
+    ids = None if batch.ids is None else tuple(batch.ids)
+    return Dataset(Y=Y, texts=tuple(batch.texts), ids=ids, label_names=names, name=options.name)
 
 
 def _read_texts(path: Path, format_: Format, options: Options, labels_required: bool) -> Dataset:
