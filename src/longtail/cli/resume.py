@@ -89,7 +89,7 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any], data: str) -> str
         return "MODEL is another one"
     if before != now:
         sizes = [facts.get("size") if isinstance(facts, dict) else None for facts in (before, now)]
-        if sizes[0] == sizes[1] or None in sizes:
+        if sizes[0] == sizes[1] or not all(type(size) is int for size in sizes):
             return f"{data} is another one, or was changed since"
         return f"{data} had {sizes[0]:,} bytes and has {sizes[1]:,}"
     for name in sorted({*old, *new} - {"DATA"}):

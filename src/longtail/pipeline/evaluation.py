@@ -55,6 +55,7 @@ LETTERS_KEPT = 2000  # of the text of an example: a text may have megabytes, and
 LETTERS_OF_AN_EXAMPLE = 2_000_000  # of a text that is explained; nobody reads longer ones, and they take long
 WORD_LETTERS_KEPT = 100
 Naming = tuple[Vocabulary | None, str]
+OF_NGRAMS = ("ngram_weight", "ngram_min_df")  # parameters of features without effect on single words
 PLAIN = (bool, int, float, str, list)  # what parameters of features are in JSON
 
 
@@ -273,7 +274,8 @@ def reading_facts(features: TextReader) -> dict[str, Any]:
         if name not in ("n_jobs", "device"):
             plain = plain_value(list(value) if isinstance(value, tuple) else value)
             told[name] = plain if plain is None or isinstance(plain, PLAIN) else f"{plain!s:.200}"
-    return told
+    single = told.get("ngrams") == [1, 1]
+    return {name: value for name, value in told.items() if not (single and name in OF_NGRAMS)}
 
 
 def _assigned_facts(tagger: Tagger, Y: Any, top: TopK, n_bootstrap: int) -> AssignedFacts:
