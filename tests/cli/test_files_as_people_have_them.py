@@ -175,7 +175,7 @@ def judged_rows(topics, tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("name", ["tags.jsonl", "tags.csv", "tags.tsv", "tags.trec", "names.jsonl"])
+@pytest.mark.parametrize("name", ["tags.jsonl", "tags.csv", "tags.tsv", "tags.parquet", "tags.trec", "names.jsonl"])
 def test_predictions_of_any_program_are_judged_as_the_model_is(model, judged_rows, tmp_path, run, name):
     rows, file = judged_rows / "rows.jsonl", tmp_path / name
     expected = json.loads(run("evaluate", model, rows, "--resamples", 0, "--json"))["evaluation"]["metrics"]
@@ -205,6 +205,7 @@ def test_predictions_of_any_program_are_judged_as_the_model_is(model, judged_row
         ("a.trec", "r0 Q0 other 1 0.5 x\n", "the predictions and the data share no label."),
         ("a.csv", "id,name\nr0,x\n", "a.csv has no column 'label'; it has: id, name."),
         ("a.csv", "id,label\nr0,topic0\nr0,topic0\n", "a.csv names a label of the row 'r0' twice."),
+        ("a.parquet", "PAR1", "a.parquet is not a readable Parquet file."),
         ("a.jsonl", '{"id": "r0"}\n', "a.jsonl line 1 must have 'id' and a list 'labels'."),
         ("a.jsonl", '{"id": "r0", "labels": [null]}\n', "a.jsonl line 1: a label must be a name; got None."),
     ],
@@ -220,7 +221,7 @@ def test_evaluate_needs_a_model_or_predictions(model, judged_rows, tmp_path, run
     rows = judged_rows / "rows.jsonl"
     assert "--predictions takes the place of MODEL" in run("evaluate", model, rows, "--predictions", rows, code=2)
     odd = run("evaluate", rows, "--predictions", tmp_path / "a.odd", code=2)
-    assert "--predictions-format must be one of jsonl, csv, tsv, trec; got 'a.odd'" in odd
+    assert "--predictions-format must be one of jsonl, csv, tsv, parquet, trec; got 'a.odd'" in odd
 
 
 def test_predictions_as_parquet(model, judged_rows, tmp_path, run):

@@ -71,7 +71,7 @@ report_option = click.option("--report", type=click.Path(path_type=Path), help="
     help="Judge the labels that a program gave the rows (JSONL, CSV, TSV, TREC run) in place of a model.",
 )
 @click.option(
-    "--predictions-format", default=None, metavar="NAME", help="jsonl, csv, tsv or trec; by name if not given."
+    "--predictions-format", default=None, metavar="NAME", help="jsonl, csv, tsv, parquet or trec; by name if not given."
 )
 @click.option("--by", default=None, metavar="COLUMN", help="Judge the rows by this column too, e.g. language.")
 @click.option("--labels-csv", type=click.Path(path_type=Path), metavar="FILE", help="Write a table of all labels.")

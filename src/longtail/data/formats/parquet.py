@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
@@ -99,6 +99,14 @@ def _escaped(text: str) -> str:
 
 def parquet_batches(path: Path, columns: Columns, limits: Limits = DEFAULT_LIMITS) -> Iterator[Batch]:
     """Yield the rows of a Parquet file, one small batch at a time."""
+    for lines, values in parquet_values(path, lambda names: _wanted_columns(path, names, columns), limits):
+        yield make_batch(lambda row: f"{path} row {row}", lines, values, columns, columns.separator)
+
+
+def parquet_values(
+    path: Path, choose: Callable[[list[str]], list[str]], limits: Limits = DEFAULT_LIMITS
+) -> Iterator[tuple[range, dict[str, list[Any]]]]:
+    """Yield the numbers of some rows, from 1 on, and the values of the columns that `choose` takes of all names."""
     if plain_name(path) != path.name:
         raise DataError(f"{path} is a packed Parquet file, which cannot be read in place; unpack it first.")
     pa, pq = _pyarrow("Reading Parquet")
@@ -107,7 +115,8 @@ def parquet_batches(path: Path, columns: Columns, limits: Limits = DEFAULT_LIMIT
             raise DataError(f"{path} is empty.")
     try:
         with pq.ParquetFile(path) as source:
-            wanted = _wanted_columns(path, source.schema_arrow.names, columns, limits)
+            limits.check("table_columns", len(source.schema_arrow.names), str(path))
+            wanted = choose(source.schema_arrow.names)
             done, unpacked, most = 0, 0, limits.bytes_to_unpack()
             rows = _rows_at_a_time(path, wanted, most)
             for part in source.iter_batches(batch_size=rows, columns=wanted):
@@ -117,21 +126,25 @@ def parquet_batches(path: Path, columns: Columns, limits: Limits = DEFAULT_LIMIT
                 values = {name: _as_list(path, name, part.column(name), done) for name in wanted}
                 lines = range(done + 1, done + 1 + part.num_rows)
                 done += part.num_rows
-                yield make_batch(lambda row: f"{path} row {row}", lines, values, columns, columns.separator)
+                yield lines, values
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last: a name of a column
         raise DataError(f"{path} is not a readable Parquet file.") from error
 
 
-def _wanted_columns(path: Path, names: list[str], columns: Columns, limits: Limits) -> list[str]:
-    """Return the columns to read, each of which must stand in the file once."""
-    limits.check("table_columns", len(names), str(path))
-    for name in columns.texts():
-        if name not in names:
-            raise DataError(f"{path} has no column '{name}'; it has: {', '.join(names)}.")
-    wanted = [name for name in columns.all() if name in names]
+def once_each(path: Path, names: list[str], wanted: list[str]) -> list[str]:
+    """Return the wanted columns, each of which may stand in the file once."""
     for name in wanted:
         if names.count(name) > 1:
             raise DataError(f"{path} has the column '{name}' {names.count(name)} times.")
+    return wanted
+
+
+def _wanted_columns(path: Path, names: list[str], columns: Columns) -> list[str]:
+    """Return the columns to read, each of which must stand in the file once."""
+    for name in columns.texts():
+        if name not in names:
+            raise DataError(f"{path} has no column '{name}'; it has: {', '.join(names)}.")
+    wanted = once_each(path, names, [name for name in columns.all() if name in names])
     columns.note_ignored(name for name in names if name not in wanted)
     return wanted
 

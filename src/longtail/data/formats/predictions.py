@@ -1,9 +1,9 @@
-"""Read the predictions of any program: JSONL, CSV and TSV as `longtail predict` writes them, and TREC runs.
+"""Read the predictions of any program: JSONL, CSV, TSV and Parquet as `longtail predict` writes them, and TREC runs.
 
 A row is named by its id in the data, or by its number from 0 where the data has no ids.
 
 - JSONL: `{"id": "7", "labels": [{"label": "a", "score": 0.5}, …]}`; names alone are ranked as they stand.
-- CSV, TSV: the columns `id`, `label` and `score`, one line per label; without `score` ranked as they stand.
+- CSV, TSV, Parquet: the columns `id`, `label` and `score`, one row per label; without `score` ranked as they stand.
 - TREC: `7 Q0 a 1 0.5 run`: row, a word, label, rank, score, name of the run.
 """
 
@@ -19,15 +19,18 @@ import numpy as np
 from longtail.data.formats.csv_table import table_rows
 from longtail.data.formats.files import plain_name, split_lines, text_blocks
 from longtail.data.formats.jsonl import iter_objects
+from longtail.data.formats.parquet import once_each, parquet_values
 from longtail.data.formats.records import short_repr
 from longtail.data.limits import DEFAULT_LIMITS, Limits
 from longtail.data.topk import TopK
 from longtail.errors import DataError, ParameterError
 
+COLUMNS = ("id", "label", "score")  # the last may be missing
 PREDICTION_FORMATS = {
     "jsonl": (".jsonl", ".ndjson"),
     "csv": (".csv",),
     "tsv": (".tsv",),
+    "parquet": (".parquet",),
     "trec": (".trec", ".run", ".txt"),
 }
 
@@ -91,6 +94,8 @@ def _records(path: Path, format: str, limits: Limits) -> Iterator[tuple[str, str
                 if len(cells) != 6:
                     raise DataError(f"{path} line {number} has {len(cells)} cells; a TREC run has 6.")
                 yield _one(f"{path} line {number}", cells[0], cells[2], cells[4])
+    elif format == "parquet":
+        yield from _of_parquet(path, limits)
     else:
         yield from _of_table(path, "," if format == "csv" else "\t", limits)
 
@@ -107,17 +112,34 @@ def _of_object(where: str, record: dict[str, Any]) -> Iterator[tuple[str, str, s
 
 
 def _of_table(path: Path, delimiter: str, limits: Limits) -> Iterator[tuple[str, str, str, float]]:
-    lines = table_rows(path, delimiter, limits, columns=("id", "label", "score"))
+    lines = table_rows(path, delimiter, limits, columns=COLUMNS)
     header = [cell.strip() for cell in next(lines, (0, []))[1]]
-    for name in ("id", "label"):
-        if name not in header:
-            raise DataError(f"{path} has no column '{name}'; it has: {', '.join(header)}.")
+    _check_columns(path, header)
     row, label = header.index("id"), header.index("label")
     score = header.index("score") if "score" in header else None
     for number, cells in lines:
         if len(cells) != len(header):
             raise DataError(f"{path} line {number} has {len(cells)} cells; the header has {len(header)}.")
         yield _one(f"{path} line {number}", cells[row], cells[label], -number if score is None else cells[score])
+
+
+def _of_parquet(path: Path, limits: Limits) -> Iterator[tuple[str, str, str, float]]:
+    def choose(names: list[str]) -> list[str]:
+        _check_columns(path, names)
+        return once_each(path, names, [name for name in COLUMNS if name in names])
+
+    for numbers, values in parquet_values(path, choose, limits):
+        scores = values.get("score") or [-number for number in numbers]
+        for number, row, label, score in zip(numbers, values["id"], values["label"], scores, strict=True):
+            if row is None or not isinstance(label, str | int):
+                raise DataError(f"{path} row {number} must have an id and the name of a label.")
+            yield _one(f"{path} row {number}", row, label, score)
+
+
+def _check_columns(path: Path, names: list[str]) -> None:
+    for name in COLUMNS[:2]:
+        if name not in names:
+            raise DataError(f"{path} has no column '{name}'; it has: {', '.join(names)}.")
 
 
 def _one(where: str, row: object, label: object, score: object) -> tuple[str, str, str, float]:
