@@ -15,6 +15,7 @@ from .label_slots import label_facts as label_facts
 from .label_slots import label_number as label_number
 from .label_slots import page_splits as page_splits
 from .labels_in_vocabulary import UNKNOWN as UNKNOWN
+from .labels_in_vocabulary import match_labels as match_labels
 from .labels_in_vocabulary import vocabulary_sentences as vocabulary_sentences
 from .output_layer import Layer as Layer
 from .output_layer import file_layer as file_layer
