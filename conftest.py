@@ -17,6 +17,7 @@ EXTRAS = {  # extra: the packages it installs that are imported somewhere
     "audit": ("highspy",),
     "ann": ("faiss",),
     "skos": ("rdflib",),
+    "stem": ("snowballstemmer",),
 }
 HIDDEN = {p for extra in os.environ.get("LONGTAIL_TEST_WITHOUT", "").split() for p in EXTRAS[extra]}
 

@@ -25,7 +25,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 DOCS = ROOT / "docs"
 PACKAGES = ("longtail", "numpy", "scipy", "scikit-learn", "numba")
 OWN_OPTIONS = ("--output", "--figure", "--work", "--keep", "--plot")  # where files lie: no part of what was measured
-FOLDERS = ("--data", "--cleanlab", "--fashion", "--features", "--weights", "--source")
+FOLDERS = ("--data", "--translations", "--cleanlab", "--fashion", "--features", "--weights", "--source")
 
 
 def make_parser(

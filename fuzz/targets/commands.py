@@ -43,6 +43,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {  # sound ones, in their order
     "check-labels": ("rows.jsonl", "--folds", "2"),
     "predict": ("m", "new.txt"),
     "evaluate": ("m", "rows.jsonl", "--resamples", "5"),
+    "monitor": ("m", "rows.jsonl"),
     "compare": ("m", "m", "rows.jsonl", "--resamples", "5"),
     "audit": ("m", "rows.jsonl"),
     "explain": ("m", "--text", "a red apple"),
@@ -62,7 +63,8 @@ HUGE = ("2147483647", "2147483648", "4294967301", "9223372036854775807", "922337
 REAL = ("0", "1", "0.5", "-1", "-0.0", "nan", "inf", "-inf", "1e300", "1e-300", "1e400", "x", "", "0,5", "2")
 WORK = re.compile(r"epoch|iter|round|resample|trees|hidden|width|minute|patience|warm|limit|samples|accumulate|batch")
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-CODES = {0, 1, 2, 3, 4, 5, 6, 7}
+CODES = {0, 1, 2, 3, 4, 5, 6, 7, 8}
+VERDICTS = (0, 6, 7, 8)  # codes that are no errors
 
 
 @cache
@@ -144,9 +146,9 @@ def run(case: Case, folder: Path) -> str:
     said = screen.text()
     if code not in CODES:
         raise Wrong(f"exit code {code!r}: {said[-300:]}")
-    if "Traceback" in said or (code not in (0, 6, 7) and not any(s.startswith("error: ") for s in said.splitlines())):
+    if "Traceback" in said or (code not in VERDICTS and not any(s.startswith("error: ") for s in said.splitlines())):
         raise Wrong(f"exit code {code} and stderr {said[-400:]!r}")
-    if code not in (0, 6, 7) and len([line for line in said.splitlines() if "error: " in line]) != 1:
+    if code not in VERDICTS and len([line for line in said.splitlines() if "error: " in line]) != 1:
         raise Wrong(f"not one sentence: {said[-400:]!r}")
     if "out of memory" in said and case.change in ("files", "corpus"):
         raise Wrong("out of memory, which nobody asked for")
@@ -202,7 +204,9 @@ def warm_up(folder: Path) -> None:
             ("train", "rows.jsonl", "-o", "c", "--overlap", "2", "--trees", "2"), ("evaluate", "m", "rows.csv"),
             ("inspect", "m", "--json"), ("audit", "--weights", "layer.npz"),
             ("audit", "m", "rows.jsonl", "--report", "a.html"), ("evaluate", "m", "rows.csv", "--report", "e.html"),
+            ("evaluate", "m", "rows.csv", "--details"), ("audit", "m", "rows.jsonl", "--details"),
             ("compare", "m", "m", "rows.csv", "--report", "c.html"),
+            ("monitor", "m", "rows.csv", "--report", "o.html"),
             ("train", "rows.jsonl", "-o", "e", "--loss", "logistic")]  # fmt: skip
     if _has_torch():
         more.append(("train", "rows.jsonl", "-o", "d", "--method", "dft", "--epochs", "1"))

@@ -96,6 +96,13 @@ def _fresh_vocabulary() -> Any:
     return tagger.fit(*_train_texts(), vocabulary=lt.Vocabulary([top, *below], language="en"))
 
 
+def _fresh_stems() -> Any:
+    import longtail as lt
+
+    words = lt.TfidfFeatures(analyzer="snowball:english", stop_words="english", ngrams=(1, 2))
+    return _fresh_tagger(lt.LabelTreeClassifier(max_leaf=2), features=words)
+
+
 def _estimator_ova() -> Any:
     import longtail as lt
 
@@ -136,6 +143,7 @@ TRAINED: dict[str, Callable[[], Any]] = {
     "tree-overlap": _fresh_overlap,
     "ova": _fresh_ova,
     "tree-vocabulary": _fresh_vocabulary,
+    "tree-stems": _fresh_stems,
     "decision-thresholds": _fresh_decision,
     "decision-gains": _fresh_gains,
     "estimator-ova": _estimator_ova,
@@ -342,6 +350,8 @@ def _use(case: Case, folder: Path) -> None:
         loaded.name_tags(top)
         if loaded.decision_ is not None:
             _check_sets(loaded)
+        if loaded.reference_ is not None:
+            json.dumps(loaded.monitor(TEXTS, [["fruit"], ["fruit", "old"], ["x"]]), allow_nan=False)
     else:
         width = model.n_features_in_  # may be huge: a list of numbers at the beginning of the row is enough
         few = np.linspace(0, 1, 3 * min(width, 20), dtype=np.float32).reshape(3, -1)

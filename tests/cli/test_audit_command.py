@@ -37,20 +37,23 @@ def files(tmp_path_factory):
 
 
 def test_a_model_on_data(files, run):
-    out = run("audit", files / "ova", files / "test.csv")
-    assert "ova on test" in out and "label sets" in out and "OneVsAllClassifier: 6 labels" in out
+    out = run("audit", files / "ova", files / "test.csv", "--details")
+    assert "ova on test" in out and "combinations of labels" in out and "OneVsAllClassifier: 6 labels" in out
     facts = json.loads(run("audit", files / "ova", files / "test.csv", "--json"))
     assert facts["audit"]["n_rows"] == 30 and facts["layer"]["n_labels"] == 6
 
 
 def test_a_layer_in_a_file(files, run):
-    out = run("audit", "--weights", files / "w.npz", files / "sets.jsonl")
+    short = run("audit", "--weights", files / "w.npz", files / "sets.jsonl")
+    assert "What to do about it" in short and not any(word in short for word in ("argmaxable", "radius", "dimension"))
+    out = run("audit", "--weights", files / "w.npz", files / "sets.jsonl", "--details")
     for words in (
-        "2 of 4 label sets (50.0%) can never come out",
+        "2 of 4 combinations of labels (50.0%) can never be assigned",
         "a, b, c",
         "(no label)",
-        "Never, whatever the input",
-        "never on together: a, b, c",
+        "What can never be assigned",
+        "a, b and c are never assigned together",
+        "More numbers make more combinations possible",
         "Possible, but hardest",
         "radius",
         "By number of labels",
@@ -65,7 +68,7 @@ def test_a_layer_in_a_file(files, run):
     assert run("audit", "--weights", files / "two.safetensors", "--array", "x.weight")
     sp.save_npz(files / "Ymatrix.npz", sp.csr_array(np.eye(4, dtype=np.float32)))
     out = run("audit", "--weights", files / "bare.npz", files / "Ymatrix.npz")
-    assert "bare.npz on Ymatrix" in out and "2 of 4 label sets" in out
+    assert "bare.npz on Ymatrix" in out and "2 of 4 combinations" in out
 
 
 def test_without_data(files, run):
@@ -73,16 +76,21 @@ def test_without_data(files, run):
     assert "At most 8 of the 16 sets of 4 labels can come out of 2 dimensions" in out
     assert "All sets of 6 labels" in run("audit", files / "ova")
     np.savez(files / "dft.npz", dft_matrix(31, 3))
-    assert "Every set of at most 3 of its labels can come out" in run("audit", "--weights", files / "dft.npz")
+    assert "Every set of at most 3 of its labels can come out" in run(
+        "audit", "--weights", files / "dft.npz", "--details"
+    )
 
 
 def test_rankings(files, run):
     vectors = np.array([[0.0, 3], [3, 0], [-3, -3], [0.1, 0.1]])
     np.savez(files / "classes.npz", weight=vectors, labels=np.array(list("abcd")))
     out = run("audit", "--weights", files / "classes.npz", "--classes")
-    assert "1 of 4 labels (25.0%) can never have the highest score" in out
-    out = run("audit", "--weights", files / "classes.npz", files / "sets.jsonl", "--top-k", 2)
-    assert "The label set can be the top 2." in out and "3 rows have more or fewer than 2 labels" in out
+    assert "1 of 4 labels (25.0%) can never be the first suggestion" in out
+    out = run("audit", "--weights", files / "classes.npz", files / "sets.jsonl", "--top-k", 2, "--details")
+    assert (
+        "The combination of labels can be the first 2 suggestions." in out
+        and "3 rows have more or fewer than 2 labels" in out
+    )
 
 
 def test_certificates_and_the_report(files, run):
@@ -100,22 +108,22 @@ def test_certificates_and_the_report(files, run):
     kept = audit.load_certificates(files / "c.npz")
     assert [p.reachable for p in kept.check()] == [v != "not argmaxable" for v in kept.verdicts]
     page = (files / "r.html").read_text("utf-8")
-    for words in ("Never, whatever the input", "<svg", "a, b, c", "longtail audit --weights", "eps-argmaxable"):
+    for words in ("What can never be assigned", "<svg", "a, b, c", "longtail audit --weights", "eps-argmaxable"):
         assert words in page
 
 
 def test_the_exit_code_for_scripts(files, run):
-    assert "Not every label set can come out" in run(
+    assert "Not every combination of labels is proved to be possible" in run(
         "audit", "--weights", files / "w.npz", files / "sets.jsonl", "--fail-if-any", code=7
     )
     run("audit", "--weights", files / "w.npz", files / "good.jsonl", "--fail-if-any")
     (files / "unknown.jsonl").write_text('{"labels": ["a", "z"]}\n{"labels": ["a"]}\n')
     run("audit", "--weights", files / "w.npz", files / "unknown.jsonl", "--fail-if-any", code=7)
     out = run("audit", "--weights", files / "w.npz", files / "unknown.jsonl")
-    assert "1 more label set, of 1 row, cannot come out because the model never gives their label: z." in " ".join(
+    assert "1 label of the data is never given by the model (z): 1 row has it, in 1 more combination" in " ".join(
         out.split()
     )
-    assert "undecided" in run("audit", "--weights", files / "w.npz", files / "good.jsonl", "--seconds", 0)
+    assert "could not be decided" in run("audit", "--weights", files / "w.npz", files / "good.jsonl", "--seconds", 0)
     run("audit", "--weights", files / "w.npz", files / "good.jsonl", "--seconds", 0, "--fail-if-any", code=7)
 
 
@@ -185,6 +193,27 @@ def test_what_is_wrong_is_said_in_one_sentence(files, run, monkeypatch, args, co
 
 def test_layers_of_lower_rank(files, run):
     np.savez(files / "rank.npz", weight=np.column_stack([W, W[:, :1] + W[:, 1:]]), labels=np.array(list("abcd")))
-    assert "2 of 4 label sets" in run("audit", "--weights", files / "rank.npz", files / "sets.jsonl")
+    assert "2 of 4 combinations" in run("audit", "--weights", files / "rank.npz", files / "sets.jsonl")
     out = " ".join(run("audit", "--weights", files / "rank.npz").split())
     assert "Here it is less: some rows of the weights depend on each other" in out
+
+
+def test_an_audit_shows_the_names_of_a_vocabulary(files, run):
+    lines = [
+        f'{{"id": "http://ex.org/{i}", "label": {{"en": "name {i}", "de": "Wort {i}"}}, "notation": "topic{i}"}}'
+        for i in range(6)
+    ]
+    (files / "topics.voc.jsonl").write_text("\n".join(lines))
+    (files / "strange.jsonl").write_text('{"labels": ["topic0", "topic1", "z"]}\n{"labels": ["topic0"]}\n')
+    vocabulary = ("--vocabulary", files / "topics.voc.jsonl")
+    facts = json.loads(run("audit", files / "ova", files / "test.csv", *vocabulary, "--json"))
+    assert facts["audit"]["hardest"][0]["label_names"][0].startswith("name ") and "unknown" in facts
+    assert facts["unknown"] is None  # notations in model and data are the concepts of the vocabulary
+    assert "Wort " in run("audit", files / "ova", files / "test.csv", *vocabulary, "--lang", "de", "--details")
+    run("train", files / "train.jsonl", "-o", files / "named", "--method", "ova", "--calibrate", 0, *vocabulary)
+    assert "name " in run("audit", files / "named", files / "test.csv", "--details")
+    letters = "".join(f'{{"id": "l{n}", "label": {{"en": "letter {n}"}}, "notation": "{n}"}}\n' for n in "abcd")
+    (files / "letters.jsonl").write_text(letters)
+    out = run("audit", "--weights", files / "w.npz", files / "sets.jsonl", "--vocabulary", files / "letters.jsonl")
+    assert "letter a, letter b and letter c are never assigned together" in " ".join(out.split())
+    assert "--lang" in run("audit", files / "ova", files / "test.csv", "--lang", "de", code=2)

@@ -61,7 +61,7 @@ def test_evaluate_prints_json_and_writes_a_page(files, run):
     metrics = facts["evaluation"]["metrics"]
     assert metrics["p@1"]["value"] > 0.8 and metrics["p@1"]["low"] <= metrics["p@1"]["value"] <= metrics["p@1"]["high"]
     assert {"r@5", "ndcg@3", "psp@5"} <= set(metrics)
-    out = run("evaluate", files / "model", files / "test.csv", "--report", files / "r.html", "-k", "1,2")
+    out = run("evaluate", files / "model", files / "test.csv", "--report", files / "r.html", "-k", "1,2", "--details")
     assert "Of the 2 suggestions per text" in out and "nDCG" in out and "\x1b[" not in out
     page = (files / "r.html").read_text()
     assert page.lower().startswith("<!doctype html>") and "<svg" in page

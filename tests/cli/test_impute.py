@@ -248,7 +248,7 @@ def test_train_asks_its_own_model_and_reports_it(files, run, tmp_path):
         (["--groups", "pages.jsonl", "-o", "o.csv", "--text-column", ""], 2, "--text-column must be a name or a list"),
         (["--groups", "pages.jsonl", "-o", "o.csv", "--group-column", ""], 2, "--group-column must be the name of a"),
         (["--groups", "pages.jsonl", "-o", "o", "--to", "xmc"], 3, "rows.jsonl has texts and no features; write it as"),
-        (["--groups", "pages.jsonl", "-o", "o", "--to", "libsvm"], 3, "csv, tsv, parquet or fasttext (--to), not as"),
+        (["--groups", "pages.jsonl", "-o", "o", "--to", "libsvm"], 3, "fasttext, annif or annif-folder (--to), not as"),
         (["--groups", "pages.jsonl", "-o", "."], 3, "its name does not tell the format to write"),
         (["--groups", "pages.jsonl", "-o", "rows.jsonl"], 2, "--output must be another file than those that are read"),
         (["--groups", "pages.jsonl", "-o", "o.xmc", "--confidence"], 2, "--confidence needs one of ['jsonl', 'csv'"),

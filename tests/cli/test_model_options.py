@@ -186,6 +186,10 @@ def test_what_is_given_reaches_the_features_and_the_tagger():
     assert features.stop_words == ("the", "a") and features.lowercase is False
     assert (tagger.calibrate, tagger.random_state, tagger.n_jobs) == (0.0, 7, 2)
     assert make_tagger(options_of("--analyzer", "char_wb", "--ngrams", "3,5")).features.ngrams == (3, 5)
+    german = make_tagger(options_of("--analyzer", "snowball:german", "--stop-words", "german")).features
+    assert (german.analyzer, german.stop_words) == ("snowball:german", "german")
+    assert make_tagger(options_of("--stop-words", "german,old")).features.stop_words == ("german", "old")
+    assert make_tagger(options_of("--stop-words", "old")).features.stop_words == ("old",)
 
 
 @pytest.mark.parametrize("item", offered(), ids=lambda item: f"{item.section}.{item.parameter.name}")
@@ -208,6 +212,12 @@ def test_an_option_of_another_method_is_refused_by_name(item, run, tmp_path):
     [
         ("--overlap-rounds -1 --overlap 2", "--overlap-rounds must be an integer >= 0; got -1."),
         ("--cost-sensitive --loss logistic", "--cost-sensitive needs --loss squared_hinge; got 'logistic'."),
+        (
+            "--analyzer snowball:klingon",
+            "--analyzer must be 'word', 'char_wb' or 'snowball:LANGUAGE' (of danish, dutch, english, finnish, french, "
+            "german, hungarian, italian, norwegian, portuguese, romanian, russian, spanish, swedish, turkish); got "
+            "'snowball:klingon'.",
+        ),
         ("--stop-words a --analyzer char_wb", "--stop-words can only be used with --analyzer word."),
         ("--max-df 2 --min-df 3", "--max-df must allow at least as many rows as --min-df; got 2 and 3 for 20 rows."),
         ("--min-df 15 --max-df 19", "no term is in at least 15 and at most 19 rows; lower --min-df or raise --max-df."),

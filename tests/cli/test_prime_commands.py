@@ -102,10 +102,12 @@ def test_a_label_tree_beside_the_encoder(files, run, tmp_path):
 
 
 def test_audit_asks_for_the_top_of_the_ranking(files, run):
-    out = " ".join(run("audit", files / "model", files / "test.jsonl", "--jobs", 1).split())
-    assert "label sets can be the top, each for some input." in out
+    out = " ".join(run("audit", files / "model", files / "test.jsonl", "--jobs", 1, "--details").split())
+    assert "combinations of labels can be the first suggestions, each for some input." in out
     assert "Prime: 6 labels in 128 dimensions; its scores only rank" in out
-    assert "can be the top 2" in run("audit", files / "model", files / "test.jsonl", "--top-k", 2, "--jobs", 1)
+    assert "can be the first 2 suggestions" in run(
+        "audit", files / "model", files / "test.jsonl", "--top-k", 2, "--jobs", 1
+    )
     assert "a label is on when" not in run("audit", files / "model")
 
 

@@ -118,3 +118,50 @@ def test_add_labels_reads_vocabularies(tmp_path, capfd):
     records = [json.loads(line) for line in next((tmp_path / "new").glob("labels.*")).read_text().splitlines()]
     assert records[-1]["name"] == f"{BASE}4" and records[-1]["text"] == "ships"
     assert {record["text"] for record in records[:-1]} == {"fruit", "apples", "vehicles", "trains"}
+
+
+def test_deprecated_labels_are_offered_to_be_replaced(folder, run, tmp_path, capfd):
+    concepts = [{"id": f"{BASE}{i}", "label": {"en": f"word {i}"}, "notation": str(i)} for i in range(4)]
+    for concept, name in zip(concepts, ("fruit", "apples", "vehicles", "trains"), strict=True):
+        concept["alt_label"] = {"en": [name]}
+    concepts[3] |= {"deprecated": True, "replaced_by": f"{BASE}2"}
+    (tmp_path / "v.jsonl").write_text("".join(json.dumps(c) + "\n" for c in concepts))
+    train = ("train", folder / "rows.csv", "--vocabulary", tmp_path / "v.jsonl", "--jobs", 1, "--calibrate", 0)
+    out = run(*train, "-o", tmp_path / "kept")
+    assert "1 deprecated concept is in use: word 3 (replaced by word 2)." in out
+    assert "--deprecated-labels replace trains on what replaced them instead." in out
+    out = run(*train, "-o", tmp_path / "replaced", "--deprecated-labels", "replace")
+    assert "1 deprecated concept was replaced in 15 rows: word 3 by word 2." in out and "in use" not in out
+    facts = json.loads(run("inspect", tmp_path / "replaced", "--json"))
+    assert facts["labels"] == 3 and facts["trained_on"]["vocabulary"]["replaced"] == 1
+    error = refused(capfd, *train, "-o", tmp_path / "x", "--deprecated-labels", "drop")
+    assert "--deprecated-labels must be one of ['keep', 'replace']; got 'drop'." in error
+    alone = ("train", folder / "rows.csv", "-o", tmp_path / "x", "--deprecated-labels", "replace")
+    assert "--deprecated-labels can only be used with --vocabulary." in refused(capfd, *alone)
+
+
+def test_a_vocabulary_names_the_labels_of_a_model_trained_without_one(folder, run, tmp_path):
+    rows = "".join(f"{text},{name}\n" for text, name in zip((t for t, _ in ROWS * 15), "0123" * 15, strict=True))
+    (tmp_path / "rows.csv").write_text("text,labels\n" + rows)  # notations of the vocabulary
+    run("train", tmp_path / "rows.csv", "-o", tmp_path / "m", "--jobs", 1, "--calibrate", 0)
+    facts = json.loads(
+        run(
+            "evaluate",
+            tmp_path / "m",
+            tmp_path / "rows.csv",
+            "--vocabulary",
+            folder / "v.tsv",
+            "--json",
+            "--resamples",
+            0,
+        )
+    )
+    assert facts["data"]["labels_unknown_to_model"] == 0 and facts["labels"][0]["name"] in TSV
+    pair = ("compare", tmp_path / "m", tmp_path / "m", tmp_path / "rows.csv", "--json", "--resamples", 0)
+    for named in ((), ("--vocabulary", folder / "v.tsv")):
+        same = json.loads(run(*pair, *named))["comparison"]["metrics"]["p@1"]
+        assert same["a"] == same["b"] > 0.9
+    pair = ("compare", folder / "model", tmp_path / "m", tmp_path / "rows.csv", "--json", "--resamples", 0)
+    assert json.loads(run(*pair))["comparison"]["metrics"]["p@1"]["b"] > 0.9  # one has a vocabulary, one has notations
+    shown = json.loads(run("inspect", tmp_path / "m", "--json"))["settings"]
+    assert shown["C"] > 0 and shown["beam"] == 10 and None not in shown.values()

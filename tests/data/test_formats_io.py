@@ -223,3 +223,35 @@ def test_matrices_cannot_be_walked_through(tmp_path, data):
     write(data, tmp_path / "all.npz")
     with pytest.raises(DataError, match="has the format 'npz', which cannot be read row by row; use one of"):
         iter_texts(tmp_path / "all.npz")
+
+
+@pytest.mark.parametrize("format", ["jsonl", "csv", "tsv", "fasttext", "annif"])
+def test_texts_come_with_their_labels_block_by_block(tmp_path, format):
+    data = Dataset.from_lists([f"text {i}" for i in range(7)], [["a", "b"], ["b"], [], ["c"], ["a"], ["b"], ["c", "a"]])
+    if format == "annif":  # every row must have a subject there
+        data = data.take([0, 1, 3, 4, 5, 6])
+    write(data, tmp_path / "rows.x", format)
+    parts = list(iter_texts(tmp_path / "rows.x", 2, format, labels_column="labels"))
+    found = [part.labels_of(row) for part in parts for row in range(part.n_rows)]
+    assert found == [data.labels_of(row) for row in range(data.n_rows)]
+    assert all(part.n_labels == 0 for part in iter_texts(tmp_path / "rows.x", 2, format))
+    names = ["c", "b", "a"]
+    assert {
+        part.label_names
+        for part in iter_texts(tmp_path / "rows.x", 2, format, labels_column="labels", label_names=names)
+    } == {("c", "b", "a")}
+
+
+def test_a_streamed_label_that_is_not_listed_is_refused_by_its_line(tmp_path):
+    path = put(tmp_path, '{"text": "x", "labels": ["a"]}\n{"text": "y", "labels": ["b"]}\n', "r.jsonl")
+    batches = iter_texts(path, 1, labels_column="labels", label_names=["a"])
+    with pytest.raises(DataError, match=r"line 2: the label 'b' is not in the list of labels"):
+        list(batches)
+
+
+def test_streamed_labels_by_number_have_the_names_of_the_list(tmp_path):
+    path = put(tmp_path, "2 3 2\n0 0:1\n1 1:1\n", "r.xmc")
+    (part,) = iter_texts(path, labels_column="labels", label_names=["a", "b", "c"])
+    assert part.labels_of(1) == ("b",) and part.n_labels == 3
+    with pytest.raises(DataError, match="has 2 labels; the list of labels has 1"):
+        list(iter_texts(path, label_names=["a"]))

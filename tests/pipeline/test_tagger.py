@@ -127,7 +127,7 @@ def test_labels_allowed_and_denied_by_name(topics, tagger):
     assert tagger.tag(topics.texts[:1], k=1, deny=[first[0].label])[0][0].label == first[1].label
     only = tagger.labels_[3]
     assert [t.label for row in tagger.tag(topics.texts[:5], k=2, allow=[only]) for t in row] == [only] * 5
-    with pytest.raises(ParameterError, match="label must be one the model knows"):
+    with pytest.raises(ParameterError, match="allow must be labels the model knows"):
         tagger.tag(topics.texts[:1], allow=["unheard of"])
 
 

@@ -8,7 +8,7 @@ import pytest
 import longtail as lt
 from longtail.errors import DataError, ParameterError
 from longtail.pipeline import audit_model, evaluate_tagger, label_facts, page_tree, tree_facts
-from longtail.pipeline.labels_in_vocabulary import vocabulary_sentences
+from longtail.pipeline.labels_in_vocabulary import current_id, vocabulary_sentences
 from longtail.report import evaluation_page
 from longtail.vocabulary import Concept
 
@@ -132,3 +132,36 @@ def test_what_data_and_vocabulary_lack_is_counted():
         lt.Tagger().fit(["a"], [["x"]], vocabulary=FRUIT, unknown_labels="drop")
     with pytest.raises(ParameterError, match="unknown_labels must be one of"):
         lt.Tagger().fit(TEXTS, labels, vocabulary=FRUIT, unknown_labels="ignore")
+
+
+def test_deprecated_labels_are_replaced_where_asked_for_in_training_and_in_judging(tmp_path):
+    asked = {"vocabulary": FRUIT, "deprecated_labels": "replace"}
+    tagger = lt.Tagger(random_state=0, n_jobs=1).fit(TEXTS, LABELS, **asked)
+    facts = tagger.data_["vocabulary"]
+    assert f"{BASE}4" not in tagger.labels_ and (facts["replaced"], facts["rows_replaced"]) == (1, 15)
+    assert facts["deprecated_in_use"] == 0 and facts["labels_unknown"] == 0
+    assert "1 deprecated concept was replaced in 15 rows: trains by vehicles." in vocabulary_sentences(facts)
+    tagger.save(tmp_path / "m")
+    again = lt.load(tmp_path / "m")
+    data = lt.Dataset.from_lists(TEXTS, LABELS)  # with the deprecated label
+    for model in (tagger, again):
+        found = evaluate_tagger(model, data, n_bootstrap=0)
+        assert found["data"]["labels_unknown_to_model"] == 0 and found["evaluation"]["metrics"]["p@1"]["value"] == 1
+    assert f"{BASE}4" not in again.partial_fit(TEXTS[:4], LABELS[:4]).labels_
+    ova = lt.Tagger("ova", random_state=0).fit(TEXTS, LABELS, **asked)
+    assert audit_model(ova, data).facts["unknown"] is None
+    with pytest.raises(ParameterError, match=r"deprecated_labels must be one of \['keep', 'replace'\]; got 'drop'"):
+        lt.Tagger().fit(TEXTS, LABELS, vocabulary=FRUIT, deprecated_labels="drop")
+
+
+def test_a_chain_of_replacements_is_followed_and_a_circle_ends():
+    chain = [
+        Concept("a", deprecated=True, replaced_by="b"),
+        Concept("b", deprecated=True, replaced_by="c"),
+        Concept("c"),
+    ]
+    circle = [Concept("x", deprecated=True, replaced_by="y"), Concept("y", deprecated=True, replaced_by="x")]
+    lost = [Concept("z", deprecated=True)]
+    vocabulary = lt.Vocabulary([*chain, *circle, *lost])
+    assert current_id("a", vocabulary) == "c" and current_id("z", vocabulary) == "z"
+    assert current_id("x", vocabulary) in "xy"

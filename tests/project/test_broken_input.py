@@ -140,7 +140,6 @@ def test_labels_of_counts_from_the_end_and_refuses_what_is_not_there():
 
 
 def test_commands_refuse_what_makes_no_sense(model, capsys):
-    assert run("predict", model / "m", "-", "--format", "jsonl") == 2
     assert run("predict", model / "m", model / "new.txt", "--min-probability", 7) == 2
     rows = model / "rows.jsonl"
     rows.write_text('{"text": "a", "labels": ["x"]}\n')

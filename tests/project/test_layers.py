@@ -28,7 +28,7 @@ LAYERS = [  # from the ground up; docs/contributing.md says what each is for
     {"prime"},
     {"groups"},
     {"audit", "metrics"},
-    {"decisions", "label_check"},
+    {"decisions", "label_check", "monitoring"},
     {"report"},
     {"pipeline"},
     {"checks", "nn"},

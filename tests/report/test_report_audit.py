@@ -10,6 +10,7 @@ from rich.console import Console
 
 from longtail.audit import argmaxable
 from longtail.report.audit_sentences import (
+    advice,
     audit_headline,
     capacity_sentence,
     radii_sentence,
@@ -53,7 +54,12 @@ def test_the_terminal_shows_what_the_page_shows(audit_facts):
     out, page = shown(audit_facts), audit_page(audit_facts)
     assert "\x1b" not in out and all(len(line) <= 80 for line in out.splitlines())
     assert "<script>alert" not in page and "&lt;script&gt;alert" in page
-    for words in ("8 of 16 label sets (50.0%)", "Possible, but hardest", "eps-argmaxable", "6 more label sets, of 7"):
+    for words in (
+        "8 of 16 combinations of labels (50.0%)",
+        "Possible, but hardest",
+        "eps-argmaxable",
+        "in 6 more combinations",
+    ):
         assert words in " ".join(out.split()) and words in page
     assert re.search(r"10 - 100 +5 +#+", out)
     assert shown({}) == "" and audit_page({})
@@ -74,10 +80,10 @@ def test_words():
         and radius_text(float("inf")) == "–"
     )
     assert audit_headline({}) == "" and audit_headline({"data": {}, "audit": {}}) == ""
-    assert audit_headline({"data": {"rows": 3}}) == "No label set of the data could be audited."
+    assert audit_headline({"data": {"rows": 3}}) == "No combination of labels of the data could be audited."
     counts = {"eps-argmaxable": 3, "argmaxable": 0, "not argmaxable": 0, "undecided": 1}
     told = audit_headline({"audit": {"kind": "label sets", "n_sets": 4, "n_rows": 4, "sets": counts, "rows": counts}})
-    assert told == "3 of 4 label sets can come out, each for some input. 1 could not be decided."
+    assert told == "3 of 4 combinations of labels can be assigned, each for some input. 1 could not be decided."
     many = {"on": list("abcde"), "off": list("fghi")}
     assert reason({}) == "" and "9 labels contradict" in reason({"conflict": many})
     assert unknown_sentence({}) == "" and radii_sentence({}).startswith("Radius")
@@ -86,3 +92,26 @@ def test_words():
     assert "only 4 of them are" in capacity_sentence({"capacity": wide, "position": {"rank": 4}})
     large = {"n_labels": 1000, "width": 9, "log10_share": -280.2, "log10_sets": 20.8, "sets": None}
     assert "about 10^21 of the 10^301 sets" in capacity_sentence({"capacity": large})
+
+
+def test_reasons_and_advice_are_words_that_people_know():
+    assert reason({"conflict": {"on": ["a", "b"], "off": ["c"]}}) == "a and b are never assigned together without c"
+    assert reason({"conflict": {"on": ["a"], "off": ["b", "c"]}}) == "a is never assigned without b or c"
+    assert reason({"conflict": {"on": [], "off": ["b", "c"]}}) == "b and c: one of them is always assigned"
+    assert reason({"conflict": {"on": [], "off": ["b"]}}) == "b is always assigned"
+    narrow = {"width": 8, "n_labels": 500}
+    row = {"labels": ["a"], "conflict": {"on": ["a"], "off": ["b"]}}
+    audit = {"kind": "label sets", "sets": {"not argmaxable": 1, "undecided": 1}, "impossible": [row]}
+    unknown = {"labels": 1, "rows": 2, "sets": 1, "listed": []}
+    told = advice({"audit": audit, "layer": narrow, "unknown": unknown})
+    assert len(told) == 5 and "8 numbers" in told[1] and "never assigned without another one" in told[2]
+    assert not re.search(r"argmax|radius|dimension|simplex|ball", " ".join(told))
+    assert advice({"audit": {"sets": {"not argmaxable": 0}}, "layer": narrow}) == []
+
+
+def test_the_page_of_an_audit_keeps_its_terms_in_a_fold(audit_facts):
+    page = audit_page(audit_facts)
+    first, fold = page.split('<details class="fold">', 1)
+    first = first[first.index("<main>") :]
+    assert not re.search(r"argmax|radius|dimension", first) and "eps-argmaxable" in fold
+    assert re.findall(r'href="#([a-z]+)"', first) == ["never", "unknown", "advice", "details"]

@@ -70,7 +70,8 @@ def test_pages_are_balanced_and_load_nothing(pages):
     for html in pages.values():
         found = Reader(html)
         assert not {"link", "img", "iframe", "object", "base", "form"} & {tag for tag, _ in found.tags}
-        assert not [a for _, attributes in found.tags for a in attributes if a in ("src", "href") or a.startswith("on")]
+        assert not [a for _, attributes in found.tags for a in attributes if a == "src" or a.startswith("on")]
+        assert all(attributes["href"].startswith("#") for _, attributes in found.tags if "href" in attributes)
         urls = set(re.findall(r"https?://[^\s\"'<>]+", html))
         assert urls <= {"http://www.w3.org/2000/svg"}
         assert "url(" not in html and "@import" not in html
@@ -100,7 +101,7 @@ def test_the_metrics_table_shows_the_facts_and_nothing_else(facts):
 def test_every_part_of_the_facts_is_shown(facts):
     found = Reader(evaluation_page(facts))
     rows = [tuple(row) for row in found.rows]
-    assert ("label 3", "1,234", "17", "62.5", "41.8") in rows
+    assert ("label 3", "1,234", "17", "62.5", "41.8", "–") in rows
     for b in facts["evaluation"]["calibration"]["bins"]:
         if b["count"]:
             shown = (f"{b['count']:,}", f"{100 * b['mean_probability']:.1f}", f"{100 * b['share_right']:.1f}")

@@ -39,7 +39,7 @@ def test_wrapped_leaves_of_a_tree_are_refused():
 
 @pytest.mark.parametrize("offsets", [[0, HUGE, -2, 17], [0, 2**64 - 1, 5, 17], [0, 5, 5, 17], [0, 5, 8, 18]])
 def test_wrapped_offsets_of_a_vocabulary_are_refused(offsets):
-    part = TfidfFeatures(ngrams=(1, 2)).fit(["red apple"]).to_part()
+    part = TfidfFeatures(ngrams=(1, 2)).fit(["red apple"] * 2).to_part()
     dtype = np.uint64 if max(offsets) > HUGE else np.int64
     arrays = {**part.arrays, "vocabulary.offsets": np.array(offsets, dtype=dtype)}
     with pytest.raises(ModelError, match="offsets"):

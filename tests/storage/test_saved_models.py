@@ -28,3 +28,16 @@ def test_it_loads_and_predicts_the_same(name):
 
 def test_every_saved_folder_is_looked_at():
     assert {folder.name for folder in SAVED.iterdir() if folder.is_dir()} == set(EXPECTED["predictions"])
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED["predictions"]))
+def test_it_tells_the_settings_that_were_in_effect(name):
+    if name in NEED_TORCH and importlib.util.find_spec("torch") is None:
+        pytest.skip("needs the extra [torch]")
+    model = lt.load(SAVED / name).model_
+    given, used = model.saved_params(), model.effective_params()
+    assert json.loads(json.dumps(used, allow_nan=False)) and set(used) <= set(given)
+    assert "auto" not in used.values() and None not in used.values()
+    for param, value in given.items():  # what was given is what was used
+        if value is not None and param in used and (type(model).__name__, param) != ("BottleneckClassifier", "k"):
+            assert used[param] == value or value == "auto"

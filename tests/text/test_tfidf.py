@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections import Counter
 
@@ -22,6 +23,7 @@ from longtail.text import count_ngrams as counting
 
 LETTERS = "aabbcAB01_ .-\n\x00\x1cäÄßẞİiıΣσςéÉǅ中文字\u0307\u0301\ud800𝒳𐐀ȺKﬁ２²½٣"
 WORDS = ["red", "Red", "apple", "a", "the", "ΟΔΟΣ", "İstanbul", "Straße", "naïve", "naïve", "x_1", "don't", "ſt", "K2"]
+PEER = {"ngram_weight": 1, "ngram_min_df": 1}  # longer n-grams count as in scikit-learn
 NOISE = st.text(alphabet=st.sampled_from(LETTERS), max_size=30)
 TEXTS = st.lists(NOISE | st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join), min_size=1, max_size=8)
 
@@ -45,7 +47,9 @@ def assert_same(features: TfidfFeatures, peer: TfidfVectorizer, texts: list[str]
 @given(TEXTS, TEXTS, st.integers(1, 3), st.integers(0, 2), st.booleans(), st.booleans(), st.booleans())
 @settings(deadline=None)
 def test_words_as_in_scikit_learn(texts, more, low, extra, sublinear, lowercase, strip):
-    features = TfidfFeatures((low, low + extra), sublinear_tf=sublinear, lowercase=lowercase, strip_accents=strip)
+    features = TfidfFeatures(
+        (low, low + extra), sublinear_tf=sublinear, lowercase=lowercase, strip_accents=strip, **PEER
+    )
     peer = TfidfVectorizer(
         ngram_range=(low, low + extra),
         sublinear_tf=sublinear,
@@ -77,7 +81,7 @@ def test_characters_as_in_scikit_learn(texts, more, low, extra, lowercase, strip
 )
 @settings(deadline=None)
 def test_limits_and_stop_words_as_in_scikit_learn(texts, min_df, max_df, stop_words):
-    features = TfidfFeatures((1, 2), min_df=min_df, max_df=max_df, stop_words=stop_words)
+    features = TfidfFeatures((1, 2), min_df=min_df, max_df=max_df, stop_words=stop_words, **PEER)
     peer = TfidfVectorizer(ngram_range=(1, 2), min_df=min_df, max_df=max_df, stop_words=stop_words, sublinear_tf=True)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Your stop_words may be inconsistent")
@@ -147,7 +151,7 @@ def test_words_that_python_lowercases_by_context():
 
 
 def test_columns_takes_terms_exactly():
-    features = TfidfFeatures((1, 2), stop_words=["the"]).fit(["the red apple"])
+    features = TfidfFeatures((1, 2), stop_words=["the"]).fit(["the red apple"] * 2)
     terms = ["red apple", "red  apple", " red", "red ", "the red", "Red", "", "red\napple", "red"]
     assert features.columns(terms).tolist() == [2, -1, -1, -1, -1, -1, -1, -1, 1]
 
@@ -183,13 +187,24 @@ def test_pruning_everything_gets_one_sentence():
         ({"ngrams": (0, 1)}, r"ngrams\[0\] must be an integer between 1 and 64; got 0."),
         ({"ngrams": (2, 1)}, r"ngrams\[1\] must be an integer between 2 and 64; got 1."),
         ({"ngrams": 2}, r"ngrams must be a pair \(shortest, longest\); got 2."),
-        ({"analyzer": "words"}, "Did you mean 'word'?"),
+        (
+            {"analyzer": "words"},
+            "analyzer must be 'word', 'char_wb' or 'snowball:LANGUAGE' .of danish, .*; got 'words'.",
+        ),
         ({"min_df": 0}, "min_df must be an integer >= 1; got 0."),
         ({"max_df": 1.5}, "max_df must be a number between 0 and 1; got 1.5."),
         ({"min_df": 2, "max_df": 1}, "max_df must allow at least as many rows as min_df"),
         ({"max_features": 0}, "max_features must be an integer >= 1; got 0."),
-        ({"stop_words": "english"}, "stop_words must be a list of words or None; got 'english'."),
+        (
+            {"stop_words": "klingon"},
+            "stop_words must be a list of words or a language .danish, .*turkish.; got 'klingon'.",
+        ),
+        ({"stop_words": [1]}, "stop_words must be a list of words or a language; got"),
+        ({"analyzer": "snowball"}, "analyzer must be"),
+        ({"analyzer": "snowball:klingon"}, "analyzer must be"),
         ({"stop_words": ["the"], "analyzer": "char_wb"}, "stop_words can only be used with analyzer='word'."),
+        ({"ngram_weight": 0}, "ngram_weight must be a number between 0.01 and 1; got 0."),
+        ({"ngram_min_df": 0}, "ngram_min_df must be an integer >= 1; got 0."),
         ({"lowercase": 1}, "lowercase must be True or False; got 1."),
     ],
 )
@@ -208,7 +223,7 @@ def test_scikit_learn_conventions():
     features = TfidfFeatures((1, 2), min_df=2, stop_words=["the"])
     copy = clone(features).set_params(min_df=1)
     assert copy.get_params()["stop_words"] == ["the"]
-    assert copy.fit(["the red apple"]) is copy
+    assert copy.fit(["the red apple"] * 2) is copy
     X = make_pipeline(TfidfFeatures()).fit_transform(np.array(["red apple", "red car"]))
     assert X.shape == (2, 3)
     assert copy.get_feature_names_out().tolist() == ["apple", "red", "red apple"]
@@ -240,6 +255,29 @@ def damage(part: Part, **changes) -> Part:
         {**part.params, **changes.get("params", {})},
         {**part.arrays, **changes.get("arrays", {})},
     )
+
+
+def test_longer_runs_of_words_count_less_and_must_be_in_two_rows():
+    texts = ["red apple pie", "a red apple", "green apple pie", "red car", "apple pie"]
+    words, runs = TfidfFeatures().fit(texts), TfidfFeatures((1, 3)).fit(texts)
+    assert sorted(set(runs.vocabulary_) - set(words.vocabulary_)) == ["apple pie", "red apple"]
+    full = TfidfFeatures((1, 3), **PEER).fit(texts)
+    wanted = full.idf_[full.columns(runs.vocabulary_)] * np.where([" " in t for t in runs.vocabulary_], 0.35, 1)
+    np.testing.assert_allclose(runs.idf_, wanted, rtol=1e-6)
+    np.testing.assert_allclose(runs.rows_with_terms(5), [4, 3, 1, 1, 3, 3, 2], rtol=1e-5)
+    pairs, plain = (TfidfFeatures((2, 2), **more).fit(texts) for more in ({}, PEER))
+    assert pairs.vocabulary_ == plain.vocabulary_ and same_matrix(pairs.transform(texts), plain.transform(texts))
+    more = runs.extended(["red bus stop", "the bus stop"], n_rows=5)
+    assert more.vocabulary_[7:] == ["bus", "bus stop", "stop", "the"]
+    np.testing.assert_allclose(more.idf_[8], 0.35 * more.idf_[7], rtol=1e-6)
+
+
+def test_folders_from_before_keep_the_full_weight_of_runs():
+    part = TfidfFeatures((1, 2), **PEER).fit(["red apple"]).to_part()
+    old = {name: value for name, value in part.params.items() if not name.startswith("ngram_")}
+    loaded = TfidfFeatures.from_part(Part(part.kind, old, part.arrays))
+    assert (loaded.ngram_weight, loaded.ngram_min_df) == (1.0, 1)
+    assert "blue car" in loaded.extended(["blue car"], n_rows=1).vocabulary_
 
 
 def test_damaged_parts_are_refused():
@@ -303,3 +341,52 @@ def test_locate_points_into_the_text_as_given(fit, text, params, wanted):
 def test_locate_wants_one_string():
     with pytest.raises(DataError, match="text must be a string; got list"):
         TfidfFeatures().fit(["red"]).locate(["red"])
+
+
+def plain_unknown(texts, known, stop_words=()):
+    """Return words and unknown words of every text, by regular expression."""
+    cut = [[w for w in re.findall(r"(?u)\b\w\w+\b", text.lower()) if w not in stop_words] for text in texts]
+    return [len(words) for words in cut], [sum(w not in known for w in words) for words in cut]
+
+
+@pytest.mark.parametrize("settings", [{}, {"ngrams": (1, 2)}, {"stop_words": ["the", "and"]}, {"min_df": 2}])
+def test_unknown_terms_are_the_words_without_a_column(settings):
+    learned = ["the red apple and the car", "a red bus", "blue car and red bus", "ÉTÉ à la plage"]
+    texts = ["The green apple", "", "und ein roter Apfel und", "été red", "x 1 the"]
+    features = TfidfFeatures(**settings).fit(learned)
+    found = features.unknown_terms(texts)
+    known = set(features.vocabulary_)
+    terms, unknown = plain_unknown(texts, known, settings.get("stop_words", ()))
+    assert found.terms.tolist() == terms and found.unknown.tolist() == unknown
+    assert dict(zip(found.names, found.rows.tolist(), strict=True))["und"] == 1
+    assert not set(found.names) & known
+    assert TfidfFeatures((2, 2)).fit(learned).unknown_terms(texts) is None
+
+
+@pytest.mark.parametrize("min_df", [1, 2])
+def test_a_word_of_one_text_is_unknown_to_features_learned_without_it(min_df):
+    rng = np.random.default_rng(0)
+    texts = [" ".join(f"w{int(i)}" for i in rng.zipf(1.5, size=6) % 200) for _ in range(40)]
+    found = TfidfFeatures(min_df=min_df).fit(texts).unknown_terms(texts, learned_from=len(texts))
+    for i, text in enumerate(texts):
+        others = TfidfFeatures(min_df=min_df).fit(texts[:i] + texts[i + 1 :])
+        assert found.unknown[i] == others.unknown_terms([text]).unknown[0]
+
+
+def test_after_new_words_were_learned_only_these_may_be_unknown():
+    features = TfidfFeatures().fit(["red apple", "old car"])
+    more = ["red bus", "new bus", "red boat"]
+    found = features.extended(more, n_rows=2).unknown_terms(more, learned_from=5, first=features.n_features_)
+    assert found.unknown.tolist() == [0, 1, 1] and sorted(found.names) == ["boat", "new"]
+
+
+def test_unknown_pieces_of_words():
+    found = TfidfFeatures((2, 3), analyzer="char_wb").fit(["red car"]).unknown_terms(["red", "bus"])
+    assert found.unknown[0] == 0 and found.unknown[1] == found.terms[1] > 0
+
+
+def test_unknown_stems_are_called_by_a_form_of_theirs():
+    features = TfidfFeatures(analyzer="snowball:english").fit(["running red cars", "a car"])
+    found = features.unknown_terms(["red car runs", "flying machines", "machines fly", "flying"])
+    assert found.unknown.tolist() == [0, 2, 2, 1]
+    assert dict(zip(found.names, found.rows.tolist(), strict=True)) == {"flying": 3, "machines": 2}

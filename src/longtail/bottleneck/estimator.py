@@ -367,6 +367,14 @@ class BottleneckClassifier(RowClassifier):
     def output_layer(self) -> LinearLayer:
         return LinearLayer(*self.output_weights(), guaranteed=self.guaranteed_, circle=self.label_circle())
 
+    def effective_params(self) -> dict[str, Any]:
+        params = super().effective_params()
+        if params["head"] == "dft":
+            params["k"] = min(params["k"], max((self.n_labels_ - 1) // 2, 0))
+            params["arithmetic"] = params["arithmetic"] or "float32"
+            return params
+        return {name: value for name, value in params.items() if name not in ("k", "order", "spacing", "arithmetic")}
+
     def describe(self) -> ModelFacts:
         trained: ModelFacts = {"epochs": self.history_, "best_epoch": self.best_epoch_}
         return {**super().describe(), **trained, "prior_precision": self.prior_precision_}

@@ -21,6 +21,7 @@ from longtail.cli import (
     explain,
     impute,
     inspect,
+    monitor,
     plan,
     predict,
     sign,
@@ -51,6 +52,7 @@ Exit codes:
   5  an optional package is missing
   6  compare --fail-if-worse: the second model is worse
   7  audit --fail-if-any: a label set cannot come out
+  8  monitor: the rows have changed
   130  interrupted
   143  terminated
 """
@@ -100,6 +102,7 @@ for command in (
     predict.predict,
     evaluate.evaluate,
     evaluate.compare,
+    monitor.monitor,
     audit.audit,
     check_labels.check_labels,
     explain.explain,

@@ -7,15 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from longtail.cli.options import data_options, jobs_option, json_option, key_option, read_data
+from longtail.cli.options import (
+    data_options,
+    how_to_read,
+    jobs_option,
+    json_option,
+    key_option,
+    read_data,
+    read_vocabulary,
+    use_vocabulary,
+    vocabulary_options,
+)
 from longtail.cli.output import console, note, print_json
 from longtail.errors import ParameterError
 
 if TYPE_CHECKING:
     from longtail.data import Dataset
-    from longtail.pipeline import Layer
+    from longtail.pipeline import Layer, Tagger
 
 UNREACHABLE = 7
+MORE = "--details shows how this was found, --report FILE.html writes a page."
 
 
 @click.command()
@@ -39,13 +50,22 @@ UNREACHABLE = 7
 @click.option("--certificates", type=click.Path(path_type=Path), metavar="FILE", help="Write all proofs as npz.")
 @click.option("--report", type=click.Path(path_type=Path), help="Write a page (HTML) with plots.")
 @click.option("--fail-if-any", is_flag=True, help="Exit with 7 unless every set of DATA is proved to be possible.")
+@click.option("--details", is_flag=True, help="Show the verdicts, radii and counts of specialists too.")
 @jobs_option
 @data_options
+@vocabulary_options
 @key_option
 @json_option
 @click.pass_context
-def audit(context: click.Context, given: tuple[str, ...], report: Path | None, as_json: bool, **options: Any) -> None:
-    """Find the label sets of DATA that MODEL can never give, whatever its input, with proofs.
+def audit(
+    context: click.Context,
+    given: tuple[str, ...],
+    report: Path | None,
+    details: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Find the combinations of labels in DATA that MODEL can never assign, whatever the text, with proofs.
 
     MODEL is a folder of the method ova, dft or prime (of which a set must come out as the top of the ranking);
     --weights audits any other linear layer. Without DATA: how many of all label sets the layer can give. DATA may have
@@ -59,8 +79,8 @@ def audit(context: click.Context, given: tuple[str, ...], report: Path | None, a
     _refuse_lone_options(data, options)
     inputs = (weights, model, data, options["labels_file"])
     _refuse_overwriting(inputs, {"certificates": certificates, "report": report})
-    layer = _layer(model, options)
-    rows = None if data is None else _read_label_sets(data, options)
+    layer, taggers = _layer(model, options)
+    rows = None if data is None else _read_label_sets(data, options, taggers)
     names = ("classes", "top_k", "box", "eps", "radius", "rows", "seconds", "limit", "random_state")
     asked = {name: options[name] for name in names}
     with progress(None, "Auditing", unit="sets") as advance:
@@ -77,12 +97,12 @@ def audit(context: click.Context, given: tuple[str, ...], report: Path | None, a
     if as_json:
         print_json(facts)
     else:
-        show_audit(console(), facts, limit="--limit")
+        show_audit(console(), facts, limit="--limit", details=details, more=MORE)
     for what, file in (("Certificates", certificates), ("Report", report)):
         if file is not None:
             note(f"{what}: {file}")
     if fail and not audited.all_reachable:
-        note("Not every label set can come out.")
+        note("Not every combination of labels is proved to be possible.")
         context.exit(UNREACHABLE)
 
 
@@ -123,21 +143,31 @@ def _refuse_overwriting(inputs: tuple[Any, ...], outputs: dict[str, Path | None]
             raise ParameterError(f"--{name} must be a file of its own; got {path}, which is read or written already.")
 
 
-def _layer(model: str | None, options: dict[str, Any]) -> Layer:
-    """Return the layer to audit: that of --weights, or the output layer of MODEL."""
-    from longtail.pipeline import file_layer, load, model_layer
+def _layer(model: str | None, options: dict[str, Any]) -> tuple[Layer, list[Tagger]]:
+    """Return the layer to audit, of --weights or of MODEL, and the Tagger that MODEL is, if it is one."""
+    from longtail.pipeline import Tagger, file_layer, load, model_layer, with_vocabulary
 
     if options["weights"] is not None:
-        return file_layer(options["weights"], options["array"], options["labels_file"], options["limits"])
-    return model_layer(load(model or "", key=options["key"]))
+        layer = file_layer(options["weights"], options["array"], options["labels_file"], options["limits"])
+        vocabulary = read_vocabulary(options)
+        return layer if vocabulary is None else with_vocabulary(layer, vocabulary), []
+    loaded = load(model or "", key=options["key"])
+    if isinstance(loaded, Tagger):
+        use_vocabulary(loaded, options)
+        return model_layer(loaded), [loaded]
+    if options["vocabulary_file"] is not None or options["lang"] is not None:
+        raise ParameterError(f"--vocabulary and --lang need labels with names; {model} has none.")
+    return model_layer(loaded), []
 
 
-def _read_label_sets(data: str, options: dict[str, Any]) -> Dataset:
+def _read_label_sets(data: str, options: dict[str, Any], taggers: list[Tagger]) -> Dataset:
     """Read DATA, which may have labels and nothing else."""
     from longtail.data import read_label_sets
 
-    if options["format_name"] is None:
-        label_sets = read_label_sets(data, options["labels_column"] or "labels", options["limits"])
-        if label_sets is not None:
-            return label_sets
-    return read_data(data, "test", {**options, "labels_file": None})
+    if options["format_name"] is None and Path(data).is_file():
+        how = how_to_read(data, options, *taggers)
+        if how["format"] is None:
+            label_sets = read_label_sets(data, how["labels_column"], options["limits"], how["encoding"])
+            if label_sets is not None:
+                return label_sets
+    return read_data(data, "test", {**options, "labels_file": None}, taggers=taggers)

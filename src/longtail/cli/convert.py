@@ -11,7 +11,7 @@ from longtail.cli.options import data_options, json_option, read_data
 from longtail.cli.output import print_json
 from longtail.cli.wording import renaming
 from longtail.errors import ParameterError
-from longtail.report import file_size
+from longtail.report import file_size, plural
 
 COLUMNS_SHOWN = 20
 
@@ -67,6 +67,11 @@ def convert(
     )
     if facts["left_out"]:
         click.echo(f"Left out, since the format does not hold it: {', '.join(facts['left_out'])}.")
+    if facts["labels_without_rows"]:
+        many = plural(facts["labels_without_rows"], "label that no row has", "labels that no row has")
+        click.echo(f"Left out: {many}; --write-labels keeps them in a list.")
+    if facts["texts_changed"]:
+        click.echo(f"Line breaks and tabs became spaces in {plural(facts['texts_changed'], 'text')}.")
     if ignored:
         of = f"{len(ignored):,} columns" if len(ignored) > 1 else "1 column"
         shown = ", ".join(sorted(ignored)[:COLUMNS_SHOWN]) + (", …" if len(ignored) > COLUMNS_SHOWN else "")

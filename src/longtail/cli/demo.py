@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from longtail.cli.evaluate import PAGE
 from longtail.cli.options import jobs_option, json_option
 from longtail.cli.output import announce_compilation, console, print_json, stages
 
@@ -41,7 +40,7 @@ def demo(name: str, output: Path, jobs: int | None, as_json: bool) -> None:
         evaluation_page,
         progress,
         show_dataset,
-        show_evaluation,
+        show_evaluation_summary,
         show_explanation,
         show_narrow,
         write_page,
@@ -73,14 +72,14 @@ def demo(name: str, output: Path, jobs: int | None, as_json: bool) -> None:
     facts["command"] = f"longtail demo --data {name}"
     facts["timings"]["train_seconds"] = seconds
     facts["tree"], facts["splits"] = page_tree(tagger), page_splits(tagger)
-    write_page(page, evaluation_page(facts))
+    write_page(page, evaluation_page(facts, labels_table="--labels-csv FILE of `longtail evaluate`"))
     audits = narrow_audits(tagger, train, test, jobs)
     explained = tagger.explain(EXAMPLE, k=5)
     if as_json:
         beside = {"audits": audits, "explanation": explained, "model_folder": str(model), "report": str(page)}
         print_json({**facts, **beside})
         return
-    show_evaluation(screen, {**facts, "examples": [], "title": ""}, page=PAGE)
+    show_evaluation_summary(screen, {**facts, "title": ""}, more=f"The rest is on the page {page}.")
     screen.rule("4  what narrower models can never say")
     show_narrow(screen, audits)
     screen.rule("5  why a label came")

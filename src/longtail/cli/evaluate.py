@@ -12,9 +12,11 @@ import click
 from longtail.cli.options import (
     data_options,
     expected_width,
+    given_labels,
     jobs_option,
     json_option,
     key_option,
+    label_limit_options,
     read_data,
     use_vocabulary,
     vocabulary_options,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 WORSE = 6
 PAGE = "the page that --report writes"
+MORE = "--details shows the rest here, --report FILE.html writes it as a page."
 
 
 def _cutoffs(context: click.Context, option: click.Parameter, value: str) -> tuple[int, ...]:
@@ -70,10 +73,12 @@ report_option = click.option("--report", type=click.Path(path_type=Path), help="
 )
 @click.option("--by", default=None, metavar="COLUMN", help="Judge the rows by this column too, e.g. language.")
 @click.option("--labels-csv", type=click.Path(path_type=Path), metavar="FILE", help="Write a table of all labels.")
+@click.option("--details", is_flag=True, help="Show everything that is known, on more than one screen.")
 @ks_option
 @filter_option
 @constants_option
 @resamples_option
+@label_limit_options
 @jobs_option
 @data_options
 @vocabulary_options
@@ -81,14 +86,21 @@ report_option = click.option("--report", type=click.Path(path_type=Path), help="
 @json_option
 @click.pass_context
 def evaluate(
-    context: click.Context, model: str, data: str | None, report: Path | None, as_json: bool, **options: Any
+    context: click.Context,
+    model: str,
+    data: str | None,
+    report: Path | None,
+    details: bool,
+    as_json: bool,
+    **options: Any,
 ) -> None:
-    """Evaluate MODEL on DATA: every metric with its confidence interval, by label frequency, with calibration.
+    """Evaluate MODEL on DATA: metrics with their confidence intervals, by label frequency, with calibration.
 
+    One screen by default; --details adds every metric, every frequency, the calibration and the labels.
     With --predictions FILE it is `longtail evaluate DATA --predictions FILE`: the labels any program gave these rows.
     """
     from longtail.data import check_writable
-    from longtail.report import evaluation_page, show_evaluation, write_page
+    from longtail.report import evaluation_page, show_evaluation, show_evaluation_summary, write_page
 
     table = options["labels_csv"]
     if table is not None:
@@ -102,11 +114,13 @@ def evaluate(
     else:
         facts = _of_model(Path(model), data, options)
     if report is not None:
-        write_page(report, evaluation_page(facts))
+        write_page(report, evaluation_page(facts, labels_table="--labels-csv FILE"))
     if as_json:
         print_json(facts)
-    else:
+    elif details:
         show_evaluation(console(), {**facts, "examples": []}, page=PAGE)  # worked examples are for the page
+    else:
+        show_evaluation_summary(console(), facts, more=MORE)
     for what, file in (("Report", report), ("Labels", table)):
         if file is not None:
             note(f"{what}: {file}")
@@ -120,6 +134,7 @@ def _of_model(model: Path, data: str, options: dict[str, Any]) -> EvaluationFact
     tagger = load_tagger(model, key=options["key"])
     use_vocabulary(tagger, options)
     tagger.model_.n_jobs = options["jobs"]
+    allow, deny = (given_labels(name, options, tagger) for name in ("allow", "deny"))
     rows = _read_rows(data, options, n_features=expected_width(tagger), taggers=[tagger])
     announce_compilation()
     with naming_data(data), progress(rows.n_rows, "Predicting") as advance:
@@ -133,6 +148,8 @@ def _of_model(model: Path, data: str, options: dict[str, Any]) -> EvaluationFact
             by=options["by"],
             on_labels=_labels_writer(options["labels_csv"]),
             progress=as_callback(advance),
+            allow=allow,
+            deny=deny,
         )
     facts["title"] = f"{Path(model).name} on {rows.name or data}"
     facts["command"] = f"longtail evaluate {model} {data}"
@@ -146,8 +163,8 @@ def _of_predictions(data: str, options: dict[str, Any]) -> EvaluationFacts:
     from longtail.pipeline import evaluate_predictions
 
     file: Path = options["predictions"]
-    for name in ("filter_file", "vocabulary_file", "lang", "key"):
-        if options[name] is not None:
+    for name in ("filter_file", "vocabulary_file", "lang", "key", "allow", "deny"):
+        if options[name]:
             raise ParameterError(f"--{name.removesuffix('_file')} cannot be used with --predictions.")
     rows = _read_rows(data, options)
     ids = [str(row) for row in range(rows.n_rows)] if rows.ids is None else rows.ids
@@ -194,6 +211,7 @@ def _labels_writer(file: Path | None) -> Callable[[list[LabelRowFacts]], None] |
 @constants_option
 @resamples_option
 @click.option("--fail-if-worse", metavar="METRIC", help="Exit with 6 if B is significantly worse than A, e.g. at p@1.")
+@label_limit_options
 @jobs_option
 @data_options
 @vocabulary_options
@@ -211,6 +229,7 @@ def compare(
     first, second = (load_tagger(model, key=options["key"]) for model in (a, b))
     use_vocabulary(first if first.vocabulary_ is not None or second.vocabulary_ is None else second, options)
     first.model_.n_jobs = second.model_.n_jobs = options["jobs"]
+    may = {name: given_labels(name, options, first, second) for name in ("allow", "deny")}
     rows = read_data(data, "test", options, n_features=expected_width(first, second), taggers=[first, second])
     announce_compilation()
     with naming_data(data), progress(rows.n_rows, "Predicting") as advance:
@@ -223,6 +242,7 @@ def compare(
             constants=options["constants"],
             n_bootstrap=options["resamples"],
             progress=as_callback(advance),
+            **may,
         )
     facts["title"] = f"{a} (a) and {b} (b) on {rows.name or data}"
     facts["names"] = {"a": str(a), "b": str(b)}
@@ -254,8 +274,8 @@ def _write_labels(file: Path, labels: Sequence[LabelRowFacts]) -> None:
 
     named = any("name" in row for row in labels)
     trained = ["train_count"] if any("train_count" in row for row in labels) else []
-    columns = ["label", *(["name"] if named else []), *trained, "test_count", "precision", "recall"]
-    shares = [{name: row[name] for name in ("precision", "recall")} for row in labels]
+    columns = ["label", *(["name"] if named else []), *trained, "test_count", "precision", "recall", "f1"]
+    shares = [{name: row[name] for name in ("precision", "recall", "f1")} for row in labels]
     rounded = [{name: "" if share is None else f"{share:.6g}" for name, share in both.items()} for both in shares]
     lines = ({**row, **both} for row, both in zip(labels, rounded, strict=True))
     write_spreadsheet(file, columns, ([line.get(name, "") for name in columns] for line in lines))

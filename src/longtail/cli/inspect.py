@@ -102,7 +102,7 @@ def _facts_of_label(
     tagger = load_tagger(model, key=options["key"])
     use_vocabulary(tagger, options)
     label_number(tagger, label)
-    rows = None if data is None else read_data(data, "train", options)
+    rows = None if data is None else read_data(data, "train", options, taggers=[tagger])
     return label_facts(tagger, label, data=rows, **given)
 
 
@@ -119,9 +119,9 @@ def _facts_of_tree(model: Path, options: dict[str, Any], shown: dict[str, Any], 
 
 def inspection(model: Path, key: Path | None = None) -> dict[str, Any]:
     """Return the facts about a model folder, which must load."""
-    from longtail.pipeline import MODELS, open_model
+    from longtail.pipeline import MODELS, Tagger, open_model
 
-    folder, _ = open_model(model, key=key)
+    folder, loaded = open_model(model, key=key)
     manifest = folder.manifest
     counts = sorted((int(record.get("count", 0)) for record in folder.labels), reverse=True)
     by_count = sorted(folder.labels, key=lambda record: (-int(record.get("count", 0)), str(record.get("name"))))
@@ -134,6 +134,7 @@ def inspection(model: Path, key: Path | None = None) -> dict[str, Any]:
         "seed": manifest.get("seed"),
         "trained_on": manifest.get("data"),
         "held_out": manifest.get("held_out"),
+        "settings": (loaded.model_ if isinstance(loaded, Tagger) else loaded).effective_params(),
         **about,
         "parts": {
             name: {

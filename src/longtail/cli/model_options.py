@@ -124,12 +124,22 @@ class RunLengths(Listed):
         return (1, lengths) if isinstance(lengths, int) else lengths
 
 
+class WordList(Listed):
+    """Words separated by commas; one word that is the name of a language stands for its list."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from longtail.text import LANGUAGES
+
+        words = super().convert(value, param, ctx)
+        return words[0] if len(words) == 1 and words[0] in LANGUAGES else words
+
+
 TYPES: dict[str, Any] = {  # where the annotation does not say how the value is written on a command line
     "random_state": click.INT,
     "overlap": LeafCount(),
     "balance": LeafLimit(),
     "ngrams": RunLengths(click.INT),
-    "stop_words": Listed(click.STRING, always=True),
+    "stop_words": WordList(click.STRING, always=True),
     "hidden": Listed(click.INT),
     "margin": Listed(click.FLOAT),
     "loss_weights": Listed(click.FLOAT, always=True),
@@ -266,7 +276,9 @@ def tagger_options(function: Command) -> Command:
             "--published", is_flag=True, help="Label disentanglement as in its paper: overlap 2, other settings."
         ),
         click.option("--fast", is_flag=True, help="Settings that train faster, for a little accuracy."),
-        click.option("--method", default="tree", show_default=True, help="tree, ova, dft or prime."),
+        click.option(
+            "--method", default="tree", show_default=True, help="tree, ova, dft, prime, or auto: what suits the data."
+        ),
     ):
         function = option(function)
     return function
@@ -274,12 +286,16 @@ def tagger_options(function: Command) -> Command:
 
 def make_tagger(options: dict[str, Any]) -> Tagger:
     """Return the untrained tagger that the options describe."""
-    from longtail.pipeline import METHODS, Tagger
+    from longtail.pipeline import AUTO, METHODS, Tagger
     from longtail.text import TfidfFeatures
     from longtail.validate import check_choice
 
-    method = check_choice("method", options["method"], tuple(METHODS))
+    method = check_choice("method", options["method"], (*METHODS, AUTO))
     words = _given("texts", options)
+    if method == AUTO:
+        _refuse_options_of_methods(options)
+        own = {"random_state": SEED, **_given("tagger", options)}
+        return Tagger(AUTO, features=TfidfFeatures(**words) if words else None, n_jobs=options["jobs"], **own)
     reads_texts = METHODS[method].reads_texts
     if reads_texts and words:
         raise _not_of(method, next(item.option for item in offered() if item.parameter.name in words))
@@ -290,6 +306,25 @@ def make_tagger(options: dict[str, Any]) -> Tagger:
         n_jobs=options["jobs"],
         **{"random_state": SEED, **_given("tagger", options)},
     )
+
+
+def gives_model_options(options: Mapping[str, Any]) -> bool:
+    """Say whether an option was given that belongs to a method."""
+    return any(options[name] for name in PRESETS) or any(
+        item.section in METHODS and options[item.option.name or ""] is not None for item in offered()
+    )
+
+
+def _refuse_options_of_methods(options: Mapping[str, Any]) -> None:
+    """Refuse options of a method where the method is chosen by the data."""
+    given = [f"--{name}" for name in PRESETS if options[name]]
+    given += [
+        _longest(item.option)
+        for item in offered()
+        if item.section in METHODS and options[item.option.name or ""] is not None
+    ]
+    if given:
+        raise ParameterError(f"{given[0]} is an option of some methods; with --method auto give none of them.")
 
 
 def _given(section: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -89,14 +89,16 @@ HELP = {
     "precision": "Of label vectors: float32, float16 or int8.",
     # texts
     "ngrams": "Longest run of words that is a feature, or SHORTEST,LONGEST.",
-    "analyzer": "word, or char_wb for runs of letters inside words.",
+    "ngram_weight": "What longer runs of words count, beside 1 for words.",
+    "ngram_min_df": "Leave out longer runs of words in fewer rows than this.",
+    "analyzer": "word; snowball:LANGUAGE for the stems of words; char_wb for runs of letters inside words.",
     "min_df": "Leave out words in fewer texts than this; a share if it has a point.",
     "max_df": "Leave out words in more texts than this; a share if it has a point.",
     "max_features": "Keep this many words, the most frequent.",
     "sublinear_tf": "Count a word that is repeated less each time.",
     "lowercase": "Read capital letters as small ones.",
     "strip_accents": "Read letters without their accents.",
-    "stop_words": "Words to leave out, separated by commas.",
+    "stop_words": "Words to leave out, separated by commas, or a language for its list (german).",
 }
 
 # what a default of None stands for

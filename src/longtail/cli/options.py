@@ -99,6 +99,55 @@ def data_options(function: Command) -> Command:
     return function
 
 
+def label_limit_options(function: Command) -> Command:
+    """Add --allow and --deny."""
+    for option in reversed(
+        (
+            click.option(
+                "--allow",
+                multiple=True,
+                metavar="LABEL|FILE",
+                help="Only these labels; repeat, or give a file of them.",
+            ),
+            click.option(
+                "--deny", multiple=True, metavar="LABEL|FILE", help="None of these labels; repeat, or give a file."
+            ),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def given_labels(name: str, options: Mapping[str, Any], *taggers: Tagger) -> list[str] | None:
+    """Return the labels of --allow or --deny as the models call them; None where the option is not given.
+
+    A word is a label (by id, notation or name) or a file that lists labels; those of a file that no model knows are
+    told about, and a word that is neither is refused.
+    """
+    from longtail.data import read_labels
+    from longtail.pipeline import split_known
+
+    if not options[name]:
+        return None
+    meant: dict[str, None] = {}
+    for word in options[name]:
+        file = Path(word)
+        known = any(split_known(tagger.labels_, [word], tagger.vocabulary_)[0] for tagger in taggers)
+        if not known and not file.is_file():
+            taggers[0].label_numbers([word], name)  # which refuses it
+        listed = [word] if known else read_labels(file, options["limits"]).names
+        unknown: Sequence[str] = listed
+        for tagger in taggers:
+            meant.update(dict.fromkeys(split_known(tagger.labels_, listed, tagger.vocabulary_)[0]))
+            unknown = split_known(tagger.labels_, unknown, tagger.vocabulary_)[1]
+        if len(unknown) == len(listed):
+            raise DataError(f"{file} lists no label that the model knows; its first is {listed[:1]}.")
+        if unknown:
+            some = ", ".join(repr(label) for label in unknown[:3]) + (", …" if len(unknown) > 3 else "")
+            note(f"{file}: the model does not know {len(unknown):,} of {len(listed):,} labels: {some}.")
+    return list(meant)
+
+
 def vocabulary_options(function: Command) -> Command:
     """Add the options that name a vocabulary."""
     for option in reversed(
@@ -140,7 +189,12 @@ def read_vocabulary(options: dict[str, Any]) -> Vocabulary | None:
 
 
 def use_vocabulary(tagger: Tagger, options: dict[str, Any]) -> None:
-    """Let a tagger show the names of --vocabulary in place of its own, or its own in the language of --lang."""
+    """Let a tagger show the names of --vocabulary in place of its own, or its own in the language of --lang.
+
+    The labels of a model that was trained without a vocabulary may be notations or names; they are called by ids then.
+    """
+    from longtail.pipeline import label_ids
+
     if options["lang"] is not None and options["vocabulary_file"] is None and tagger.vocabulary_ is not None:
         with renaming(language="lang"):
             tagger.vocabulary_.language = options["lang"]
@@ -148,7 +202,10 @@ def use_vocabulary(tagger: Tagger, options: dict[str, Any]) -> None:
     if options["vocabulary_file"] is None and options["lang"] is not None:
         raise ParameterError("--lang needs a model that was trained with --vocabulary, or --vocabulary here.")
     vocabulary = read_vocabulary(options)
-    tagger.vocabulary_ = tagger.vocabulary_ if vocabulary is None else vocabulary
+    if vocabulary is not None:
+        if tagger.vocabulary_ is None:
+            tagger.labels_ = label_ids(tagger.labels_, vocabulary)
+        tagger.vocabulary_ = vocabulary
 
 
 def json_option(function: Command) -> Command:

@@ -7,9 +7,23 @@ from collections.abc import Mapping
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from longtail.cli.model_options import ModelCommand, check_words_are_read, make_tagger, tagger_options
-from longtail.cli.options import data_options, jobs_option, json_option, read_data
+from longtail.cli.model_options import (
+    ModelCommand,
+    check_words_are_read,
+    gives_model_options,
+    make_tagger,
+    tagger_options,
+)
+from longtail.cli.options import (
+    data_options,
+    jobs_option,
+    json_option,
+    read_data,
+    read_vocabulary,
+    vocabulary_options,
+)
 from longtail.cli.output import announce_compilation, print_json
 from longtail.cli.wording import naming_data
 from longtail.report import duration, file_size, plural
@@ -20,27 +34,45 @@ from longtail.report import duration, file_size, plural
 @tagger_options
 @jobs_option
 @data_options
+@vocabulary_options
 @json_option
 def plan(data: str, as_json: bool, **options: Any) -> None:
-    """Estimate how long training on DATA takes, how much memory it needs and how large the model is.
+    """Say which method suits DATA and why, and what training will cost: time, memory and the size of the model.
 
-    Takes the options of `train`. Reads DATA, trains on a sample of the rows for a second and scales up; right within a
-    factor of two.
+    Takes the options of `train`; without --method the plan is for the method that suits. Reads DATA, trains on a sample
+    of the rows for a second and scales up; right within a factor of two.
     """
-    from longtail.pipeline import plan_training
+    from longtail.pipeline import AUTO, plan_training
 
+    by_default = click.get_current_context().get_parameter_source("method") is ParameterSource.DEFAULT
+    if by_default and not gives_model_options(options):
+        options["method"] = AUTO
     tagger = make_tagger(options)
+    vocabulary = read_vocabulary(options)
     started = time.perf_counter()
     rows = read_data(data, "train", options)
     seconds = time.perf_counter() - started
     check_words_are_read(options, data, rows)
     announce_compilation()
     with naming_data(data, options["labels_file"]):
-        facts = plan_training(rows, tagger, read_seconds=seconds)
+        facts = plan_training(rows, tagger, vocabulary=vocabulary, read_seconds=seconds)
     if as_json:
         print_json(facts)
     else:
-        click.echo(summary(facts))
+        click.echo("\n".join([*choice_lines(facts["choice"], facts["method"]), summary(facts)]))
+
+
+def choice_lines(choice: Mapping[str, Any], planned: str | None = None) -> list[str]:
+    """Return which method suits, why, the next best, and what would change that; `planned` is the one planned."""
+    lines = [
+        f"Method: {choice['method']}, {choice['name']}. {choice['why']}",
+        f"Runner-up: {choice['runner_up']}, {choice['runner_up_why']}",
+    ]
+    if choice["would_change"]:
+        lines.append(f"It would be {'; '.join(choice['would_change'])}.")
+    if planned not in (None, choice["method"]):
+        lines.append(f"What follows is for {planned}.")
+    return lines
 
 
 def summary(facts: Mapping[str, Any]) -> str:

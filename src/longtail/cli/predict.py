@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -19,27 +17,36 @@ from longtail.cli.options import (
     column_option_group,
     expected_width,
     first_id_option,
+    given_labels,
     how_to_read,
     jobs_option,
     key_option,
+    label_limit_options,
     limit_option,
     use_vocabulary,
     vocabulary_options,
 )
-from longtail.cli.output import announce_compilation, as_json_bytes, note
+from longtail.cli.output import announce_compilation, note
+from longtail.cli.prediction_files import FORMATS, batch_writer, output_format, parquet_columns
+from longtail.cli.resume import (
+    begin,
+    check_resume,
+    command_facts,
+    digest,
+    file_digest,
+    is_resumable,
+    telling_what_is_kept,
+)
 from longtail.cli.streams import naming_stdout, open_stdin, open_stdout
 from longtail.cli.wording import naming_data
 from longtail.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
-    from longtail.data import Dataset, Limits, TopK
+    from longtail.data import Dataset, Limits, ParquetTable, PartialFile, ReadingPosition, TopK
     from longtail.pipeline import Tag, Tagger
 
 RANKED = 5  # labels of a row where neither a number nor a decision is asked for
-FORMATS = ("jsonl", "csv", "tsv", "parquet")
-COMPRESSED = (".gz", ".xz", ".bz2")
 STDIN_FORMATS = ("lines", "jsonl", "csv", "tsv", "fasttext")
-NOT_WRITTEN = ("npz", "npy", "arrow", "feather", "xlsx", "xls", "safetensors", "svm", "libsvm")  # suffixes
 
 
 @click.command()
@@ -55,12 +62,12 @@ NOT_WRITTEN = ("npz", "npy", "arrow", "feather", "xlsx", "xls", "safetensors", "
     metavar="GOAL",
     help="Labels that suit all rows together: macro-f1@5, coverage@5, macro-recall@5 or, mixed, macro-f1@5:0.3.",
 )
-@click.option("--allow", multiple=True, metavar="LABEL|FILE", help="Only these labels; repeat, or give a file of them.")
-@click.option("--deny", multiple=True, metavar="LABEL|FILE", help="None of these labels; repeat, or give a file.")
+@label_limit_options
 @click.option("--min-probability", type=float, default=None, help="Only labels at least this likely.")
 @click.option("--format", "format_name", metavar="NAME", help="Format of DATA; guessed if not given.")
 @column_option_group
 @click.option("--batch", type=int, default=1000, show_default=True, help="Rows held in memory at a time.")
+@click.option("--resume", is_flag=True, help="Go on where the same command was broken off, with what it kept.")
 @click.option("--part", default="test", show_default=True, type=click.Choice(["train", "test"]), help="Of a folder.")
 @click.option("--split", default=0, show_default=True, help="Number of the split of a folder.")
 @first_id_option
@@ -75,14 +82,14 @@ def predict(model: Path, data: str, output: Path | None, k: int | None, to: str 
     line, bundled:NAME, or - for texts on stdin, one per line, or records there with --format jsonl or csv.
     A model trained on features takes files of features.
     """
-    from longtail.data import replacing
     from longtail.pipeline import load_tagger
-    from longtail.report import progress
     from longtail.validate import check_integer, check_real
 
     if k is not None:
         check_integer("-k", k, low=1)
     check_integer("--batch", options["batch"], low=1)
+    if options["resume"]:
+        check_resume(data, output, options["optimise"])
     tagger = load_tagger(model, key=options["key"])
     use_vocabulary(tagger, options)
     tagger.model_.n_jobs = options["jobs"]
@@ -92,11 +99,23 @@ def predict(model: Path, data: str, output: Path | None, k: int | None, to: str 
     if least is not None and not hasattr(tagger.model_, "calibration_"):
         raise ParameterError(f"--min-probability needs a calibrated model; {model} was trained with --calibrate 0.")
     choice = LabelChoice.of(tagger, k, options)
-    to = to or _output_format(output)
-    if to == "parquet" and (output is None or output.name.endswith(COMPRESSED)):
-        raise ParameterError("--to parquet needs --output with the name of a file that is not compressed again.")
-    batches = _read_batches(data, options, tagger)
+    to = output_format(output, to)
     announce_compilation()
+    if output is not None and options["optimise"] is None and is_resumable(data, output):
+        rows = _predict_in_parts(choice, model, data, output, to, options)
+    else:
+        rows = _predict_at_once(choice, data, output, to, options)
+    if output is not None:
+        note(f"Wrote labels of {rows:,} rows to {output}.")
+
+
+def _predict_at_once(choice: LabelChoice, data: str, output: Path | None, to: str, options: dict[str, Any]) -> int:
+    """Write the labels of all rows to stdout, or to a file that has them all or is not there; returns how many."""
+    from longtail.data import ParquetTable, ReadingPosition, replacing
+    from longtail.report import progress
+
+    named = choice.tagger.vocabulary_ is not None
+    batches = read_batches(data, options, choice.tagger, ReadingPosition())
     rows = 0
     with contextlib.ExitStack() as stack:
         if output is None:
@@ -106,18 +125,71 @@ def predict(model: Path, data: str, output: Path | None, k: int | None, to: str 
         else:
             file = stack.enter_context(replacing(output))
             advance = stack.enter_context(progress(None, "Predicting"))
-        if to == "parquet":
-            line = _parquet_writer(file, stack, named=tagger.vocabulary_ is not None)
-        else:
-            line = _row_writer(to, file, named=tagger.vocabulary_ is not None)
-        source = "stdin" if data == "-" else data
-        for ids, top in choice.of_batches(batches, source, advance):
-            for row, tags in zip(ids, choice.tags(top, least), strict=True):
-                line(row, tags)
+        table = ParquetTable(parquet_columns(named), file) if to == "parquet" else None
+        if table is not None:
+            stack.callback(table.close)
+        write = batch_writer(to, file.write, None if table is None else table.add, named=named)
+        for ids, top in choice.of_batches(batches, "stdin" if data == "-" else data, advance):
+            write(ids, choice.tags(top, options["min_probability"]))
             rows += top.n_rows
             file.flush()
-    if output is not None:
-        note(f"Wrote labels of {rows:,} rows to {output}.")
+    return rows
+
+
+def _predict_in_parts(
+    choice: LabelChoice, model: Path, data: str, output: Path, to: str, options: dict[str, Any]
+) -> int:
+    """Write the labels of all rows to a file, so that the same command can go on after a kill; returns how many."""
+    from longtail.data import Done, ParquetTable, PartialFile, ReadingPosition, check_writable
+    from longtail.report import progress
+
+    named = choice.tagger.vocabulary_ is not None
+    check_writable(output)
+    facts = command_facts(model, data, _decisive_options(choice, data, to, options))
+    done = begin(output, facts, data, resume=options["resume"]) or Done()
+    rows, position = done.rows, ReadingPosition(done.block, done.batch)
+    batches = read_batches(data, options, choice.tagger, position)
+    table = ParquetTable(parquet_columns(named)) if to == "parquet" else None
+    file = PartialFile(output, facts, done)
+    with telling_what_is_kept(file), progress(None, "Predicting") as advance, file:
+        add_rows = None
+        if table is not None:
+            file.convert = table.join
+            add_rows = _parts_writer(file, table)
+        write = batch_writer(to, file.write, add_rows, named=named, head=not done.bytes)
+        if rows:
+            advance(rows)
+        for ids, top in choice.of_batches(batches, data, advance, first=rows):
+            write(ids, choice.tags(top, options["min_probability"]))
+            rows += top.n_rows
+            file.end_batch(rows, position)
+    return rows
+
+
+def _parts_writer(file: PartialFile, table: ParquetTable) -> Callable[[list[tuple[Any, ...]]], None]:
+    """Return a function that adds rows of a Parquet table to a partial file, as parts to be joined at its end."""
+    return lambda rows: file.write(table.part(rows))
+
+
+def _decisive_options(choice: LabelChoice, data: str, to: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that the output depends on, by their names; None where one is not given."""
+    reading = {} if data.startswith(BUNDLED) else how_to_read(data, options, choice.tagger)
+    reading = {name: list(value) if isinstance(value, tuple) else value for name, value in reading.items()}
+    file = options["vocabulary_file"]
+    return {
+        "-k": choice.k,
+        "--to": to,
+        "--assign": choice.assign,
+        "--min-probability": options["min_probability"],
+        "--allow": None if choice.allow is None else digest(sorted(choice.allow)),
+        "--deny": None if choice.deny is None else digest(sorted(choice.deny)),
+        "--vocabulary": None if file is None else file_digest(file),
+        "--vocabulary-format": options["vocabulary_format"],
+        "--lang": options["lang"],
+        **{f"--{name.replace('_', '-')}": value for name, value in reading.items()},
+        "--first-id": options["zero_based"],
+        **{f"--{name}": options[name] for name in ("batch", "part", "split")},
+    }
 
 
 class LabelChoice(NamedTuple):
@@ -141,17 +213,21 @@ class LabelChoice(NamedTuple):
         if optimise is not None:
             check_probabilities(tagger, "optimise")
             n_candidates(tagger, optimise)  # which reads the goal
-        allow, deny = (_label_numbers(tagger, options[name]) for name in ("allow", "deny"))
+        given = [given_labels(name, options, tagger) for name in ("allow", "deny")]
+        allow, deny = (None if names is None else tagger.label_numbers(names) for names in given)
         return cls(tagger, k, assign, optimise, allow, deny)
 
     def of_batches(
-        self, batches: Iterator[Dataset], source: str, advance: Callable[[int], None] | None
+        self, batches: Iterator[Dataset], source: str, advance: Callable[[int], None] | None, first: int = 0
     ) -> Iterator[tuple[list[str], TopK]]:
-        """Yield ids and labels of rows batch by batch; of all rows at once where they are decided together."""
+        """Yield ids and labels of rows batch by batch; of all rows at once where they are decided together.
+
+        The first row has the number `first`.
+        """
         from longtail.data import TopK
         from longtail.pipeline import assign
 
-        rows, ids_of_all, tops = 0, [], []
+        rows, ids_of_all, tops = first, [], []
         for batch in batches:
             with naming_data(source, first_row=rows):
                 top = self._candidates(batch)
@@ -183,23 +259,14 @@ class LabelChoice(NamedTuple):
         return tags
 
 
-def _label_numbers(tagger: Tagger, given: Sequence[str]) -> list[int] | None:
-    """Return the numbers of labels given by name, or by files that list names; None where none is given."""
-    from longtail.data import read_labels
+def read_batches(
+    data: str, options: dict[str, Any], tagger: Tagger, position: ReadingPosition, *, labels: bool = False
+) -> Iterator[Dataset]:
+    """Return the rows of DATA in batches, read one by one where the format allows it, from a position on.
 
-    if not given:
-        return None
-    names: list[str] = []
-    for value in given:
-        known = value in tagger.labels_
-        names += [value] if known or not Path(value).is_file() else read_labels(Path(value)).names
-    return tagger.label_numbers(names)
-
-
-def _read_batches(data: str, options: dict[str, Any], tagger: Tagger) -> Iterator[Dataset]:
-    """Return the rows of DATA in batches, read one by one where the format allows it."""
+    With `labels` they come with the labels that they have.
+    """
     from longtail.data import Stream, is_streamed, iter_texts, load_bundled, read
-    from longtail.kernels import blocks
 
     if data == "-" and options["format_name"] not in (None, *STDIN_FORMATS):
         allowed = "', '".join(STDIN_FORMATS)
@@ -213,18 +280,37 @@ def _read_batches(data: str, options: dict[str, Any], tagger: Tagger) -> Iterato
     }
     if not data.startswith(BUNDLED):
         reading |= how_to_read(data, options, tagger)
-        for name in ("labels_column", "label_separator"):  # labels are not read
-            del reading[name]
+        if labels:
+            reading["label_names"] = _listed_labels(options["labels_file"], options["limits"])
+        else:
+            for name in ("labels_column", "label_separator"):
+                del reading[name]
         if data == "-":
             reading["format"] = reading["format"] or "lines"
             return iter_texts(Stream("stdin", open_stdin()), options["batch"], **reading)
         if is_streamed(data, reading["format"]):
-            return iter_texts(data, options["batch"], **reading)
+            return iter_texts(data, options["batch"], **reading, position=position)
     if data.startswith(BUNDLED):
-        whole = load_bundled(data.removeprefix(BUNDLED), options["part"])
+        whole = load_bundled(data.removeprefix(BUNDLED), options["part"] or "test")
     else:
-        whole = read(data, part=options["part"], split=options["split"], labels_required=False, **reading)
-    return (whole.take(at) for at in blocks(whole.n_rows, options["batch"]))
+        whole = read(data, part=options["part"] or "test", split=options["split"], labels_required=False, **reading)
+    return _batches_of(whole, options["batch"], position)
+
+
+def _batches_of(whole: Dataset, size: int, position: ReadingPosition) -> Iterator[Dataset]:
+    """Yield rows that are in memory in batches, from a position on, which moves with them."""
+    from longtail.kernels import blocks
+
+    for at in islice(blocks(whole.n_rows, size), position.block, None):
+        position.block += 1
+        yield whole.take(at)
+
+
+def _listed_labels(file: Path | None, limits: Limits) -> tuple[str, ...] | None:
+    """Return the labels of the file of --labels-file, if it is given."""
+    from longtail.data import read_labels
+
+    return None if file is None else read_labels(file, limits).names
 
 
 def _check_no_record(text: str) -> None:
@@ -268,61 +354,3 @@ def _read_stdin(size: int, limits: Limits, *, may_be_json: bool) -> Iterator[Dat
             first, waiting = number + 1, []
     if waiting:
         yield batch(first, waiting)
-
-
-def _output_format(output: Path | None) -> str:
-    """Return the format that the name of the output asks for; JSONL if none."""
-    if output is None:
-        return "jsonl"
-    name = output.name.removesuffix(".gz").removesuffix(".xz").removesuffix(".bz2")
-    suffix = Path(name).suffix.lstrip(".")
-    if suffix in NOT_WRITTEN:
-        advice = "predictions are written as jsonl, csv, tsv or parquet; choose such a name, or give --to"
-        raise ParameterError(f"--output must not end in .{suffix}; got {output}: {advice}.")
-    return suffix if suffix in FORMATS else "jsonl"
-
-
-def _parquet_writer(file: IO[bytes], stack: contextlib.ExitStack, named: bool) -> Callable[[str, list[Tag]], None]:
-    """Return a function that writes the labels of a row to a Parquet file, which ends with the stack."""
-    from longtail.data import ParquetTable
-
-    kinds = {"id": "string", "place": "int32", "label": "string", "score": "float32", "probability": "float32"}
-    table = ParquetTable(file, {**kinds, "name": "string"} if named else kinds)
-    stack.callback(table.close)
-
-    def lines(row: str, tags: list[Tag]) -> None:
-        for rank, tag in enumerate(tags, 1):
-            more = (tag.name or tag.label,) if named else ()
-            table.add(row, rank, tag.label, tag.score, tag.probability, *more)
-
-    return lines
-
-
-def _row_writer(to: str, file: IO[bytes], named: bool) -> Callable[[str, list[Tag]], None]:
-    """Return a function that writes the labels of a row, given its id, in a format; with names where there are any."""
-    columns = ["label", "score", "probability", *(["name"] if named else [])]
-    if to == "jsonl":
-
-        def line(row: str, tags: list[Tag]) -> None:
-            labels = [{column: getattr(tag, column) for column in columns} for tag in tags]
-            file.write(as_json_bytes({"id": row, "labels": labels}) + b"\n")
-
-        return line
-
-    delimiter = "," if to == "csv" else "\t"
-
-    def write(fields: list[str]) -> None:
-        text = io.StringIO()
-        plain = not any("\r" in field for field in fields)  # which Python leaves without quotes
-        writer = partial(csv.writer, text, delimiter=delimiter, lineterminator="\n")
-        (writer() if plain else writer(quoting=csv.QUOTE_ALL)).writerow(fields)
-        file.write(text.getvalue().encode("utf-8", "backslashreplace"))
-
-    write(["id", "place", *columns])
-
-    def lines(row: str, tags: list[Tag]) -> None:
-        for rank, tag in enumerate(tags, 1):
-            chance = "" if tag.probability is None else f"{tag.probability:.6g}"
-            write([row, str(rank), tag.label, f"{tag.score:.6g}", chance, *([tag.name or tag.label] if named else [])])
-
-    return lines

@@ -22,6 +22,7 @@ from longtail.cli.options import (
     vocabulary_options,
 )
 from longtail.cli.output import announce_compilation, note, noting_warnings, print_json, stages
+from longtail.cli.plan import choice_lines
 from longtail.cli.wording import naming_data, renaming
 from longtail.errors import LongtailError, ParameterError
 from longtail.report import decision_sentences, file_size, plural
@@ -49,6 +50,12 @@ if TYPE_CHECKING:
     metavar="keep|drop|error",
     help="What to do with labels that the vocabulary lacks. [default: keep]",
 )
+@click.option(
+    "--deprecated-labels",
+    default=None,
+    metavar="keep|replace",
+    help="Keep labels that the vocabulary calls deprecated, or use what replaced them. [default: keep]",
+)
 @click.option("--tree-from-vocabulary", is_flag=True, help="Make the label tree of the broader concepts.")
 @json_option
 def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
@@ -58,28 +65,33 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     of the XMC repository, or bundled:debtags, bundled:debian-relations. With --groups, labels are known only for groups
     of rows: those of the rows are found first (see `longtail impute`).
     """
-    from longtail.pipeline import UNKNOWN, model_facts, plan_training
+    from longtail.pipeline import AUTO, DEPRECATED, UNKNOWN, model_facts, plan_training
     from longtail.storage import check_target
     from longtail.validate import check_choice
 
     check_target(model)
     tagger = make_tagger(options)
     unknown = check_choice("--unknown-labels", options["unknown_labels"] or UNKNOWN[0], UNKNOWN)
+    deprecated = check_choice("--deprecated-labels", options["deprecated_labels"] or DEPRECATED[0], DEPRECATED)
     vocabulary = read_vocabulary(options)
-    for name in ("unknown_labels", "tree_from_vocabulary"):
+    for name in ("unknown_labels", "deprecated_labels", "tree_from_vocabulary"):
         if vocabulary is None and options[name]:
             raise ParameterError(f"--{name.replace('_', '-')} can only be used with --vocabulary.")
     started = time.perf_counter()
     imputed = _impute_labels(data, tagger, options)
     rows = read_data(data, "train", options) if imputed is None else imputed.labelled()
     check_words_are_read(options, data, rows)
+    if options["method"] == AUTO:
+        choice = tagger.choose_method(rows, vocabulary)
+        note(choice_lines(choice)[0])
+        tagger = tagger.chosen(choice)
     announce_compilation()
     if not options["force"]:
         with naming_data(data, options["labels_file"]):
             _check_memory(plan_training(rows, tagger, probe=False))
     in_epochs = tagger.new_model().has_epochs
     more: dict[str, Any] = {"on_epoch": lambda record: note(epoch_line(record))} if in_epochs else {}
-    more |= {"vocabulary": vocabulary, "unknown_labels": unknown}
+    more |= {"vocabulary": vocabulary, "unknown_labels": unknown, "deprecated_labels": deprecated}
     more["tree_from_vocabulary"] = options["tree_from_vocabulary"]
     with (
         noting_warnings(),
@@ -147,7 +159,11 @@ def summary(facts: dict[str, Any]) -> str:
     what = "text" if trained["has_texts"] else "row"
     imputed = trained.get("imputed")
     lines = imputing_lines(imputed) if imputed else []
-    lines += vocabulary_sentences(trained["vocabulary"]) if trained.get("vocabulary") else []
+    if trained.get("vocabulary"):
+        lines += vocabulary_sentences(trained["vocabulary"])
+        kept = trained["vocabulary"].get("deprecated_labels") != "replace"
+        if kept and any("replaced_by" in row for row in trained["vocabulary"]["deprecated"]):
+            lines.append("--deprecated-labels replace trains on what replaced them instead.")
     lines.append(_training_line(facts, what))
     if facts["held_out"]:
         metrics = facts["held_out"]["metrics"]

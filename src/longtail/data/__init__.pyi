@@ -7,6 +7,7 @@ from .dataset import labels_to_matrix as labels_to_matrix
 from .dataset import rows_per_label as rows_per_label
 from .formats.csv_table import table_rows as table_rows
 from .formats.files import Stream as Stream
+from .formats.files import check_encoding as check_encoding
 from .formats.files import check_writable as check_writable
 from .formats.files import open_bytes as open_bytes
 from .formats.files import plain_name as plain_name
@@ -29,6 +30,11 @@ from .formats.npz_arrays import read_npy_array as read_npy_array
 from .formats.npz_arrays import read_npz_arrays as read_npz_arrays
 from .formats.npz_arrays import scipy_matrix as scipy_matrix
 from .formats.parquet import ParquetTable as ParquetTable
+from .formats.partial_file import Done as Done
+from .formats.partial_file import PartialFile as PartialFile
+from .formats.partial_file import ReadingPosition as ReadingPosition
+from .formats.partial_file import left_over as left_over
+from .formats.partial_file import partial_names as partial_names
 from .formats.predictions import read_predictions as read_predictions
 from .formats.raw_folder import read_filter as read_filter
 from .formats.raw_folder import read_raw_folder as read_raw_folder

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from longtail.data.dataset import Dataset
 from longtail.data.formats.group_file import GroupLabels, read_groups
+from longtail.data.formats.guess_format import guess_format
 from longtail.data.formats.io import read
 from longtail.data.formats.label_list import read_labels
 from longtail.data.formats.records import NameMatrix
@@ -211,6 +212,7 @@ def read_grouped(
         labels_column=labels_column,
         label_separator=label_separator,
         limits=limits,
+        **_as_written(path, groups_path, format, reading, limits),
     )
     rows = read(
         path,
@@ -242,6 +244,16 @@ def read_grouped(
         label_texts=texts,
     )
     return GroupedDataset(rows, of_groups.Y)
+
+
+def _as_written(
+    path: str | Path, groups_path: str | Path, format: str | None, reading: Mapping[str, Any], limits: Limits
+) -> dict[str, Any]:
+    """Return delimiter and encoding for a groups file: those of the rows where it has their format, else found out."""
+    if not Path(path).exists() or not Path(groups_path).exists():
+        return {}
+    same = (format or guess_format(Path(path), limits)[0]) == guess_format(Path(groups_path), limits)[0]
+    return {name: reading.get(name) for name in ("delimiter", "encoding")} if same else {}
 
 
 def _renumber_groups(

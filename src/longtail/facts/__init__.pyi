@@ -53,7 +53,15 @@ from .label_check import SynonymFacts as SynonymFacts
 from .label_check import UnlearnedFacts as UnlearnedFacts
 from .model import ModelFacts as ModelFacts
 from .model import TimingFacts as TimingFacts
+from .monitor import DriftFacts as DriftFacts
+from .monitor import HistogramFacts as HistogramFacts
+from .monitor import LabelChangeFacts as LabelChangeFacts
+from .monitor import MonitorFacts as MonitorFacts
+from .monitor import NewLabelFacts as NewLabelFacts
+from .monitor import NewWordFacts as NewWordFacts
+from .monitor import StrangeRowFacts as StrangeRowFacts
 from .plan import MemoryFacts as MemoryFacts
+from .plan import MethodFacts as MethodFacts
 from .plan import PlanFacts as PlanFacts
 from .plan import SampleFacts as SampleFacts
 from .tree import ClusterFacts as ClusterFacts

@@ -123,8 +123,11 @@ class LabelRowFacts(TypedDict, total=False):
     id: str  # the label of machines, where `label` is the name that people know
     train_count: int
     test_count: int
-    precision: float | None
-    recall: float | None
+    precision: float | None  # None where the label was never suggested
+    recall: float | None  # None where no test row has the label
+    f1: float | None
+    recall_low: float  # of the labels found least: the interval of the recall
+    recall_high: float
 
 
 class SetsMetricsFacts(TypedDict, total=False):
@@ -197,7 +200,8 @@ class EvaluationFacts(TypedDict, total=False):
     evaluation: MetricsFacts
     assigned: AssignedFacts
     tradeoff: TradeoffFacts | None
-    labels: list[LabelRowFacts]
+    labels: list[LabelRowFacts]  # those with most test rows first
+    labels_left_out: int  # labels that are not in that list
     worst_labels: list[LabelRowFacts]  # those with the lowest recall among labels of at least five test rows
     by: ByFacts
     tree: TreeFacts | None

@@ -22,7 +22,9 @@ class ModelFacts(TypedDict, total=False):
     name: str
     method: str
     model: str  # name of the class
-    params: dict[str, Any]
+    params: dict[str, Any]  # as they were given
+    settings: dict[str, Any]  # the same as they were used: what was chosen where None or "auto" was given
+    reads: dict[str, Any]  # of a model of texts: the class of the features, and their parameters
     labels: int
     features: int
     trained_rows: int

@@ -22,6 +22,19 @@ class SampleFacts(TypedDict):
     probe_seconds: float
 
 
+class MethodFacts(TypedDict):
+    """Which method suits some data, and why."""
+
+    method: str
+    name: str  # what it is, in a few words
+    settings: dict[str, Any]  # parameters of its model that differ from their defaults
+    why: str
+    sources: list[str]  # files under benchmarks/results that it rests on
+    runner_up: str
+    runner_up_why: str
+    would_change: list[str]  # what other methods would need to be chosen
+
+
 class PlanFacts(TypedDict, total=False):
     """Time, memory and size of a training, from `plan_training`; times are None without a probe."""
 
@@ -44,3 +57,4 @@ class PlanFacts(TypedDict, total=False):
     model_bytes: int | None
     predict_us_per_row: float | None
     sample: SampleFacts
+    choice: MethodFacts  # the method that suits the data, which need not be the one planned

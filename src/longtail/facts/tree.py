@@ -46,6 +46,7 @@ class ClusterFacts(TypedDict, total=False):
     words: list[WordFacts]  # those with the largest weights in the cluster's classifier
     rest: RestFacts | None  # clusters right below that are not listed
     inside: list[list[int]]  # (labels, uses) of all clusters right below, the most used first; for drawing
+    inside_typical: list[list[LabelUseFacts]]  # the most used labels of each of these
 
 
 class TreeFacts(TypedDict, total=False):

@@ -29,3 +29,7 @@ class VocabularyFacts(TypedDict, total=False):
     concepts_without_rows: Required[int]
     deprecated_in_use: Required[int]
     deprecated: Required[list[VocabularyLabelFacts]]  # the most frequent of them
+    deprecated_labels: str  # what is done with deprecated concepts: keep or replace
+    replaced: int  # deprecated concepts that were replaced
+    rows_replaced: int
+    replacements: list[VocabularyLabelFacts]  # the most frequent of them

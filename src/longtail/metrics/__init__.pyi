@@ -23,6 +23,7 @@ from .ranking import psndcg_at_k as psndcg_at_k
 from .ranking import psp_at_k as psp_at_k
 from .ranking import recall_at_k as recall_at_k
 from .reliability import calibration as calibration
+from .resample import share_interval as share_interval
 from .sklearn_scorers import Scorer as Scorer
 from .sklearn_scorers import scorer as scorer
 from .sklearn_scorers import scorers as scorers

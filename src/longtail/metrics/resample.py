@@ -155,3 +155,13 @@ def _bounds(values: np.ndarray, level: float) -> Bounds:
         return None, None
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
+
+
+def share_interval(hits: int, n: int, z: float = 1.96) -> tuple[float, float]:
+    """Return Wilson's interval of a share, 95% unless z says otherwise: for single labels, too few to resample.
+
+    >>> [round(end, 3) for end in share_interval(0, 10)], [round(end, 3) for end in share_interval(5, 10)]
+    ([0.0, 0.278], [0.237, 0.763])
+    """
+    middle, width = hits + z * z / 2, z * (hits * (n - hits) / n + z * z / 4) ** 0.5
+    return max(0.0, (middle - width) / (n + z * z)), min(1.0, (middle + width) / (n + z * z))

@@ -36,6 +36,7 @@ from longtail.validate import (
     check_label_numbers,
     check_same_rows,
     check_width,
+    resolve_seed,
 )
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ MAX_K = 1 << 20  # labels of one row that can be asked for
 MAX_BIAS = 1e6  # of the constant feature; its square must not leave the range of 32-bit floats
 HELD_OUT_K = 50  # labels predicted for every held-out row: as many as a decision about label sets looks at
 UNSAVED = ("n_jobs",)  # changes how fast a model is made, never which
+UNSEEN = ("checkpoint", "checkpoint_minutes", "device")  # no part of what a model is
 
 
 class XMCEstimator(Estimator):
@@ -183,6 +185,7 @@ class XMCEstimator(Estimator):
         return {
             "model": type(self).__name__,
             "params": self.saved_params(),
+            "settings": self.effective_params(),
             "labels": self.n_labels_,
             "features": self.n_features_in_,
             "trained_rows": self.n_rows_,
@@ -440,6 +443,17 @@ class XMCEstimator(Estimator):
         """Return the constructor's parameters as they are saved: as they were at training, but those it still reads."""
         params = self.get_params(deep=False) | getattr(self, "_params_at_fit", {})
         return {name: plain_value(value) for name, value in params.items() if name not in UNSAVED}
+
+    def effective_params(self) -> dict[str, Any]:
+        """Return the parameters with the values that were used where the constructor's leave the choice to the data.
+
+        Parameters without effect beside the others, and those that say where or how fast, are left out.
+        """
+        self._check_fitted()
+        params = {name: value for name, value in self.saved_params().items() if name not in UNSEEN}
+        if "random_state" in params and getattr(self, "random_state", None) is None:
+            params["random_state"] = resolve_seed(None)
+        return params
 
     def parts(self, name: str = "model") -> dict[str, Part]:
         """Return the model and, if it has one, its calibration, as parts of a model folder."""

@@ -9,6 +9,7 @@ label_names        labels by name: numbers of known ones, names and texts of new
 held_out           rows held out of a training, and how good the model is on them
 saved_models       models read back from their folders
 evaluation         one tagger, or two compared, on data: the facts that reports show
+drift              new rows compared with those held out of the training; the reference that a training leaves
 explain            the words for and against each label
 tree_description   a tagger's label tree as facts; label_slots: the leaf slots of one label
 auditing           which label sets a model can never give; output_layer: the layer that is audited

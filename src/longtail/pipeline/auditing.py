@@ -175,7 +175,7 @@ def _label_sets(
     """Return the label sets of the rows in the layer's numbering; rows with labels it never gives are told apart."""
     if layer.names is not None and data.n_labels != layer.n_labels:
         data = data.compact_labels()
-    data = with_ids(data, layer.vocabulary)
+    data = with_ids(data, layer.vocabulary, layer.deprecated)
     Y = data.Y
     facts["data"] = {"name": data.name, "rows": int(Y.shape[0])}
     if rows is not None and check_integer("rows", rows, low=1) < Y.shape[0]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from longtail.decisions import (
 from longtail.errors import DataError, ModelError, ParameterError
 from longtail.facts import DecisionFacts
 from longtail.model import HeldOut, XMCEstimator
-from longtail.pipeline.label_numbering import predict_dataset, truth
+from longtail.pipeline.label_numbering import check_shared_labels, predict_dataset, truth
 from longtail.validate import check_integer
 
 if TYPE_CHECKING:
@@ -74,19 +74,21 @@ def decide_on_held_out(model: XMCEstimator, held_out: HeldOut, target: str, per:
 
 def decide_on_data(
     tagger: Tagger, data: Dataset, target: str | None = None, guarantee: str | None = None, per: str = "global"
-) -> Decision:
-    """Return the decision for a target or a guarantee, chosen on rows that the Tagger was not trained on."""
+) -> tuple[Decision, TopK]:
+    """Return the decision for a target or a guarantee, chosen on rows not trained on, and the candidates of these."""
     check_purpose(target, guarantee, per)
     check_probabilities(tagger, "target" if guarantee is None else "guarantee")
     if data.compact_labels().digest() == tagger.data_.get("digest"):
         raise DataError(
             "{input} is what the model was trained on; a decision needs rows that it has not seen.", input="the data"
         )
+    check_shared_labels(tagger, data)
     Y, _ = truth(tagger, data)
     top = predict_dataset(tagger, data, k=min(CANDIDATES, tagger.n_labels_))
     model = tagger.model_
     chances = model.probabilities(top)
-    return learn_decision(Y, chances, model.label_counts_, model.n_rows_, target=target, guarantee=guarantee, per=per)
+    purpose: dict[str, Any] = {"target": target, "guarantee": guarantee, "per": per}
+    return learn_decision(Y, chances, model.label_counts_, model.n_rows_, **purpose), top
 
 
 def decision_facts(tagger: Tagger) -> DecisionFacts:

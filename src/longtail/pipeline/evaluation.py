@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -34,15 +35,17 @@ from longtail.metrics import (
     filter_topk,
     label_bands,
     propensities,
+    share_interval,
 )
+from longtail.model import Estimator, TextReader, plain_value
 from longtail.pipeline.deciding import assign, decision_facts, n_candidates, train_shares
-from longtail.pipeline.label_numbering import check_shared_labels, predict_dataset, truth
-from longtail.pipeline.labels_in_vocabulary import ids_of, with_ids
+from longtail.pipeline.label_numbering import LabelLimit, check_shared_labels, predict_dataset, truth
+from longtail.pipeline.labels_in_vocabulary import deprecated_choice, ids_of, label_ids, with_ids
 from longtail.pipeline.tagger import Tagger
 from longtail.validate import check_choice
 from longtail.vocabulary import Vocabulary, add_names
 
-LABELS_LISTED = 200
+LABELS_LISTED = 2000  # in facts and on pages; the records of all labels can be had one by one
 WORST_LISTED = 20
 ROWS_TO_JUDGE = 5  # that a label must have among the test rows to be one of the worst
 PARTS_LISTED = 100
@@ -51,6 +54,9 @@ WORDS_SHOWN = 8
 LETTERS_KEPT = 2000  # of the text of an example: a text may have megabytes, and a page holds every fact
 LETTERS_OF_AN_EXAMPLE = 2_000_000  # of a text that is explained; nobody reads longer ones, and they take long
 WORD_LETTERS_KEPT = 100
+Naming = tuple[Vocabulary | None, str]
+OF_NGRAMS = ("ngram_weight", "ngram_min_df")  # parameters of features without effect on single words
+PLAIN = (bool, int, float, str, list)  # what parameters of features are in JSON
 
 
 def evaluate_tagger(
@@ -65,32 +71,39 @@ def evaluate_tagger(
     by: str | None = None,
     on_labels: Callable[[list[LabelRowFacts]], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    allow: Sequence[str] | None = None,
+    deny: Sequence[str] | None = None,
 ) -> EvaluationFacts:
     """Return the facts of an evaluation: metrics with intervals, bands, calibration, labels and worked examples.
 
     Labels of the data that the tagger has never seen stay in the truth, as misses. `filter_pairs` are (row, label)
     pairs that must not count, with labels numbered as in the data; `constants` names the propensity constants.
     With `by`, the name of the column that the groups of the rows are from, every group is judged by itself. `on_labels`
-    gets the record of every label; the facts list the most frequent and the worst ones.
+    gets the record of every label; the facts list the most frequent and the worst ones. With `allow` (only these
+    labels) and `deny` (none of these) the others are neither predicted nor asked for.
     """
     check_shared_labels(tagger, data)
+    limit = LabelLimit.of([tagger], allow, deny)
     Y, names = truth(tagger, data)
+    Y = limit.truth(Y, names)
     started = time.perf_counter()
     k = max(_n_predicted(ks, filter_pairs), n_candidates(tagger))  # the same predictions for rankings and for sets
-    top = predict_dataset(tagger, data, k=k, progress=progress)
+    top = predict_dataset(tagger, data, k=k, progress=progress, limit=limit)
     seconds = time.perf_counter() - started
     facts = evaluation_facts(
         tagger, data, Y, names, top, ks=ks, filter_pairs=filter_pairs, constants=constants, n_bootstrap=n_bootstrap
     )
-    best = _filtered(top, data, names, filter_pairs, tagger.vocabulary_)
-    labels = _label_table(Y, best.head(max(ks)), names, _counts(tagger, len(names)), most=None)
+    best = _filtered(top, data, names, filter_pairs, _naming(tagger))
+    labels = _label_table(Y, best.head(max(ks)), names, _counts(tagger, len(names)))
+    labels = [row for row in labels if limit.may_give(row["label"])]
+    facts["labels"], facts["labels_left_out"] = labels[:LABELS_LISTED], max(len(labels) - LABELS_LISTED, 0)
     facts["worst_labels"] = _worst(labels)
     if on_labels is not None:
         on_labels(add_names(labels, tagger.vocabulary_))
     if by is not None:
         facts["by"] = _by_groups(data, by, Y, best, ks, n_bootstrap)
     facts["timings"] = {"predict_seconds": seconds, "predict_ms_per_row": 1000 * seconds / max(data.n_rows, 1)}
-    facts["examples"] = _examples(tagger, data, Y, names, n_examples)
+    facts["examples"] = _examples(tagger, data, Y, names, n_examples, limit)
     return add_names(facts, tagger.vocabulary_)
 
 
@@ -114,9 +127,7 @@ def evaluate_predictions(
         raise DataError("the predictions and the data share no label.")
     names = (*labels, *sorted(set(compact.names()) - known))
     Y = compact.align(names)[0].Y
-    table = _label_table(Y, top.head(max(ks)), names, np.zeros(len(names), dtype=np.int64), most=None)
-    for row in table:
-        del row["train_count"]
+    table = _label_table(Y, top.head(max(ks)), names, None)
     if on_labels is not None:
         on_labels(table)
     facts: EvaluationFacts = {
@@ -124,6 +135,7 @@ def evaluate_predictions(
         "data": data.summary(),
         "evaluation": evaluate(Y, top, ks=ks, n_bootstrap=n_bootstrap),
         "labels": table[:LABELS_LISTED],
+        "labels_left_out": max(len(table) - LABELS_LISTED, 0),
         "worst_labels": _worst(table),
     }
     if by is not None:
@@ -147,7 +159,7 @@ def evaluation_facts(
     counts = _counts(tagger, len(names))
     A, B = _constants(constants)
     weights = propensities(counts, tagger.model_.n_rows_, A=A, B=B)
-    top = _filtered(top, data, names, filter_pairs, tagger.vocabulary_)
+    top = _filtered(top, data, names, filter_pairs, _naming(tagger))
     calibrated = tagger.model_.calibrated_
     scored = tagger.model_.probabilities(top) if calibrated else top
     metrics = evaluate(
@@ -171,7 +183,7 @@ def evaluation_facts(
         "evaluation": metrics,
         "assigned": _assigned_facts(tagger, Y, top, n_bootstrap),
         "tradeoff": _tradeoff(tagger, Y, scored, max(ks)) if calibrated else None,
-        "labels": _label_table(Y, top.head(max(ks)), names, counts),
+        "labels": _label_table(Y, top.head(max(ks)), names, counts)[:LABELS_LISTED],
     }
 
 
@@ -185,21 +197,29 @@ def compare_taggers(
     constants: str = "default",
     n_bootstrap: int = 1000,
     progress: Callable[[int, int], None] | None = None,
+    allow: Sequence[str] | None = None,
+    deny: Sequence[str] | None = None,
 ) -> ComparisonFacts:
-    """Return where tagger b is better or worse than a on the same rows, with intervals and p-values."""
+    """Return where tagger b is better or worse than a on the same rows, with intervals and p-values.
+
+    With `allow` (only these labels) and `deny` (none of these) the others are neither predicted nor asked for.
+    """
+    vocabulary = a.vocabulary_ if a.vocabulary_ is not None else b.vocabulary_
+    a, b = (_with_vocabulary(tagger, vocabulary) for tagger in (a, b))
+    limit = LabelLimit.of([a, b], allow, deny)
     for tagger, called in ((a, "model a"), (b, "model b")):
         check_shared_labels(tagger, data, called)
     names = [*a.labels_, *sorted(set(b.labels_) - set(a.labels_))]
-    vocabulary = a.vocabulary_ if a.vocabulary_ is not None else b.vocabulary_
-    compact = with_ids(data.compact_labels(), vocabulary)
+    deprecated = max(deprecated_choice(tagger.data_) for tagger in (a, b))  # replace, if one of them does
+    compact = with_ids(data.compact_labels(), vocabulary, deprecated)
     names += sorted(set(compact.names()) - set(names))
-    Y = compact.align(names)[0].Y
+    Y = limit.truth(compact.align(names)[0].Y, names)
     tops = []
     for tagger in (a, b):
-        top = predict_dataset(tagger, data, k=_n_predicted(ks, filter_pairs), progress=progress)
+        top = predict_dataset(tagger, data, k=_n_predicted(ks, filter_pairs), progress=progress, limit=limit)
         where = {name: i for i, name in enumerate(names)}
         renumber = np.array([*(where[name] for name in tagger.labels_), -1], dtype=np.int32)
-        tops.append(_filtered(TopK(renumber[top.ids], top.scores), data, names, filter_pairs, vocabulary))
+        tops.append(_filtered(TopK(renumber[top.ids], top.scores), data, names, filter_pairs, (vocabulary, deprecated)))
     counts = np.zeros(len(names), dtype=np.int64)
     position = {name: i for i, name in enumerate(names)}
     for name, count in zip(a.labels_, a.model_.label_counts_, strict=True):
@@ -225,15 +245,37 @@ def compare_taggers(
     }
 
 
+def _with_vocabulary(tagger: Tagger, vocabulary: Vocabulary | None) -> Tagger:
+    """Return a tagger that calls its labels by the ids of a vocabulary, if it was trained without one."""
+    if vocabulary is None or tagger.vocabulary_ is not None:
+        return tagger
+    view = copy(tagger)
+    view.labels_, view.vocabulary_ = label_ids(tagger.labels_, vocabulary), vocabulary
+    return view
+
+
 def model_facts(tagger: Tagger) -> ModelFacts:
     """Return the method, parameters and training data of a tagger."""
     return {
         "method": tagger.method_name,
         **tagger.model_.describe(),
+        **({} if tagger.features_ is None else {"reads": reading_facts(tagger.features_)}),
         "decision": decision_facts(tagger),
         "held_out": tagger.held_out_,
         "trained_on": tagger.data_,
     }
+
+
+def reading_facts(features: TextReader) -> dict[str, Any]:
+    """Return how texts become rows: the class of the features and their parameters."""
+    params = features.get_params(deep=False) if isinstance(features, Estimator) else {}
+    told: dict[str, Any] = {"features": type(features).__name__}
+    for name, value in params.items():
+        if name not in ("n_jobs", "device"):
+            plain = plain_value(list(value) if isinstance(value, tuple) else value)
+            told[name] = plain if plain is None or isinstance(plain, PLAIN) else f"{plain!s:.200}"
+    single = told.get("ngrams") == [1, 1]
+    return {name: value for name, value in told.items() if not (single and name in OF_NGRAMS)}
 
 
 def _assigned_facts(tagger: Tagger, Y: Any, top: TopK, n_bootstrap: int) -> AssignedFacts:
@@ -255,7 +297,12 @@ def _n_predicted(ks: Sequence[int], filter_pairs: Any) -> int:
     return max(ks) if filter_pairs is None else max(100, 2 * max(ks))
 
 
-def _filtered(top: TopK, data: Dataset, names: Sequence[str], filter_pairs: Any, vocabulary: Vocabulary | None) -> TopK:
+def _naming(tagger: Tagger) -> Naming:
+    """Return what the labels of data are called by: a vocabulary, and what is done with its deprecated concepts."""
+    return tagger.vocabulary_, deprecated_choice(tagger.data_)
+
+
+def _filtered(top: TopK, data: Dataset, names: Sequence[str], filter_pairs: Any, naming: Naming) -> TopK:
     if filter_pairs is None:
         return top
     where = {name: i for i, name in enumerate(names)}
@@ -265,7 +312,7 @@ def _filtered(top: TopK, data: Dataset, names: Sequence[str], filter_pairs: Any,
         raise DataError(f"the filter names label {worst}; the data has labels 0 to {data.n_labels - 1}.")
     named, codes = np.unique(pairs[:, 1], return_inverse=True)
     known = [str(i) if data.label_names is None else data.label_names[i] for i in named.tolist()]
-    numbers = np.array([where.get(name, -1) for name in ids_of(known, vocabulary)], dtype=np.int64)[codes]
+    numbers = np.array([where.get(name, -1) for name in ids_of(known, *naming)], dtype=np.int64)[codes]
     kept = numbers >= 0  # a label that neither the model nor the rows know is never predicted
     return filter_topk(top, np.column_stack([pairs[:, 0], numbers])[kept])
 
@@ -304,43 +351,48 @@ def _by_groups(data: Dataset, column: str, Y: Any, top: TopK, ks: Sequence[int],
 
 def _worst(labels: Sequence[LabelRowFacts]) -> list[LabelRowFacts]:
     """Return the labels with the lowest recall, of those with some test rows; the more frequent first."""
-    judged = [row for row in labels if row["test_count"] >= ROWS_TO_JUDGE]
-    return sorted(judged, key=lambda row: (row["recall"] or 0.0, -row["test_count"]))[:WORST_LISTED]
+    judged = [row for row in labels if row["test_count"] >= ROWS_TO_JUDGE and (row["recall"] or 0.0) < 1]
+    worst = sorted(judged, key=lambda row: (row["recall"] or 0.0, -row["test_count"]))[:WORST_LISTED]
+    out: list[LabelRowFacts] = []
+    for row in worst:
+        low, high = share_interval(round((row["recall"] or 0.0) * row["test_count"]), row["test_count"])
+        out.append({**row, "recall_low": low, "recall_high": high})
+    return out
 
 
-def _label_table(
-    Y: Any, top: TopK, names: Sequence[str], counts: np.ndarray, most: int | None = LABELS_LISTED
-) -> list[LabelRowFacts]:
-    """Return one record per label: the most frequent in the test rows, at most 200 or as many as asked for."""
+def _label_table(Y: Any, top: TopK, names: Sequence[str], counts: np.ndarray | None) -> list[LabelRowFacts]:
+    """Return one record per label, those of most test rows first, then of most training rows."""
     n = len(names)
-    hits = binary_hits(top, Y)
     true = np.bincount(Y.indices, minlength=n)
     predicted = np.bincount(top.ids[top.ids >= 0], minlength=n)
-    right = np.bincount(top.ids[hits], minlength=n)
-    order = np.argsort(-true, kind="stable")[:most]
-    return [
-        {
-            "label": names[i],
-            "train_count": int(counts[i]),
-            "test_count": int(true[i]),
-            "precision": float(right[i] / predicted[i]) if predicted[i] else None,
-            "recall": float(right[i] / true[i]),
-        }
-        for i in order
-        if true[i]
-    ]
+    right = np.bincount(top.ids[binary_hits(top, Y)], minlength=n)
+    trained = np.zeros(n, dtype=np.int64) if counts is None else counts
+    order = np.lexsort((np.arange(n), -trained, -true))
+    columns = (order, true[order], predicted[order], right[order], trained[order])
+    out: list[LabelRowFacts] = []
+    for i, n_true, n_predicted, n_right, n_trained in zip(*(column.tolist() for column in columns), strict=True):
+        row: LabelRowFacts = {"label": names[i]} if counts is None else {"label": names[i], "train_count": n_trained}
+        row["test_count"] = n_true
+        row["precision"] = n_right / n_predicted if n_predicted else None
+        row["recall"] = n_right / n_true if n_true else None
+        row["f1"] = 2 * n_right / (n_true + n_predicted) if n_true else None
+        out.append(row)
+    return out
 
 
-def _examples(tagger: Tagger, data: Dataset, Y: Any, names: Sequence[str], n: int) -> list[ExplanationFacts]:
+def _examples(
+    tagger: Tagger, data: Dataset, Y: Any, names: Sequence[str], n: int, limit: LabelLimit
+) -> list[ExplanationFacts]:
     """Return a few rows spread over the data, with the words behind each suggestion."""
     if data.texts is None or not tagger.model_.explains_words(tagger.features_):
         return []
     out: list[ExplanationFacts] = []
+    may = {of: None if some is None else sorted(some) for of, some in limit._asdict().items()}
     readable = [row for row, text in enumerate(data.texts) if len(text) <= LETTERS_OF_AN_EXAMPLE]
     for at in np.unique(np.linspace(0, len(readable) - 1, num=min(n, len(readable))).astype(int)):
         row = readable[at]
         true = [names[i] for i in Y.indices[Y.indptr[row] : Y.indptr[row + 1]]]
-        suggested = tagger.explain(data.texts[row], k=5)["predicted"]
+        suggested = tagger.explain(data.texts[row], k=5, **may)["predicted"]
         text = _cut(data.texts[row], LETTERS_KEPT)
         out.append({"text": text, "true": true, "predicted": [_suggestion(tag, true) for tag in suggested]})
     return out

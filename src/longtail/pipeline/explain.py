@@ -27,8 +27,17 @@ class ExplainedText(dict[str, Any]):
         return explanation_html(cast(ExplanationFacts, self))
 
 
-def explain_text(tagger: Tagger, text: str, k: int, labels: Sequence[str] | None) -> ExplanationFacts:
-    """Return why the k best labels of a text (or the given ones) came."""
+def explain_text(
+    tagger: Tagger,
+    text: str,
+    k: int,
+    labels: Sequence[str] | None,
+    allow: Sequence[str] | None = None,
+    deny: Sequence[str] | None = None,
+) -> ExplanationFacts:
+    """Return why the k best labels of a text (or the given ones) came, of those that may come."""
+    if labels is not None and (allow is not None or deny is not None):
+        raise ParameterError("allow and deny choose among suggested labels; they cannot be used with labels.")
     if not isinstance(text, str):
         raise DataError(f"explain takes one text; got {type(text).__name__}.")
     row, model = tagger.rows([text]), tagger.model_
@@ -37,7 +46,9 @@ def explain_text(tagger: Tagger, text: str, k: int, labels: Sequence[str] | None
     if labels is not None:
         wanted = _predictable(tagger, labels)
     else:
-        top = model.predict_topk(row, k=check_integer("k", k, low=1))
+        given = {of: names for of, names in (("allow", allow), ("deny", deny)) if names is not None}
+        limit = {of: tagger.label_numbers(names, of) for of, names in given.items()}
+        top = model.predict_topk(row, k=check_integer("k", k, low=1), **limit)
         may = model.predictable_labels()
         wanted = [int(label) for label in top.ids[0] if label >= 0 and may[label]]
     if not wanted:

@@ -19,14 +19,39 @@ def numbers_of(
     """
     wanted = as_texts(names, argument)
     where = {name: number for number, name in enumerate(known)}
-    numbers = []
+    numbers, who = [], "label" if argument == "labels" else argument
     for name in wanted:
         if name not in where and vocabulary is None:
-            raise ParameterError(name="label", allowed="one the model knows", got=name, hint=near(name, known))
+            allowed = "one the model knows" if who == "label" else "labels the model knows"
+            raise ParameterError(name=who, allowed=allowed, got=name, hint=near(name, known))
         if name not in where and vocabulary is not None:
-            name = vocabulary.find(name, among=where)
+            try:
+                name = vocabulary.find(name, among=where)
+            except ParameterError as error:
+                error.restate(**{**error.fields, "name": who})
+                raise
         numbers.append(where[name])
     return numbers
+
+
+def split_known(
+    known: Sequence[str], names: Sequence[str], vocabulary: Vocabulary | None = None
+) -> tuple[list[str], list[str]]:
+    """Return which labels of a model are meant by some names, ids or notations, and the names that mean none.
+
+    >>> split_known(["fruit", "vehicle"], ["vehicle", "house"])
+    (['vehicle'], ['house'])
+    """
+    there = set(known)
+    meant, unknown = [], []
+    for name in as_texts(names):
+        if name in there:
+            meant.append(name)
+        elif vocabulary is not None and vocabulary.candidates(name, among=there):
+            meant.append(vocabulary.find(name, among=there))
+        else:
+            unknown.append(name)
+    return meant, unknown
 
 
 def check_new_labels(

@@ -11,7 +11,7 @@ import numpy as np
 from longtail.data import Dataset
 from longtail.errors import ParameterError
 from longtail.facts import LabelDataFacts, LabelFacts, SlotFacts, SlotTextFacts, SplitsFacts, WordFacts
-from longtail.pipeline.labels_in_vocabulary import with_ids
+from longtail.pipeline.label_numbering import with_ids_of
 from longtail.pipeline.tagger import Tagger
 from longtail.pipeline.tree_description import Look, tree_model, tree_tagger
 from longtail.tree import (
@@ -242,7 +242,7 @@ def _unlike(weights: SlotWeights) -> float:
 
 def _add_rows(tagger: Tagger, model: LabelTreeClassifier, facts: LabelFacts, data: Dataset, n: int) -> LabelDataFacts:
     """Give the rows of the data that have the label to its leaf slots; return the size of the data."""
-    data = with_ids(data.compact_labels(), tagger.vocabulary_)
+    data = with_ids_of(tagger, data)
     names = data.names()
     of = np.flatnonzero(data.Y.indices == names.index(facts["label"])) if facts["label"] in names else np.empty(0, int)
     rows = np.searchsorted(data.Y.indptr, of, side="right") - 1

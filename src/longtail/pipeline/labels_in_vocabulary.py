@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,22 +10,24 @@ import numpy as np
 
 from longtail.data import Dataset
 from longtail.errors import DataError, Parameter, ParameterError
-from longtail.facts import VocabularyFacts, VocabularyLabelFacts
+from longtail.facts import DatasetFacts, VocabularyFacts, VocabularyLabelFacts
 from longtail.validate import check_choice, make_csr
 from longtail.vocabulary import Vocabulary
 
 UNKNOWN = ("keep", "drop", "error")
+DEPRECATED = ("keep", "replace")
 LISTED = 10  # labels named in the facts
 NAMED = 3  # labels named in a sentence
 
 
 def match_labels(
-    data: Dataset, vocabulary: Vocabulary, unknown: str = "keep", listed: int = LISTED
+    data: Dataset, vocabulary: Vocabulary, unknown: str = "keep", deprecated: str = "keep", listed: int = LISTED
 ) -> tuple[Dataset, VocabularyFacts]:
     """Return data whose labels are ids of concepts, and facts about what the vocabulary and the data lack.
 
     A label that is the notation or the name of one concept becomes its id. Labels that the vocabulary does not have are
-    kept, dropped or refused ("error"). The facts name `listed` labels of a kind at most.
+    kept, dropped or refused ("error"). Deprecated concepts are kept, or replaced by what took their place ("replace").
+    The facts name `listed` labels of a kind at most.
 
     >>> from longtail.vocabulary import Concept
     >>> data = Dataset.from_lists(["a cat", "a dog"], [["cats"], ["dogs"]])
@@ -33,8 +36,12 @@ def match_labels(
     (('c1', 'dogs'), 1, 1)
     """
     check_choice("unknown_labels", unknown, UNKNOWN)
+    check_choice("deprecated_labels", deprecated, DEPRECATED)
     names = data.names()
     ids = [_id_of(name, vocabulary) for name in names]
+    before = ids
+    if deprecated == "replace":
+        ids = [None if id is None else current_id(id, vocabulary) for id in ids]
     counts = np.bincount(data.Y.indices, minlength=len(names))
     strange = [number for number, id in enumerate(ids) if id is None and counts[number]]
     strange.sort(key=lambda number: (-counts[number], names[number]))
@@ -54,7 +61,7 @@ def match_labels(
         "language": vocabulary.shown_language,
         "labels_known": len(known),
         "labels_by_name": sum(
-            id is not None and id != name and bool(count) for id, name, count in zip(ids, names, counts, strict=True)
+            id is not None and id != name and bool(count) for id, name, count in zip(before, names, counts, strict=True)
         ),
         "labels_unknown": len(strange),
         "unknown_labels": unknown,
@@ -62,20 +69,59 @@ def match_labels(
         "concepts_without_rows": len(vocabulary) - len(known),
         "deprecated_in_use": 0,
         "deprecated": [],
+        "deprecated_labels": deprecated,
     }
+    if deprecated == "replace":
+        _count_replaced(facts, data, before, ids, vocabulary)
     data = data if new == list(names) else _renamed(data, kept, new)
     _count_deprecated(facts, data, vocabulary, listed)
     return data, facts
 
 
-def with_ids(data: Dataset, vocabulary: Vocabulary | None) -> Dataset:
+def with_ids(data: Dataset, vocabulary: Vocabulary | None, deprecated: str = "keep") -> Dataset:
     """Return data whose labels are ids of concepts where they name some; without a vocabulary, the data as it is."""
-    return data if vocabulary is None else match_labels(data, vocabulary)[0]
+    return data if vocabulary is None else match_labels(data, vocabulary, deprecated=deprecated)[0]
 
 
-def ids_of(names: Sequence[str], vocabulary: Vocabulary | None) -> list[str]:
+def ids_of(names: Sequence[str], vocabulary: Vocabulary | None, deprecated: str = "keep") -> list[str]:
     """Return labels of data by their ids, where they name concepts."""
-    return list(names) if vocabulary is None else [_id_of(name, vocabulary) or name for name in names]
+    if vocabulary is None:
+        return list(names)
+    ids = [_id_of(name, vocabulary) or name for name in names]
+    if deprecated == "replace":
+        return [current_id(id, vocabulary) if id in vocabulary else id for id in ids]
+    return ids
+
+
+def current_id(id: str, vocabulary: Vocabulary) -> str:
+    """Return the concept to use in place of a deprecated one; the same where nothing took its place.
+
+    >>> from longtail.vocabulary import Concept
+    >>> current_id("a", Vocabulary([Concept("a", deprecated=True, replaced_by="b"), Concept("b")]))
+    'b'
+    """
+    seen = {id}
+    while vocabulary.is_deprecated(id) and (after := vocabulary.replacement(id)) is not None and after not in seen:
+        seen.add(after)
+        id = after
+    return id
+
+
+def deprecated_choice(data: DatasetFacts) -> str:
+    """Return what a model that was trained on some data does with deprecated concepts: keep or replace."""
+    return data["vocabulary"].get("deprecated_labels", DEPRECATED[0]) if "vocabulary" in data else DEPRECATED[0]
+
+
+def label_ids(names: Sequence[str], vocabulary: Vocabulary) -> tuple[str, ...]:
+    """Return the labels of a model that was trained without the vocabulary by their ids, where each has its own.
+
+    >>> from longtail.vocabulary import Concept
+    >>> label_ids(["cats", "dogs"], Vocabulary([Concept("c1", {"": "cats"})]))
+    ('c1', 'dogs')
+    """
+    ids = ids_of(names, vocabulary)
+    times = Counter(ids)
+    return tuple(id if times[id] == 1 else name for id, name in zip(ids, names, strict=True))
 
 
 def vocabulary_sentences(facts: VocabularyFacts) -> list[str]:
@@ -96,6 +142,11 @@ def vocabulary_sentences(facts: VocabularyFacts) -> list[str]:
         n = facts["concepts_without_rows"]
         have = "concept has" if n == 1 else "concepts have"
         out.append(f"{n:,} {have} no row in the data.")
+    if facts.get("replaced"):
+        n, rows = facts["replaced"], facts["rows_replaced"]
+        listed = _some([f"{row['name']} by {row['replaced_by_name']}" for row in facts["replacements"]], n)
+        were = "deprecated concept was" if n == 1 else "deprecated concepts were"
+        out.append(f"{n:,} {were} replaced in {rows:,} row{'s' * (rows != 1)}: {listed}.")
     if facts["deprecated_in_use"]:
         n = facts["deprecated_in_use"]
         listed = _some([_deprecated(row) for row in facts["deprecated"]], n)
@@ -176,6 +227,27 @@ def _count_deprecated(facts: VocabularyFacts, data: Dataset, vocabulary: Vocabul
             row["replaced_by"], row["replaced_by_name"] = replacement, vocabulary.name(replacement)
         listed.append(row)
     facts["deprecated"] = listed
+
+
+def _count_replaced(
+    facts: VocabularyFacts,
+    data: Dataset,
+    before: Sequence[str | None],
+    after: Sequence[str | None],
+    vocabulary: Vocabulary,
+) -> None:
+    """Add which concepts were replaced by others, those of most rows first."""
+    changed = np.array([old != new for old, new in zip(before, after, strict=True)], dtype=bool)
+    counts = np.bincount(data.Y.indices, minlength=data.n_labels)
+    numbers = [number for number in np.argsort(-counts, kind="stable").tolist() if changed[number] and counts[number]]
+    rows = np.repeat(np.arange(data.n_rows), np.diff(data.Y.indptr))[changed[data.Y.indices]]
+    facts["replaced"], facts["rows_replaced"] = len(numbers), int(np.unique(rows).size)
+    facts["replacements"] = []
+    for number in numbers[:LISTED]:
+        old, new = before[number] or "", after[number] or ""
+        row: VocabularyLabelFacts = {"label": old, "name": vocabulary.name(old), "rows": int(counts[number])}
+        row["replaced_by"], row["replaced_by_name"] = new, vocabulary.name(new)
+        facts["replacements"].append(row)
 
 
 def _deprecated(row: VocabularyLabelFacts) -> str:

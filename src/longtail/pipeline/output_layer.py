@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from longtail.audit import EXACT, dft_order, layer_from_file, names_in_file, rea
 from longtail.data import DEFAULT_LIMITS, Limits, read_labels
 from longtail.errors import DataError, ModelError
 from longtail.model import Calibration, LabelCircle, LinearLayer, XMCEstimator
+from longtail.pipeline.labels_in_vocabulary import deprecated_choice, label_ids
 from longtail.pipeline.tagger import Tagger
 from longtail.validate import MatrixLike, available_memory
 from longtail.vocabulary import Vocabulary
@@ -34,6 +35,7 @@ class Layer:
     ranked: bool = False  # inputs have one length, so scores only rank: a set comes out as the top of the ranking
     circle: LabelCircle | None = None  # of a DFT layer: its first columns are waves along it, exactly
     vocabulary: Vocabulary | None = None  # what people call its labels
+    deprecated: str = "keep"  # what is done with deprecated concepts in data
 
     @property
     def linear(self) -> LinearLayer:
@@ -58,9 +60,10 @@ def model_layer(model: Tagger | XMCEstimator) -> Layer:
     >>> layer.W.shape, layer.names is None
     ((3, 3), True)
     """
-    names, vocabulary = None, None
+    names, vocabulary, deprecated = None, None, "keep"
     if isinstance(model, Tagger):
         model._check_fitted()
+        deprecated = deprecated_choice(model.data_)
         names, vocabulary, model = tuple(model.labels_), model.vocabulary_, model.model_
     layer = model.output_layer()
     spoken = model.predictable_labels()
@@ -80,7 +83,8 @@ def model_layer(model: Tagger | XMCEstimator) -> Layer:
     if silent:
         names = tuple(name for name, kept in zip(listed, spoken, strict=True) if kept)
     circle = None if layer.circle is None else layer.circle.take(np.flatnonzero(spoken))
-    return checked(Layer(W, bias, names, kind, silent, cut, layer.guaranteed, layer.ranked, circle, vocabulary))
+    own = (layer.guaranteed, layer.ranked, circle, vocabulary, deprecated)
+    return checked(Layer(W, bias, names, kind, silent, cut, *own))
 
 
 def file_layer(
@@ -100,6 +104,13 @@ def file_layer(
         raise DataError(f"{labels_file or path} names a label twice.")
     guaranteed = 0 if sp.issparse(W) or bias is not None else dft_order(W, EXACT)
     return checked(Layer(W, bias, names, path.name, guaranteed=guaranteed))
+
+
+def with_vocabulary(layer: Layer, vocabulary: Vocabulary) -> Layer:
+    """Return the layer with a vocabulary, its labels called by their ids; a layer without names as it is."""
+    if layer.names is None:
+        return layer
+    return replace(layer, names=label_ids(layer.names, vocabulary), vocabulary=vocabulary)
 
 
 def narrow_layers(

@@ -5,10 +5,12 @@ from __future__ import annotations
 from longtail.data import Dataset, rows_per_label
 from longtail.errors import LongtailError, Parameter
 from longtail.facts import MemoryFacts, PlanFacts
+from longtail.pipeline.choose_method import AUTO
 from longtail.pipeline.held_out import held_out_rows
 from longtail.pipeline.tagger import Tagger
 from longtail.planning import shape_of
 from longtail.validate import available_memory, resolve_jobs, used_memory
+from longtail.vocabulary import Vocabulary
 
 CLEARLY = 1.5  # how far an estimate of memory may be off
 KERNELS = 90_000_000  # bytes of compiled code
@@ -16,20 +18,27 @@ LESS = "train on fewer rows or features"
 
 
 def plan_training(
-    data: Dataset, tagger: Tagger | None = None, *, probe: bool = True, read_seconds: float = 0.0
+    data: Dataset,
+    tagger: Tagger | None = None,
+    *,
+    vocabulary: Vocabulary | None = None,
+    probe: bool = True,
+    read_seconds: float = 0.0,
 ) -> PlanFacts:
     """Return what `tagger.fit_dataset(data)` and saving it will take, as JSON-able facts; only a probe is trained.
 
     Time is for this machine as it is now, with the tagger's threads; `read_seconds`, the time it took to read the data,
-    is added. Without `probe`, which takes up to two seconds, there is an estimate of memory alone. Estimates are right
-    within a factor of two.
+    is added; a `vocabulary` gives texts to labels, which may decide which method suits. Without `probe`, which takes up
+    to two seconds, there is an estimate of memory alone. Estimates are right within a factor of two.
 
     >>> from longtail.data.synthetic.generate import make_topics
     >>> facts = plan_training(make_topics(300, 10)[0], Tagger(random_state=0))
     >>> facts["rows"], facts["labels"], facts["features"], facts["memory"]["fits"]
     (300, 10, 130, True)
     """
-    data, tagger = data.compact_labels(), Tagger() if tagger is None else tagger
+    data, given = data.compact_labels(), Tagger() if tagger is None else tagger
+    choice = given.choose_method(data, vocabulary) if probe or given.method == AUTO else None
+    tagger = given if choice is None else given.chosen(choice)
     held, model, used = held_out_rows(data.n_rows, tagger.calibrate), tagger.new_model(), used_memory()
     cost = model.plan(data, lambda: shape_of(data, tagger.features), held, probe)
     facts: PlanFacts = {
@@ -56,6 +65,8 @@ def plan_training(
             "probe_seconds": cost.probe_seconds,
         },
     }
+    if choice is not None:
+        facts["choice"] = choice
     if cost.network is not None:
         facts["network"] = cost.network
     if probe:

@@ -7,6 +7,7 @@ from longtail.decisions import DECISION
 from longtail.encoder import EncoderFeatures
 from longtail.groups import MIMLClassifier
 from longtail.model import CALIBRATION, SavedFeatures, TextFeatures, XMCEstimator, clone
+from longtail.monitoring import REFERENCE
 from longtail.one_vs_all import OneVsAllClassifier
 from longtail.pipeline.schema import TAGGER, TAGGER_FACTS
 from longtail.prime import Prime, PrimeFeatures
@@ -34,7 +35,7 @@ def part_schemas() -> dict[str, PartSchema]:
     """Return what every kind of part may hold that a model folder can have, by kind; each stands with its code."""
     models = (model.schema for model in MODELS.values())
     features = (features.schema for features in FEATURES.values())
-    own = (TAGGER, CALIBRATION, VOCABULARY_SCHEMA, DECISION)
+    own = (TAGGER, CALIBRATION, VOCABULARY_SCHEMA, DECISION, REFERENCE)
     return {schema.kind: schema for schema in (*own, *features, *models) if schema is not None}
 
 
@@ -47,8 +48,9 @@ def folder_schemas() -> dict[str, FolderSchema]:
         "features": tuple(known[kind] for kind in FEATURES),
         "vocabulary": (VOCABULARY_SCHEMA,),
         "decision": (DECISION,),
+        "reference": (REFERENCE,),
     }
-    may_miss = frozenset({"features", "calibration", "vocabulary", "decision"})
+    may_miss = frozenset({"features", "calibration", "vocabulary", "decision", "reference"})
     folders = (
         FolderSchema("tagger.v1", {**more, **parts}, may_miss, True, TAGGER_FACTS),
         FolderSchema("estimator.v1", parts, frozenset({"calibration"})),

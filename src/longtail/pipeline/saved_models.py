@@ -7,6 +7,7 @@ from pathlib import Path
 from longtail.decisions import GUARANTEES, Decision
 from longtail.errors import ModelError
 from longtail.model import Calibration, XMCEstimator
+from longtail.monitoring import Reference
 from longtail.pipeline.deciding import check_loaded
 from longtail.pipeline.registry import FEATURES, METHODS, MODELS, folder_schemas
 from longtail.pipeline.schema import TAGGER
@@ -97,6 +98,11 @@ def _tagger(folder: LoadedFolder) -> Tagger:
         tagger.decision_ = check_loaded(tagger, Decision.from_part(folder.parts["decision"]))
         if not tagger.decision_.purpose.startswith(GUARANTEES):
             tagger.target, tagger.per = tagger.decision_.purpose, tagger.decision_.per
+    if "reference" in folder.parts:
+        reference = Reference.from_part(folder.parts["reference"])
+        if reference.n_labels > tagger.n_labels_:
+            raise ModelError(f"{folder.path} is inconsistent: its reference lists labels that it does not have.")
+        tagger.reference_ = reference
     return tagger
 
 

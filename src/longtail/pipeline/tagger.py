@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from longtail.data import Dataset, GroupedDataset, GroupsOfRow, LabelsOfGroup, TopK, binary_hits
 from longtail.decisions import Decision, check_purpose
 from longtail.errors import DataError, ModelError, ParameterError
-from longtail.facts import DatasetFacts, ExplanationFacts, UpdateFacts
+from longtail.facts import DatasetFacts, ExplanationFacts, MethodFacts, MonitorFacts, UpdateFacts
 from longtail.model import (
     BuiltLater,
     EpochReport,
@@ -28,8 +28,11 @@ from longtail.model import (
     not_fitted,
     plain_value,
 )
+from longtail.monitoring import Reference
 from longtail.notebook import fact_card
+from longtail.pipeline.choose_method import AUTO, choose_method
 from longtail.pipeline.deciding import assign, decide_on_data, decide_on_held_out, n_candidates
+from longtail.pipeline.drift import monitor_dataset, reference_of_held_out
 from longtail.pipeline.explain import explain_text
 from longtail.pipeline.held_out import held_out_facts, hold_out
 from longtail.pipeline.imputation import Imputed, impute_dataset
@@ -172,11 +175,12 @@ class Tagger(Estimator):
 
     Parameters
     ----------
-    method : {"tree", "ova", "dft", "prime"} or None, default=None
+    method : {"tree", "ova", "dft", "prime", "auto"} or None, default=None
         Which model to train: "tree" (a label tree: fast, for any number of labels), "ova" (one linear classifier per
         label: exact, for some thousands of labels), "dft" (a network whose narrow output layer can give every small
         label set; needs torch) or "prime" (an encoder that reads texts and the texts, or names, of labels; needs
-        torch). None for that of `model`, or "tree".
+        torch). "auto" takes the one that suits the data, by measurements: see `choose_method`. None for that of
+        `model`, or "tree".
     features : TextFeatures or None, default=None
         How texts become rows; None for `TfidfFeatures()`. Not used when rows are given instead of texts, and not to be
         given to models that read texts themselves ("prime").
@@ -205,6 +209,8 @@ class Tagger(Estimator):
     ----------
     model_ : XMCEstimator
         The trained model.
+    method_ : str
+        The method that was trained: with "auto", the one chosen.
     features_ : TextReader or None
         The fitted features; None where the model was trained on rows, or reads texts itself.
     labels_ : tuple of str
@@ -218,6 +224,8 @@ class Tagger(Estimator):
         Rows held out, and the metrics on them.
     decision_ : Decision or None
         How labels are assigned, where a target or a guarantee was chosen; else by the threshold of the calibration.
+    reference_ : Reference or None
+        What the rows held out look like, for `monitor` to compare later rows with.
     data_ : dict
         Facts about the training data.
     updated_ : dict
@@ -243,6 +251,7 @@ class Tagger(Estimator):
     data_: DatasetFacts
     updated_: UpdateFacts
     decision_: Decision | None = None
+    reference_: Reference | None = None
 
     def __init__(
         self,
@@ -279,6 +288,7 @@ class Tagger(Estimator):
         label_texts: Sequence[str] | None = None,
         vocabulary: Vocabulary | None = None,
         unknown_labels: str = "keep",
+        deprecated_labels: str = "keep",
         tree_from_vocabulary: bool = False,
         progress: Stages | None = None,
         on_epoch: EpochReport | None = None,
@@ -290,7 +300,7 @@ class Tagger(Estimator):
         """
         data = as_dataset(texts, labels, label_names, label_texts)
         own: dict[str, Any] = {"vocabulary": vocabulary, "unknown_labels": unknown_labels}
-        own["tree_from_vocabulary"] = tree_from_vocabulary
+        own |= {"deprecated_labels": deprecated_labels, "tree_from_vocabulary": tree_from_vocabulary}
         return self.fit_dataset(data, progress=progress, on_epoch=on_epoch, **own)
 
     def fit_dataset(
@@ -301,20 +311,23 @@ class Tagger(Estimator):
         *,
         vocabulary: Vocabulary | None = None,
         unknown_labels: str = "keep",
+        deprecated_labels: str = "keep",
         tree_from_vocabulary: bool = False,
     ) -> Self:
         """Train on a Dataset: on its texts, or on its features where it has no texts.
 
         `vocabulary` says what the labels are: they may be given by id, notation or name, and become ids; its names are
         the texts of labels where the data has none. Labels that it lacks are kept, dropped or refused
-        (`unknown_labels`: "keep", "drop" or "error") and counted in `data_`. With `tree_from_vocabulary` its broader
-        concepts are the clusters of the label tree. `on_epoch`, of models trained in epochs
-        ("dft", "prime"), gets a record with the loss after every epoch.
+        (`unknown_labels`: "keep", "drop" or "error") and counted in `data_`. Deprecated concepts are kept, or
+        replaced by what took their place (`deprecated_labels`: "keep" or "replace"), also in data to judge by. With
+        `tree_from_vocabulary` its broader concepts are the clusters of the label tree. `on_epoch`, of models trained in
+        epochs ("dft", "prime"), gets a record with the loss after every epoch.
         """
-        data, seed, model = data.compact_labels(), resolve_seed(self.random_state), self.new_model()
+        data, seed = data.compact_labels(), resolve_seed(self.random_state)
+        model = self.chosen(self.choose_method(data, vocabulary)).new_model() if self._is_auto() else self.new_model()
         matched = None
         if vocabulary is not None:
-            data, matched = match_labels(data, vocabulary, unknown_labels)
+            data, matched = match_labels(data, vocabulary, unknown_labels, deprecated_labels)
             if model.reads_texts and data.label_texts is None:
                 data = replace(data, label_texts=label_texts_of(data.names(), vocabulary))
         if tree_from_vocabulary:
@@ -323,7 +336,7 @@ class Tagger(Estimator):
         split = hold_out(data.Y, self.calibrate, seed)
         self._check_target(split is not None)
         held_out = model.fit_dataset(data, features=features, split=split, progress=progress, on_epoch=on_epoch)
-        self.features_, self.model_, self.decision_ = features, model, None
+        self.features_, self.model_, self.decision_, self.reference_ = features, model, None, None
         if held_out is not None and self.target is not None:
             self.decision_ = decide_on_held_out(model, held_out, self.target, self.per)
         self.held_out_ = None if held_out is None else held_out_facts(held_out, seed)
@@ -334,6 +347,8 @@ class Tagger(Estimator):
         if matched is not None:
             self.data_["vocabulary"] = matched
         self._seed = seed
+        if held_out is not None and split is not None:
+            self.reference_ = reference_of_held_out(self, held_out, data.take(split[1]), learned_from=data.n_rows)
         return self
 
     def _check_target(self, has_held_out: bool) -> None:
@@ -357,8 +372,10 @@ class Tagger(Estimator):
         drawn as those of `data` are.
         """
         self._check_fitted()
-        self.decision_ = decide_on_data(self, data, target, guarantee, per)
+        self.decision_, top = decide_on_data(self, data, target, guarantee, per)
         self.target, self.per = target, per
+        if self.reference_ is not None:
+            self.reference_ = self.reference_.with_assigned(assign(self, top).ids, self.n_labels_)
         return self
 
     def fit_groups(
@@ -385,7 +402,7 @@ class Tagger(Estimator):
 
     def impute(self, data: GroupedDataset, *, progress: Stages | None = None, **settings: Any) -> Imputed:
         """Find the labels of rows with the features, the model and the seed of this Tagger."""
-        model = self.new_model()
+        model = (Tagger(features=self.features, n_jobs=self.n_jobs) if self._is_auto() else self).new_model()
         model.check_training_data(data.rows)
         own: dict[str, Any] = {"features": self.features, "n_jobs": self.n_jobs}
         own["random_state"] = resolve_seed(self.random_state)
@@ -401,6 +418,7 @@ class Tagger(Estimator):
         *,
         vocabulary: Vocabulary | None = None,
         unknown_labels: str = "keep",
+        deprecated_labels: str = "keep",
         tree_from_vocabulary: bool = False,
     ) -> Self:
         """Train on the rows for which a label was found; how they were found is kept with the model.
@@ -408,22 +426,54 @@ class Tagger(Estimator):
         The other parameters are those of `fit_dataset`.
         """
         own: dict[str, Any] = {"vocabulary": vocabulary, "unknown_labels": unknown_labels}
-        own["tree_from_vocabulary"] = tree_from_vocabulary
+        own |= {"deprecated_labels": deprecated_labels, "tree_from_vocabulary": tree_from_vocabulary}
         self.fit_dataset(imputed.labelled(), progress=progress, on_epoch=on_epoch, **own)
         self.data_["imputed"] = imputed.facts
         return self
 
     @property
     def method_name(self) -> str:
-        """The name of the method: the one given, else that of the model, else "tree"."""
-        if self.method is not None:
-            return check_choice("method", self.method, tuple(METHODS))
+        """The name of the method: the one given or chosen, else that of the model, else "tree"."""
+        if self.method is not None and not (self.method == AUTO and hasattr(self, "model_")):
+            return check_choice("method", self.method, (*METHODS, AUTO))
         model = getattr(self, "model_", self.model)
         return DEFAULT_METHOD if model is None else model.tagger_method or type(model).__name__
+
+    @property
+    def method_(self) -> str:
+        """The method that was trained."""
+        self._check_fitted()
+        return self.model_.tagger_method or type(self.model_).__name__
+
+    def _is_auto(self) -> bool:
+        """Say whether the method is to be chosen by the data."""
+        return self.method == AUTO
+
+    def choose_method(self, data: Dataset, vocabulary: Vocabulary | None = None) -> MethodFacts:
+        """Return which method suits a Dataset, with which settings and why, as facts; `method="auto"` trains that.
+
+        The choice rests on measurements: rows, labels and rows per label, whether labels have texts (in the data or in
+        a `vocabulary`), and whether there are an encoder and a GPU.
+
+        >>> from longtail.data.synthetic.generate import make_topics
+        >>> Tagger().choose_method(make_topics(300, 10)[0])["method"]
+        'tree'
+        """
+        return choose_method(data, own_features=self.features is not None, has_label_texts=vocabulary is not None)
+
+    def chosen(self, choice: MethodFacts) -> Tagger:
+        """Return a Tagger of the method chosen, not fitted, where the method is "auto"; else this one."""
+        if not self._is_auto():
+            return self
+        if self.model is not None:
+            raise ParameterError(name="model", problem=f"cannot be given with the method {AUTO!r}.")
+        return clone(self).set_params(method=choice["method"], model=METHODS[choice["method"]](**choice["settings"]))
 
     def new_model(self) -> XMCEstimator:
         """Return the model that `fit_dataset` trains, untrained, with the seed and the threads of this Tagger."""
         method = self.method_name
+        if self._is_auto():
+            raise ParameterError(name="method", problem=f"is {AUTO!r}: which model suits depends on the data.")
         model = clone(self.model) if self.model is not None else METHODS[method]()
         if self.method is not None and model.tagger_method not in (None, method):
             wanted, got = METHODS[method].__name__, type(model).__name__
@@ -572,14 +622,56 @@ class Tagger(Estimator):
         check_same_rows(top.ids, Y)
         return float(binary_hits(top, Y).mean())
 
-    def explain(self, text: str, k: int = 5, labels: Sequence[str] | None = None) -> ExplanationFacts:
+    def explain(
+        self,
+        text: str,
+        k: int = 5,
+        labels: Sequence[str] | None = None,
+        *,
+        allow: Sequence[str] | None = None,
+        deny: Sequence[str] | None = None,
+    ) -> ExplanationFacts:
         """Return why the k best labels (or the given ones) came, as facts: the words for and against each.
 
         Word weights and the bias of a label add up to its margin; from the margins of the label and of the nodes on its
         path, where the model has a tree, comes its score. Of a model that reads texts ("prime") the weight of a word
-        is what the score loses without it; these do not add up, and the bias is None.
+        is what the score loses without it; these do not add up, and the bias is None. `allow` (only these labels) and
+        `deny` (none of these) are lists of labels.
         """
-        return explain_text(self, text, k, labels)
+        return explain_text(self, text, k, labels, allow, deny)
+
+    def monitor(
+        self,
+        texts: Texts,
+        labels: Iterable[str | Iterable[str]] | MatrixLike | None = None,
+        *,
+        reference: tuple[Texts, Iterable[str | Iterable[str]] | MatrixLike | None] | None = None,
+    ) -> MonitorFacts:
+        """Return how texts differ from the rows held out of the training: has the data changed since?
+
+        Unknown words, lengths, probabilities and the mix of labels are compared and, with `labels`, which are as for
+        `fit`, precision and calibration. Every comparison has a verdict, "steady", "watch" or "changed", which takes
+        into account what chance does to so few rows. `reference` is a pair of texts and labels (or None) to compare
+        with in place of those of the training.
+
+        >>> tagger = Tagger(random_state=0).fit(["red apple", "old car"] * 100, [["fruit"], ["vehicle"]] * 100)
+        >>> tagger.monitor(["old car", "red apple"] * 20)["verdict"]
+        'steady'
+        >>> tagger.monitor(["ein altes Auto", "roter Apfel"] * 20)["unknown_words"][0]["word"]
+        'altes'
+        """
+        self._check_fitted()
+        rows = self._rows_to_monitor(texts, labels)
+        return monitor_dataset(self, rows, None if reference is None else self._rows_to_monitor(*reference))
+
+    def _rows_to_monitor(self, texts: Texts, labels: Iterable[str | Iterable[str]] | MatrixLike | None) -> Dataset:
+        """Return texts, or rows, with or without labels, as a Dataset."""
+        texts = numbers_of_frame(texts)
+        if labels is None:
+            labels = sp.csr_array((texts.shape[0] if is_matrix(texts) else len(as_texts(texts)), 0), dtype=np.float32)
+            return as_dataset(texts, labels, (), None)
+        width = labels.shape[1] if is_matrix(labels) and labels.ndim == 2 else -1
+        return as_dataset(texts, labels, self.labels_ if width == self.n_labels_ else None, None)
 
     def add_labels(
         self,
@@ -691,6 +783,8 @@ class Tagger(Estimator):
             parts["vocabulary"] = self.vocabulary_.to_part()
         if self.decision_ is not None:
             parts["decision"] = self.decision_.to_part()
+        if self.reference_ is not None:
+            parts["reference"] = self.reference_.to_part()
         labels: list[dict[str, Any]] = [
             {"name": name, "count": int(count)}
             for name, count in zip(self.labels_, self.model_.label_counts_, strict=True)

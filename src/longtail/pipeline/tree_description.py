@@ -21,6 +21,7 @@ CLUSTERS = (12, 3)  # named below the root, and below each cluster
 ON_A_PAGE = 150  # clusters of the first level that a page lists
 INSIDE_ON_A_PAGE = 240  # and of the next in all, but at least 8 of each
 LABELS_ON_A_PAGE = (12, 3)  # named of a cluster, and of those inside it
+LABELS_OF_A_CELL = 3
 CELLS_ON_A_PAGE = 2000  # clusters of the second level that are still drawn
 
 
@@ -144,7 +145,8 @@ def page_tree(tagger: Tagger) -> TreeFacts | None:
                 below = look.children(first, cluster["cluster"])
                 order = below[np.lexsort((below, -n_labels[below], -uses[below]))]
                 cluster["inside"] = np.column_stack([n_labels[order], uses[order]]).tolist()
-    return facts
+                cluster["inside_typical"] = [look.typical(first + 1, node, LABELS_OF_A_CELL) for node in order.tolist()]
+    return add_names(facts, tagger.vocabulary_)
 
 
 def tree_tagger(tagger: Tagger) -> Tagger:
@@ -202,16 +204,18 @@ class Look:
 
     def names(self, level: int, node: int, n_labels: int, n_words: int) -> tuple[list[LabelUseFacts], list[WordFacts]]:
         """Return the typical labels and the telling words of a node."""
+        typical = self.typical(level, node, n_labels)
+        return typical, [] if self.words is None else self.strongest(level, node, n_words, self.words)
+
+    def typical(self, level: int, node: int, n_labels: int) -> list[LabelUseFacts]:
+        """Return the most used labels below a node."""
         low, high = node, node + 1
         for t in range(level, self.tree.n_levels):  # what is below a node is consecutive at every level
             ends = self.tree.children(t)
             low, high = int(ends[low]), int(ends[high])
         below = np.unique(self.tree.leaf_labels[low:high])
         best = below[np.argsort(-self.counts[below], kind="stable")][:n_labels].tolist()
-        typical: list[LabelUseFacts] = [
-            {"label": self.labels[i], "uses": int(self.counts[i])} for i in best if self.counts[i]
-        ]
-        return typical, [] if self.words is None else self.strongest(level, node, n_words, self.words)
+        return [{"label": self.labels[i], "uses": int(self.counts[i])} for i in best if self.counts[i]]
 
     def strongest(self, level: int, node: int, n: int, words: np.ndarray) -> list[WordFacts]:
         """Return the words with the largest weights above 0 in a node's own classifier, largest first."""

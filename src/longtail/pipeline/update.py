@@ -20,9 +20,11 @@ from longtail.errors import DataError, ModelError, ParameterError
 from longtail.facts import DatasetFacts, UpdateFacts
 from longtail.metrics import evaluate
 from longtail.model import HeldOut, Stages, Updatable, XMCEstimator
+from longtail.monitoring import Reference
 from longtail.pipeline.deciding import decide_on_held_out
+from longtail.pipeline.drift import reference_of_held_out
 from longtail.pipeline.held_out import held_out_facts, hold_out
-from longtail.pipeline.labels_in_vocabulary import with_ids
+from longtail.pipeline.label_numbering import with_ids_of
 from longtail.text import TfidfFeatures
 from longtail.validate import Json, Rows, resolve_seed
 
@@ -50,7 +52,7 @@ def update_tagger(
 
     Rows of `replay` were learned before; they are shown again so that less of them is forgotten.
     """
-    data = with_ids(data.compact_labels(), tagger.vocabulary_)
+    data = with_ids_of(tagger, data)
     if not data.Y.nnz:
         raise DataError("the new data must hold at least one label; every row is empty.")
     model = updatable(tagger)
@@ -82,6 +84,9 @@ def update_tagger(
     state |= {"model_": model, "label_texts_": _label_texts(tagger, data, names)}
     state["data_"] = _data_facts(tagger, data, model, names)
     state["decision_"], decision = _decision(tagger, model, held_out)
+    state["reference_"] = tagger.reference_
+    if held_out is not None and split is not None:
+        state["reference_"] = _reference(tagger, state, held_out, data.take(split[1]), data.n_rows)
     facts: UpdateFacts = {
         "rows": data.n_rows,
         "replayed": 0 if replay is None else replay.n_rows,
@@ -106,6 +111,17 @@ def _decision(tagger: Tagger, model: XMCEstimator, held_out: HeldOut | None) -> 
     return decide_on_held_out(model, held_out, decision.purpose, decision.per), "learned again"
 
 
+def _reference(tagger: Tagger, state: dict[str, Any], held_out: HeldOut, rows: Dataset, n_new: int) -> Reference | None:
+    """Return the reference after an update: that of before with the new rows held out, where there is one."""
+    if tagger.reference_ is None:
+        return None
+    after = copy(tagger)
+    after.__dict__.update(state)
+    before = tagger.model_
+    new = reference_of_held_out(after, held_out, rows, learned_from=before.n_rows_ + n_new, first=before.n_features_in_)
+    return tagger.reference_.joined(new, after.n_labels_)
+
+
 def _read_rows(tagger: Tagger, data: Dataset) -> tuple[Any, Rows]:
     """Return the features with the new words of the texts, and the rows of the data."""
     features = tagger.features_
@@ -125,7 +141,7 @@ def _replayed(
         X: Rows = features.transform(replay.texts)
     else:
         X = tagger.dataset_rows(replay)
-    return X, with_ids(replay.compact_labels(), tagger.vocabulary_).align(names)[0].Y
+    return X, with_ids_of(tagger, replay).align(names)[0].Y
 
 
 def _learn(
@@ -144,10 +160,10 @@ def _learn(
 
 
 def _rows_with_features(features: Any, n_rows: int, n_known: int) -> np.ndarray | None:
-    """Return how many old rows had each feature, from idf = ln((1 + rows) / (1 + rows with it)) + 1; new ones: none."""
+    """Return how many old rows had each feature; new ones: none."""
     if not isinstance(features, TfidfFeatures):
         return None
-    rows = np.maximum((1.0 + n_rows) / np.exp(features.idf_.astype(np.float64) - 1.0) - 1.0, 0.0)
+    rows = features.rows_with_terms(n_rows)
     rows[n_known:] = 0.0
     return rows
 
@@ -162,7 +178,7 @@ def _stacked(X: Rows, more: Rows) -> Rows:
 def _compare(before: XMCEstimator, X: Rows, after: HeldOut) -> Json:
     """Return precision on held-out new rows before and after the update."""
     rows = X[:, : before.n_features_in_]
-    top = before.predict_topk(rows, k=min(RANKED, before.n_labels_))
+    top = before.predict_topk(rows, k=RANKED)  # fewer labels leave empty places
     return {"rows": after.Y.shape[0], "before": _precisions(after.Y, top), "after": _precisions(after.Y, after.top)}
 
 
@@ -230,5 +246,6 @@ def without_labels(tagger: Tagger, numbers: list[int]) -> dict[str, Any]:
         "labels_": tuple(tagger.labels_[i] for i in stays),
         "label_texts_": None if texts is None else tuple(texts[i] for i in stays),
         "decision_": None if tagger.decision_ is None else tagger.decision_.of_labels(stays),
+        "reference_": None if tagger.reference_ is None else tagger.reference_.of_labels(stays),
         "data_": data,
     }

@@ -46,7 +46,11 @@ def shape_of(data: Dataset, features: TextFeatures | None = None, seed: int = 0)
     words = wanted if isinstance(wanted, TfidfFeatures) else None
     rows = np.sort(order[: SLOW_SAMPLE if words is None else _affordable([len(data.texts[i]) for i in order])])
     # terms that are rare or frequent in the sample may be frequent or rare enough in all texts
-    sampled = clone(wanted) if words is None else clone(words).set_params(min_df=1, max_df=1.0, max_features=None)
+    sampled = (
+        clone(wanted)
+        if words is None
+        else clone(words).set_params(min_df=1, max_df=1.0, max_features=None, ngram_min_df=1)
+    )
     started = time.perf_counter()
     clone(sampled).fit_transform(["warming up"])
     loading = time.perf_counter() - started
@@ -61,7 +65,9 @@ def shape_of(data: Dataset, features: TextFeatures | None = None, seed: int = 0)
     seen, per_row = rows_per_feature(X), X.nnz / rows.size
     if words is None or not isinstance(sampled, TfidfFeatures):
         return Shape(n, X.shape[1], per_row, counts, rows, X, seen, 0.0, *times)
-    n_features, per_row = _kept(words, seen, rows.size, n, per_row)
+    lengths = sampled.term_lengths()
+    runs = lengths > lengths.min() if words.analyzer != "char_wb" else np.zeros(seen.size, dtype=bool)
+    n_features, per_row = _kept(words, seen, runs, rows.size, n)
     width = sampled.to_part().arrays["vocabulary.bytes"].size / X.shape[1]
     return Shape(n, n_features, per_row, counts, rows, X, seen, width, *times)
 
@@ -79,21 +85,33 @@ def _affordable(lengths: list[int]) -> int:
     return max(1, int(np.searchsorted(np.cumsum(lengths), SAMPLE_CHARACTERS, side="right")))
 
 
-def _kept(features: TfidfFeatures, seen: np.ndarray, n_sample: int, n: int, per_row: float) -> tuple[int, float]:
-    """Return how many features all texts give, and how many a row has, after `min_df` and `max_features`."""
-    kept, share = float(distinct_features(seen, n_sample, n)[0]), 1.0
-    if isinstance(features.min_df, float) or n == n_sample:
-        enough = seen >= (features.min_df * n_sample if isinstance(features.min_df, float) else features.min_df)
-        kept, share = float(enough.sum()), float(seen[enough].sum() / seen.sum())
-    else:
-        # where a vocabulary grows by the power b, the share b of its words is in one row, b (1 - b) / 2 in two, ...
-        power = min(max(vocabulary_growth(seen, n_sample) - FLATTENING * np.log2(max(n / n_sample, 1)), 0.02), 0.98)
-        total, part = kept, power
-        for rows in range(1, features.min_df):
-            kept -= total * part
-            share -= total * part * rows / (per_row * n)
-            part *= (rows - power) / (rows + 1)
+def _kept(features: TfidfFeatures, seen: np.ndarray, runs: np.ndarray, n_sample: int, n: int) -> tuple[int, float]:
+    """Return how many features all texts give, and how many a row has, after `min_df` and `max_features`.
+
+    `runs` says which of the features are longer n-grams of words; these must be in `ngram_min_df` rows too.
+    """
+    kept, per_row = 0.0, 0.0
+    for part, least in ((~runs, 1), (runs, features.ngram_min_df)):
+        if part.any():
+            more = _kept_of(features.min_df, least, seen[part], n_sample, n)
+            kept, per_row = kept + more[0], per_row + more[1]
     if features.max_features is not None and kept > features.max_features:
         most = np.sort(seen)[::-1][: features.max_features]
-        kept, share = float(features.max_features), min(share, float(most.sum() / seen.sum()))
-    return max(1, round(kept)), per_row * max(share, 0.0)
+        kept, per_row = float(features.max_features), min(per_row, float(most.sum()) / n_sample)
+    return max(1, round(kept)), max(per_row, 0.0)
+
+
+def _kept_of(min_df: float, least: int, seen: np.ndarray, n_sample: int, n: int) -> tuple[float, float]:
+    """Return how many of some features are in `min_df` rows, `least` at least, and how many of them a row has."""
+    kept, per_row, share = float(distinct_features(seen, n_sample, n)[0]), seen.sum() / n_sample, 1.0
+    if isinstance(min_df, float) or n == n_sample:
+        enough = seen >= max(min_df * n_sample if isinstance(min_df, float) else min_df, least if n == n_sample else 1)
+        return float(enough.sum()), float(seen[enough].sum() / n_sample)
+    # where a vocabulary grows by the power b, the share b of its words is in one row, b (1 - b) / 2 in two, ...
+    power = min(max(vocabulary_growth(seen, n_sample) - FLATTENING * np.log2(max(n / n_sample, 1)), 0.02), 0.98)
+    total, part = kept, power
+    for rows in range(1, max(int(min_df), least)):
+        kept -= total * part
+        share -= total * part * rows / (per_row * n)
+        part *= (rows - power) / (rows + 1)
+    return kept, float(per_row * max(share, 0.0))

@@ -623,6 +623,19 @@ class Prime(XMCEstimator):
     def rows_of(self, texts: Sequence[str], features: TextReader | None) -> Rows:
         return self.rows(texts)
 
+    def effective_params(self) -> dict[str, Any]:
+        """Return the parameters with those of the preset, and with the weight of the fusion that was found."""
+        params = super().effective_params()
+        settings = resolve_settings(params, self.n_rows_, self.n_labels_)
+        for name in ("n_free", "n_private"):  # the labels at training chose them, and more may have come since
+            if params[name] is None:
+                del params[name]
+        for name in params:
+            params[name] = getattr(settings, name, None) if params[name] is None else params[name]
+        params["fusion"] = self.fusion_
+        known = {name: value for name, value in params.items() if value is not None}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in known.items()}
+
     def describe(self) -> ModelFacts:
         """Return facts about the trained model, with the records of its epochs."""
         return super().describe() | {

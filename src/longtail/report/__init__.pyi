@@ -7,6 +7,7 @@ from .html.comparison_page import comparison_page as comparison_page
 from .html.evaluation_page import evaluation_page as evaluation_page
 from .html.example_section import explanation_html as explanation_html
 from .html.label_check_page import label_check_page as label_check_page
+from .html.monitor_page import monitor_page as monitor_page
 from .html.rendering import write_page as write_page
 from .plots.canvas import standalone as standalone
 from .plots.tradeoff_plot import TradeoffSeries as TradeoffSeries
@@ -17,12 +18,14 @@ from .terminal.console import screen as screen
 from .terminal.evaluation import show_comparison as show_comparison
 from .terminal.evaluation import show_dataset as show_dataset
 from .terminal.evaluation import show_evaluation as show_evaluation
+from .terminal.evaluation_summary import show_evaluation_summary as show_evaluation_summary
 from .terminal.inert import InertStream as InertStream
 from .terminal.inert import inert as inert
 from .terminal.label_check_terminal import show_label_check as show_label_check
 from .terminal.label_terminal import show_label as show_label
 from .terminal.model_terminal import show_explanation as show_explanation
 from .terminal.model_terminal import show_inspection as show_inspection
+from .terminal.monitor_terminal import show_monitor as show_monitor
 from .terminal.progress import Progress as Progress
 from .terminal.progress import as_callback as as_callback
 from .terminal.progress import progress as progress

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypedDict
 
 from longtail.audit import VERDICTS
-from longtail.facts import AuditFacts, LabelSetFacts, SetsFacts
+from longtail.facts import AuditFacts, LabelSetFacts, LayerFacts, SetsFacts
 from longtail.report.formatting import count, percent
 from longtail.report.plots.audit_plots import radius_text
 from longtail.report.plots.canvas import finite
 
 NOUNS = {
-    "label sets": ("label set", "come out"),
-    "classes": ("label", "have the highest score"),
-    "top sets": ("label set", "be the top"),
+    "label sets": ("combination of labels", "combinations of labels", "be assigned"),
+    "classes": ("label", "labels", "be the first suggestion"),
+    "top sets": ("combination of labels", "combinations of labels", "be the first suggestions"),
 }
 MOST_NAMED = 6  # labels of a proof that are named
 
@@ -28,36 +29,93 @@ class VerdictRow(TypedDict):
 
 
 def audit_headline(facts: AuditFacts) -> str:
-    """Return in plain language what the model can never give.
+    """Return in plain language what the model can never assign.
 
     >>> counts = {"eps-argmaxable": 99, "argmaxable": 0, "not argmaxable": 1, "undecided": 0}
     >>> audit = {"kind": "label sets", "n_sets": 100, "n_rows": 100, "sets": counts, "rows": counts}
     >>> audit_headline({"audit": audit})
-    '1 of 100 label sets (1.0%) can never come out, whatever the input: it is that of 1 of 100 rows.'
+    '1 of 100 combinations of labels (1.0%) can never be assigned, whatever the text; 1 of 100 rows has it.'
     """
     audit = facts.get("audit") or {}
     n = audit.get("n_sets") or 0
     if not n:
         if facts.get("data"):
-            return "No label set of the data could be audited."
+            return "No combination of labels of the data could be audited."
         return ""
-    noun, verb = NOUNS.get(str(audit.get("kind")), NOUNS["label sets"])
+    noun, nouns, verb = NOUNS.get(str(audit.get("kind")), NOUNS["label sets"])
     if audit.get("kind") == "top sets" and facts.get("top_k"):
-        verb = f"be the top {facts['top_k']['k']}"
+        verb = f"be the first {facts['top_k']['k']} suggestions"
     never, unsure = audit["sets"].get("not argmaxable", 0), audit["sets"].get("undecided", 0)
     more = f" {count(unsure)} could not be decided." if unsure else ""
     if not never:
-        sure = n - unsure
+        if unsure == n:
+            return f"For {count(n)} {noun if n == 1 else nouns} it could not be decided whether they can {verb}."
         if unsure:
-            return f"{count(sure)} of {count(n)} {noun}s can {verb}, each for some input.{more}"
-        return f"All {count(n)} {noun}s can {verb}, each for some input." if n > 1 else f"The {noun} can {verb}."
-    out = f"{count(never)} of {count(n)} {noun}{'s' * (n != 1)} ({percent(never / n, 1)}%) can never {verb}, "
-    out += "whatever the input"
+            return f"{count(n - unsure)} of {count(n)} {nouns} can {verb}, each for some input.{more}"
+        return f"All {count(n)} {nouns} can {verb}, each for some input." if n > 1 else f"The {noun} can {verb}."
+    out = f"{count(never)} of {count(n)} {noun if n == 1 else nouns} ({percent(never / n, 1)}%) can never {verb}, "
+    out += "whatever the text"
     rows, of = audit["rows"].get("not argmaxable", 0), audit.get("n_rows")
     if audit.get("kind") != "classes" and of:
-        are = "it is that" if never == 1 else "they are those"
-        out += f": {are} of {count(rows)} of {count(of)} rows"
+        have = "has" if rows == 1 else "have"
+        out += f"; {count(rows)} of {count(of)} rows {have} {'it' if never == 1 else 'one of them'}"
     return f"{out}.{more}"
+
+
+def never_heading(audit: SetsFacts) -> str:
+    """Return the heading of what can never happen.
+
+    >>> never_heading({"kind": "classes"})
+    'What can never be the first suggestion'
+    """
+    return f"What can never {NOUNS.get(str(audit.get('kind')), NOUNS['label sets'])[2]}"
+
+
+def advice(facts: AuditFacts) -> list[str]:
+    """Return what can be done about combinations that are never assigned, a sentence each; nothing if all are possible.
+
+    >>> advice({"audit": {"n_sets": 3, "sets": {"not argmaxable": 0, "undecided": 0}}})
+    []
+    """
+    audit, layer, unknown = facts.get("audit") or {}, facts.get("layer") or {}, facts.get("unknown")
+    sets = audit.get("sets") or {}
+    out = []
+    if unknown:
+        out.append(
+            "Labels that the model never gives: train again with rows that have them, or leave them out of the "
+            "vocabulary in use. A model that reads the texts of labels (prime) can give a label without any row."
+        )
+    if sets.get("not argmaxable"):
+        if _narrow(layer):
+            out.append(
+                f"The model squeezes every text into {count(layer['width'])} numbers before it scores its "
+                f"{count(layer['n_labels'])} labels. More numbers make more combinations possible; the method dft "
+                "makes every combination of up to a chosen number of labels possible."
+            )
+        if any(_never_without(row) for row in audit.get("impossible") or []):
+            out.append(
+                "Where a label is never assigned without another one, the training rows hardly ever have it alone: "
+                "add rows that do, or make the two one label if that is what they are."
+            )
+        if audit.get("kind", "label sets") == "label sets":
+            out.append(
+                "Until then, a person has to add or remove a label by hand where one of these combinations is right."
+            )
+    if sets.get("undecided"):
+        out.append("Combinations that could not be decided: allow more time, or audit fewer rows.")
+    return out
+
+
+def _narrow(layer: LayerFacts) -> bool:
+    """Say whether a layer has fewer dimensions than labels."""
+    return bool(layer.get("width")) and layer["width"] < layer.get("n_labels", 0)
+
+
+def _never_without(row: LabelSetFacts) -> bool:
+    """Say whether a combination is impossible since some labels are never assigned without others, few in all."""
+    conflict = row.get("conflict") or {}
+    on, off = conflict.get("on") or [], conflict.get("off") or []
+    return bool(on) and bool(off) and len(on) + len(off) <= MOST_NAMED
 
 
 def layer_sentence(facts: AuditFacts) -> str:
@@ -95,11 +153,12 @@ def unknown_sentence(facts: AuditFacts) -> str:
     unknown = facts.get("unknown")
     if not unknown:
         return ""
+    n, rows, sets = unknown["labels"], unknown["rows"], unknown["sets"]
     first = ", ".join(str(label["label"]) for label in (unknown.get("listed") or [])[:3])
-    one = unknown["labels"] == 1
-    out = f"{count(unknown['sets'])} more label set{'s' * (unknown['sets'] != 1)}, of {_n_rows(unknown['rows'])}, "
-    out += f"cannot come out because the model never gives {'one of their labels' if not one else 'their label'}"
-    return out + (f": {first}{', …' if unknown['labels'] > 3 else '.'}" if first else ".")
+    named = f", such as {first}" if n > 3 and first else f" ({first})" if first else ""
+    are, one = ("label of the data is", "it") if n == 1 else ("labels of the data are", "one of them")
+    out = f"{count(n)} {are} never given by the model{named}: {_n_rows(rows)} {'has' if rows == 1 else 'have'} {one}"
+    return out + f", in {count(sets)} more combination{'s' * (sets != 1)} that cannot be assigned."
 
 
 def _n_rows(n: int) -> str:
@@ -186,10 +245,10 @@ def set_names(row: LabelSetFacts, most: int | None = None) -> str:
 
 
 def reason(row: LabelSetFacts) -> str:
-    """Return why a set is impossible: the labels of its proof.
+    """Return why a combination can never be assigned: the labels of its proof, in words.
 
-    >>> reason({"conflict": {"on": ["a"], "off": ["b"]}})
-    'never on: a, with off: b'
+    >>> reason({"conflict": {"on": ["a"], "off": ["b"]}}), reason({"conflict": {"on": ["a", "b"], "off": []}})
+    ('a is never assigned without b', 'a and b are never assigned together')
     """
     conflict = row.get("conflict") or {}
     on, off = ([str(label) for label in labels or []] for labels in (conflict.get("on"), conflict.get("off")))
@@ -197,6 +256,14 @@ def reason(row: LabelSetFacts) -> str:
         return ""
     if len(on) + len(off) > MOST_NAMED:
         return f"the scores of {count(len(on) + len(off))} labels contradict each other"
-    if on and off:
-        return f"never on: {', '.join(on)}, with off: {', '.join(off)}"
-    return f"never {'on' if on else 'off'} together: {', '.join(on or off)}"
+    if not on:
+        only = "is always assigned" if len(off) == 1 else "one of them is always assigned"
+        return f"{_listed(off, 'and')}: {only}" if len(off) > 1 else f"{off[0]} {only}"
+    if not off:
+        return f"{on[0]} is never assigned" if len(on) == 1 else f"{_listed(on, 'and')} are never assigned together"
+    together = "is never assigned" if len(on) == 1 else "are never assigned together"
+    return f"{_listed(on, 'and')} {together} without {_listed(off, 'or')}"
+
+
+def _listed(names: Sequence[str], word: str) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from longtail.facts import ComparisonFacts, EvaluationFacts, IntervalFacts, MetricFacts
+from longtail.facts import ByFacts, ComparisonFacts, EvaluationFacts, IntervalFacts, MetricFacts
 from longtail.report.fact_rows import (
     FAMILIES,
     CalibrationRow,
@@ -16,6 +16,7 @@ from longtail.report.fact_rows import (
 from longtail.report.formatting import whole_percent
 from longtail.report.plots.canvas import finite
 
+ROWS_TO_TELL = 50  # of a part of the rows before a sentence names it
 SPARSE = 0.01  # a bin with a smaller share of all suggestions is not worth a sentence
 
 
@@ -76,6 +77,27 @@ def calibration_sentence(rows: Sequence[CalibrationRow]) -> str:
         return "How often suggestions are right, by the probability the model gave them"
     predicted, observed = min(known, key=lambda pair: abs(pair[0] - 0.8))
     return f"When the model says {whole_percent(predicted)}, it is right {whole_percent(observed)} of the time"
+
+
+def by_sentence(by: ByFacts) -> str:
+    """Return on which part of the rows the first suggestion is right most and least often; small parts do not count.
+
+    >>> parts = [{"value": v, "rows": 90, "metrics": {"p@1": {"value": p}}} for v, p in (("de", 0.8), ("fi", 0.6))]
+    >>> by_sentence({"column": "language", "parts": parts, "rows_without": 0, "parts_left_out": 0})
+    'The first suggestion is right most often for de (80%), least often for fi (60%)'
+    """
+    known = [
+        (float(value), str(part["value"]))
+        for part in by["parts"]
+        if part["rows"] >= ROWS_TO_TELL and finite(value := (part["metrics"].get("p@1") or {}).get("value"))
+    ]
+    if len(known) < 2:
+        return f"How often the first suggestion is right, by {by['column']}"
+    (high, best), (low, worst) = max(known), min(known)
+    return (
+        f"The first suggestion is right most often for {best} ({whole_percent(high)}), least often for {worst} "
+        f"({whole_percent(low)})"
+    )
 
 
 def interval_sentence(interval: IntervalFacts) -> str:

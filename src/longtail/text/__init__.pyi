@@ -8,4 +8,6 @@ from .row_vectors import hstack_rows as hstack_rows
 from .row_vectors import side_by_side as side_by_side
 from .row_vectors import unit_rows as unit_rows
 from .schema import TFIDF_SCHEMA as TFIDF_SCHEMA
+from .stemmer import LANGUAGES as LANGUAGES
 from .tfidf import TfidfFeatures as TfidfFeatures
+from .unknown_terms import UnknownTerms as UnknownTerms

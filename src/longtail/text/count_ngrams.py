@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from longtail.kernels import njit, run_tasks
-from longtail.text.lexicon import Analysis, Lexicon, NgramCounts, cut_texts, grown
+from longtail.text.lexicon import Analysis, Lexicon, NgramCounts, cut_texts
+from longtail.text.word_table import grown
 
 BLOCKS_PER_SHARE = 16  # a thread with less to do costs more than it saves: its lexicon has to be merged
 
@@ -50,6 +51,8 @@ def _count_share(texts: Sequence[str], analysis: Analysis, share: Sequence[slice
 
 
 def _merge_counts(into: CountedTexts, other: CountedTexts) -> CountedTexts:
+    if into.lexicon.forms is not None and other.lexicon.forms is not None:
+        into.lexicon.forms.add(other.lexicon.forms)
     node = into.lexicon.add(other.lexicon.strings(np.arange(other.lexicon.n_nodes, dtype=np.int32)))
     n_nodes = into.lexicon.n_nodes
     documents, totals = grown(into.documents, n_nodes)[:n_nodes], grown(into.totals, n_nodes)[:n_nodes]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,12 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from longtail.errors import DataError
-from longtail.text.hash_table import make_slots, refill
+from longtail.text.hash_table import make_slots
 from longtail.text.ngrams import gram_counts, gram_nodes
 from longtail.text.string_arrays import gram_bytes, gram_offsets
-from longtail.text.tokenise import char_ids, word_ids
+from longtail.text.tokenise import char_ids
 from longtail.text.unicode_tables import SHORTEST_WORD, WORD, fold_table, fold_text, irregular, without_accents
 from longtail.text.utf8 import CODE_POINTS
+from longtail.text.word_forms import KnownForms, WordForms
+from longtail.text.word_table import PackedTerms, WordTable, encode_texts, grown, larger_table
 
 BLOCK = 1 << 18  # characters handled at once: keeps memory bounded and the work of a block in cache
 TEXT_COST = 16  # what a text costs besides its characters
@@ -33,6 +34,7 @@ class Analysis:
     lowercase: bool = True
     strip_accents: bool = False
     stop_words: tuple[str, ...] = ()
+    language: str = ""  # words count by their stems in this language; "" for words as they are
 
     @property
     def words(self) -> bool:
@@ -48,13 +50,6 @@ class NgramCounts(NamedTuple):
     counts: np.ndarray  # int32 (nnz,)
 
 
-class PackedTerms(NamedTuple):
-    """Many terms as one UTF-8 array: term t is raw[offsets[t]:offsets[t + 1]]."""
-
-    raw: np.ndarray  # uint8
-    offsets: np.ndarray  # int64 (n + 1,)
-
-
 class Lexicon:
     """A set of n-grams that grows while texts are counted, or finds only those it has; each n-gram is a numbered node.
 
@@ -66,22 +61,24 @@ class Lexicon:
         self.analysis = analysis
         self.words = analysis.words
         self.low, self.high = analysis.ngrams
-        self.n_words = self.n_skip = self.n_nodes = 0
-        self._word_slots = make_slots(0)
-        self._starts = np.zeros(1, dtype=np.int64)
-        self._arena = np.empty(0, dtype=np.uint8)
+        self.n_nodes = 0
+        self.table = WordTable(() if analysis.language else analysis.stop_words)
+        self.forms = (
+            WordForms(analysis.language, analysis.stop_words, self.table) if self.words and analysis.language else None
+        )
         self._first = np.full(0 if self.words else CODE_POINTS, -1, dtype=np.int32)
         self._slots = make_slots(0)
         self._parent = np.empty(0, dtype=np.int32)
         self._last = np.empty(0, dtype=np.int32)
-        if analysis.stop_words:
-            reachable = [w for w in analysis.stop_words if WORD.fullmatch(w)]
-            self._ids(*_encode_texts(reachable), fold_table("any", False), 1, 0, True)
-            self.n_skip = self.n_words  # stop words come first, so that one comparison finds them
+        self._fit_first()
 
     def count(self, texts: Sequence[str], *, grow: bool) -> NgramCounts:
         """Count the n-grams of some texts; with `grow` new ones join the lexicon, else they are left out."""
-        ids, id_ends = self._ids(*self._folded(texts), SHORTEST_WORD, self.n_skip, grow)
+        if self.forms is not None:
+            ids, id_ends = self.forms.ids(*self._folded(texts), grow)
+            self._fit_first()
+        else:
+            ids, id_ends = self._ids(*self._folded(texts), SHORTEST_WORD, self.table.n_skip, grow)
         spread = self.high - self.low + 1
         if grow:
             self._reserve_nodes(ids.size * self.high)
@@ -117,57 +114,61 @@ class Lexicon:
 
     def find(self, grams: Sequence[str]) -> np.ndarray:
         """Return the node of each n-gram, or -1."""
-        return self._nodes(*_encode_texts(grams), grow=False)
+        return self._nodes(*encode_texts(grams), grow=False)
+
+    def stems(self, words: Sequence[str]) -> list[str]:
+        """Return what each word counts as: itself, or its stem; "" for a stem that is not known."""
+        if self.forms is None:
+            return list(words)
+        ids = self.forms.ids(*encode_texts(words), fold_table("any", False), grow=False)[0].tolist()
+        return [self.table.word(i) if i >= 0 else "" for i in ids]
 
     def strings(self, nodes: np.ndarray) -> PackedTerms:
         """Write n-grams out: words with a space between them, or characters end to end."""
         offsets = np.empty(nodes.size + 1, dtype=np.int64)
-        gram_offsets(nodes, self._parent, self._last, self.words, self._starts, offsets)
+        gram_offsets(nodes, self._parent, self._last, self.words, self.table.starts, offsets)
         raw = np.empty(offsets[-1], dtype=np.uint8)
-        gram_bytes(nodes, self._parent, self._last, self.words, self._starts, self._arena, offsets, raw)
+        table = self.table
+        gram_bytes(nodes, self._parent, self._last, self.words, table.starts, table.arena, offsets, raw)
         return PackedTerms(raw, offsets)
+
+    def lengths(self, nodes: np.ndarray) -> np.ndarray:
+        """Return how many words or characters each n-gram has."""
+        parent, lengths = nodes, np.zeros(nodes.size, dtype=np.int64)
+        for _ in range(self.high):
+            inside = parent >= 0
+            lengths += inside
+            parent = np.where(inside, self._parent[parent], -1)
+        return lengths
 
     def _folded(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the texts as bytes, where they end, and the table that lowercases what is not lowercased yet."""
         letters = "word" if self.words else "solid"
         lowercase = self.analysis.lowercase
         if self.analysis.strip_accents:
-            return *_encode_texts([without_accents(t.lower() if lowercase else t) for t in texts]), fold_table(
+            return *encode_texts([without_accents(t.lower() if lowercase else t) for t in texts]), fold_table(
                 letters, False
             )
         if lowercase and _has_irregular(texts):
-            return *_encode_texts([t.lower() for t in texts]), fold_table(letters, False)
-        return *_encode_texts(texts), fold_table(letters, lowercase)
+            return *encode_texts([t.lower() for t in texts]), fold_table(letters, False)
+        return *encode_texts(texts), fold_table(letters, lowercase)
 
     def _ids(
         self, text: np.ndarray, ends: np.ndarray, fold: np.ndarray, shortest: int, n_skip: int, grow: bool
     ) -> tuple[np.ndarray, np.ndarray]:
+        if self.words:
+            found = self.table.ids(text, ends, fold, shortest, n_skip, grow)
+            self._fit_first()
+            return found
         id_ends = np.zeros(ends.size, dtype=np.int64)
-        if not self.words:
-            ids = np.empty(2 * (text.size + ends.size), dtype=np.int32)
-            char_ids(text, ends, fold, ids, id_ends)
-            return ids[: id_ends[-1] if ends.size else 0], id_ends
-        capacity = (text.size + ends.size) // (shortest + 1)
-        ids = np.empty(capacity, dtype=np.int32)
-        if grow:
-            self._reserve_words(capacity, 2 * text.size)
-        self.n_words = word_ids(
-            text,
-            ends,
-            fold,
-            shortest,
-            n_skip,
-            grow,
-            self._word_slots,
-            self._starts,
-            self._arena,
-            self.n_words,
-            ids,
-            id_ends,
-        )
-        if self.n_words > self._first.size:
-            self._first = grown(self._first, self.n_words, -1)
+        ids = np.empty(2 * (text.size + ends.size), dtype=np.int32)
+        char_ids(text, ends, fold, ids, id_ends)
         return ids[: id_ends[-1] if ends.size else 0], id_ends
+
+    def _fit_first(self) -> None:
+        """Make space for the node of every word."""
+        if self.table.n_words > self._first.size:
+            self._first = grown(self._first, self.table.n_words, -1)
 
     def _nodes(self, text: np.ndarray, ends: np.ndarray, grow: bool) -> np.ndarray:
         if self.words:
@@ -185,19 +186,12 @@ class Lexicon:
         )
         return found
 
-    def _reserve_words(self, n_new: int, n_bytes: int) -> None:
-        capacity = self.n_words + n_new
-        if 2 * capacity > len(self._word_slots):
-            self._word_slots = _larger_table(self._word_slots, capacity)
-        self._starts = grown(self._starts, capacity + 1)
-        self._arena = grown(self._arena, int(self._starts[self.n_words]) + n_bytes + 8)
-
     def _reserve_nodes(self, n_new: int) -> None:
         capacity = self.n_nodes + n_new
         if capacity > INT32_MAX:
             raise DataError(f"the texts have more than {INT32_MAX} different n-grams; use shorter n-grams.")
         if self.high > 1 and 2 * capacity > len(self._slots):
-            self._slots = _larger_table(self._slots, capacity)
+            self._slots = larger_table(self._slots, capacity)
         self._parent, self._last = grown(self._parent, capacity), grown(self._last, capacity)
 
 
@@ -216,6 +210,7 @@ class KnownTerms:
         self.column = np.full(self._lexicon.n_nodes, -1, dtype=np.int32)  # of each node of the lexicon
         self.column[nodes] = np.arange(nodes.size, dtype=np.int32)
         self._terms: list[str] | None = None
+        self._names: list[str] | None = None
 
     def __len__(self) -> int:
         return self.packed.offsets.size - 1
@@ -224,9 +219,44 @@ class KnownTerms:
     def terms(self) -> list[str]:
         """The terms as strings, made when first asked for: a model that only predicts never needs them."""
         if self._terms is None:
-            raw, offsets = self.packed.raw.tobytes(), self.packed.offsets.tolist()
-            self._terms = [raw[a:b].decode("utf-8", "surrogatepass") for a, b in itertools.pairwise(offsets)]
+            self._terms = self.packed.strings()
         return self._terms
+
+    def lengths(self) -> np.ndarray:
+        """Return how many words or characters each term has."""
+        nodes = np.empty(len(self), dtype=np.int32)
+        used = np.flatnonzero(self.column >= 0)
+        nodes[self.column[used]] = used
+        return self._lexicon.lengths(nodes)
+
+    @property
+    def names(self) -> list[str]:
+        """The terms as people write them: in place of a stem, its most frequent form."""
+        if self.forms is None:
+            return self.terms
+        if self._names is None:
+            shown: dict[int, str] = {}
+            for form, stem in zip(self.forms.words.strings(), self.forms.stems.tolist(), strict=True):
+                shown.setdefault(stem, form)
+            stems = self._lexicon.table.words().strings()
+            form_of = {stem: shown.get(number, stem) for number, stem in enumerate(stems)}
+            self._names = [" ".join(form_of[stem] for stem in term.split(" ")) for term in self.terms]
+        return self._names
+
+    @property
+    def forms(self) -> KnownForms | None:
+        """The forms in which texts had the stems, where words count by their stems."""
+        return None if self._lexicon.forms is None else self._lexicon.forms.known
+
+    def forms_in(self, counted: Lexicon) -> KnownForms | None:
+        """Return the forms in which counted texts had the stems of these terms."""
+        return None if counted.forms is None else counted.forms.forms_of(self._lexicon.table)
+
+    def learn_forms(self, forms: KnownForms | None) -> None:
+        """Take over the forms in which texts had the stems of these terms."""
+        if self._lexicon.forms is not None and forms is not None:
+            self._lexicon.forms.learn(forms)
+            self._names = None
 
     def count(self, texts: Sequence[str]) -> NgramCounts:
         """Count the known n-grams of some texts, by node."""
@@ -238,6 +268,13 @@ class KnownTerms:
         if self.analysis.words:  # the lexicon sees words only, not how many spaces stand between them
             loose = np.array([t != t.strip(" ") or "  " in t for t in terms], dtype=bool)
             nodes[loose] = -1
+        return np.where(nodes >= 0, self.column[nodes], -1).astype(np.int32)
+
+    def columns_of(self, terms: PackedTerms) -> np.ndarray:
+        """Return the column of each of many terms as a lexicon writes them, or -1."""
+        raw = terms.raw.view()
+        raw.flags.writeable = False  # as the bytes of texts are: the kernels need compiling only once
+        nodes = self._lexicon._nodes(raw, terms.offsets[1:], grow=False)
         return np.where(nodes >= 0, self.column[nodes], -1).astype(np.int32)
 
     def locate(self, text: str) -> list[tuple[int, int, int]]:
@@ -254,10 +291,10 @@ class KnownTerms:
         low, high = self.analysis.ngrams
         stop_words = set(self.analysis.stop_words)
         words = [m for m in WORD.finditer(text) if m.group() not in stop_words]
+        counted = self._lexicon.stems([m.group() for m in words])
         for i in range(len(words)):
             for n in range(low, min(high, len(words) - i) + 1):
-                gram = words[i : i + n]
-                yield gram[0].start(), gram[-1].end(), " ".join(m.group() for m in gram)
+                yield words[i].start(), words[i + n - 1].end(), " ".join(counted[i : i + n])
 
     def _character_spans(self, text: str) -> Iterator[tuple[int, int, str]]:
         low, high = self.analysis.ngrams
@@ -294,28 +331,3 @@ def _cut_blocks(ends: np.ndarray) -> Iterator[slice]:
 def _has_irregular(texts: Sequence[str]) -> bool:
     odd = [t for t in texts if not t.isascii()]
     return any(c in t for c in irregular() for t in odd)
-
-
-def _encode_texts(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the texts as UTF-8, end to end, and where each ends."""
-    try:
-        parts = list(map(str.encode, texts))
-    except UnicodeEncodeError:  # lone surrogates
-        parts = [t.encode("utf-8", "surrogatepass") for t in texts]
-    sizes = np.fromiter(map(len, parts), dtype=np.int64, count=len(parts))
-    return np.frombuffer(b"".join(parts), dtype=np.uint8), np.cumsum(sizes)
-
-
-def grown(array: np.ndarray, size: int, fill: int = 0) -> np.ndarray:
-    """Return an array of at least `size` entries that starts with the old one; it grows by half at least."""
-    if array.size >= size:
-        return array
-    out = np.full(max(size, array.size * 3 // 2), fill, dtype=array.dtype)
-    out[: array.size] = array
-    return out
-
-
-def _larger_table(slots: np.ndarray, n_entries: int) -> np.ndarray:
-    out = make_slots(n_entries)
-    refill(slots, out)
-    return out

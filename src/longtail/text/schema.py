@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
+
 import numpy as np
 
 from longtail.storage import (
@@ -21,9 +24,11 @@ from longtail.storage import (
     Whole,
     string_arrays,
 )
+from longtail.text.stemmer import LANGUAGES
 
-ANALYZERS = ("char_wb", "word")
+ANALYZERS = ("char_wb", "word", *(f"snowball:{language}" for language in LANGUAGES))
 LONGEST_NGRAM = 64  # words or characters; memory grows with the number of lengths
+SMALLEST_WEIGHT = 0.01  # of longer n-grams
 SPACE = 0x20
 
 
@@ -32,7 +37,7 @@ def _ngrams_problem(part: Part, sizes: Sizes) -> str | None:
     low, high = part.params["ngrams"]
     if low > high:
         return f"'ngrams' must be the shortest and the longest; it is [{low}, {high}]"
-    if part.params["stop_words"] is not None and part.params["analyzer"] != "word":
+    if part.params["stop_words"] is not None and part.params["analyzer"] == "char_wb":
         return "'stop_words' are for words, and its analyzer is another"
     return None
 
@@ -48,7 +53,7 @@ def _terms_problem(part: Part, sizes: Sizes) -> str | None:
     if not begins[starts].all():
         return "a term of the vocabulary begins inside a character"
     unit = "characters"
-    if part.params["analyzer"] == "word":
+    if part.params["analyzer"] != "char_wb":
         space, first, unit = raw == SPACE, np.zeros(raw.size, dtype=bool), "words"
         first[starts] = True
         before = np.concatenate([[True], space[:-1]]) | first
@@ -62,14 +67,46 @@ def _terms_problem(part: Part, sizes: Sizes) -> str | None:
     return None
 
 
+def _forms_problem(part: Part, sizes: Sizes) -> str | None:
+    """Return why the forms of words are none for the stems of the vocabulary, or None."""
+    there = {name for name in part.arrays if name.startswith("forms.")}
+    if not part.params["analyzer"].startswith("snowball:"):
+        return "forms of words are for words that count by their stems, and its analyzer is another" if there else None
+    if len(there) != 3:
+        return "words count by their stems, and their forms are missing"
+    forms, stems = _strings(part, "forms"), part.arrays["forms.stems"]
+    try:
+        words = {form.decode("utf-8", "surrogatepass") for form in forms}
+    except UnicodeDecodeError:
+        return "the forms of words are not UTF-8"
+    if len(words) < len(forms) or words & set(part.params["stop_words"] or ()):
+        return "the forms of words are not all different, or one is a stop word"
+    if any(" " in word for word in words):
+        return "the form of a word has a space"
+    n_stems = len({word for term in _strings(part, "vocabulary") for word in term.split(b" ")})
+    if int(stems.max()) >= n_stems:
+        return f"a form has the stem {int(stems.max())}, and the vocabulary has {n_stems} different words"
+    return None
+
+
+def _strings(part: Part, name: str) -> list[bytes]:
+    """Return a list of strings as the bytes of each."""
+    raw, offsets = part.arrays[f"{name}.bytes"].tobytes(), part.arrays[f"{name}.offsets"].tolist()
+    return [raw[a:b] for a, b in pairwise(offsets)]
+
+
 TFIDF_SCHEMA = PartSchema(
     kind="tfidf.v1",
     about="texts to TF-IDF rows, of `TfidfFeatures`",
     params=(
         ParamSpec("ngrams", ListOf(Whole(1, LONGEST_NGRAM), 2, 2), "the shortest and the longest n-gram"),
-        ParamSpec("analyzer", Choice(ANALYZERS), "n-grams of words or of characters"),
+        ParamSpec("analyzer", Choice(ANALYZERS), "n-grams of words, of stems of words or of characters"),
         ParamSpec("min_df", OneOf((Whole(1), Real(0, 1))), "rows a term must be in"),
         ParamSpec("max_df", OneOf((Whole(1), Real(0, 1))), "rows a term may be in"),
+        ParamSpec(
+            "ngram_weight", Real(SMALLEST_WEIGHT, 1), "what longer n-grams of words count, 1 if missing", optional=True
+        ),
+        ParamSpec("ngram_min_df", Whole(1), "rows a longer n-gram of words must be in, 1 if missing", optional=True),
         ParamSpec("max_features", Whole(1, none=True), "terms to keep"),
         ParamSpec("sublinear_tf", Flag(), "1 + ln(count) in place of the count"),
         ParamSpec("lowercase", Flag(), "words without regard to case"),
@@ -79,18 +116,42 @@ TFIDF_SCHEMA = PartSchema(
     sizes=(
         SizeSpec("n_terms", "terms, the columns of the rows", low=1),
         SizeSpec("n_bytes", "bytes of all terms", low=1),
+        SizeSpec("n_forms", "words as texts had them, where words count by their stems", low=1),
+        SizeSpec("form_bytes", "bytes of all forms", low=1),
     ),
     arrays=(
         *string_arrays(
             "vocabulary", "n_terms", "the terms, sorted; those of updates after them", "n_bytes", empty=False
         ),
         ArraySpec("idf", "float32", ("n_terms",), "weight of every term", finite="finite"),
+        *(
+            replace(array, optional=True)
+            for array in string_arrays(
+                "forms",
+                "n_forms",
+                "words as texts had them, the form to show of a stem first",
+                "form_bytes",
+                empty=False,
+            )
+        ),
+        ArraySpec(
+            "forms.stems",
+            "int32",
+            ("n_forms",),
+            "the stem of each: which of the different words of the vocabulary, in the order in which it has them",
+            low=0,
+            optional=True,
+        ),
     ),
     crosschecks=(
         CrossCheck("the shortest n-gram is not longer than the longest; stop words are for words", _ngrams_problem),
         CrossCheck(
             "the terms are UTF-8 and n-grams of at most the longest length, words with one space between them",
             _terms_problem,
+        ),
+        CrossCheck(
+            "forms are there where words count by their stems: UTF-8, different words without a space, no stop words",
+            _forms_problem,
         ),
     ),
 )

@@ -19,18 +19,24 @@ from longtail.model import Transformer, clone, not_fitted
 from longtail.storage import Part, PartSchema, checked
 from longtail.text.check_texts import as_texts
 from longtail.text.count_ngrams import count_texts
-from longtail.text.lexicon import Analysis, KnownTerms, NgramCounts, PackedTerms, cut_texts
-from longtail.text.schema import ANALYZERS, LONGEST_NGRAM, TFIDF_SCHEMA
+from longtail.text.lexicon import Analysis, KnownTerms, Lexicon, NgramCounts, cut_texts
+from longtail.text.schema import ANALYZERS, LONGEST_NGRAM, SMALLEST_WEIGHT, TFIDF_SCHEMA
+from longtail.text.stemmer import LANGUAGES, stemmer_of
+from longtail.text.stop_words import stop_words_of
 from longtail.text.string_arrays import string_order
+from longtail.text.unicode_tables import without_accents
+from longtail.text.unknown_terms import UnknownTerms, find_unknown
 from longtail.text.weigh_counts import TfidfRows, stack_rows, to_tfidf_rows
-from longtail.validate import check_choice, check_flag, check_integer, check_real, resolve_jobs
+from longtail.text.word_forms import KnownForms, joined
+from longtail.text.word_table import PackedTerms
+from longtail.validate import check_flag, check_integer, check_real, resolve_jobs
 
 
 class TfidfFeatures(Transformer):
     """Turn texts into sparse TF-IDF rows of unit length, one column per word or n-gram.
 
     A word is a run of two or more letters, digits or underscores. Columns stand in alphabetical order. The numbers
-    are those of scikit-learn's `TfidfVectorizer`::
+    are those of scikit-learn's `TfidfVectorizer` (for runs of words with `ngram_weight=1, ngram_min_df=1`)::
 
         weight(text, term) = tf * idf(term)
         tf  = 1 + ln(count), or the count without `sublinear_tf`
@@ -42,12 +48,20 @@ class TfidfFeatures(Transformer):
     ----------
     ngrams : tuple of (int, int), default=(1, 1)
         The shortest and the longest n-gram.
-    analyzer : {"word", "char_wb"}, default="word"
-        "word" for n-grams of words; "char_wb" for n-grams of characters inside words, padded with a space.
+    analyzer : str, default="word"
+        "word" for n-grams of words; "snowball:german" (danish, dutch, english, finnish, french, german, hungarian,
+        italian, norwegian, portuguese, romanian, russian, spanish, swedish or turkish) for words that count by their
+        stems, so that "library" and "libraries" are one (needs snowballstemmer); "char_wb" for n-grams of characters
+        inside words, padded with a space.
     min_df : int or float, default=1
         Leave out terms in fewer rows than this: a number of rows, or a share if a float.
     max_df : int or float, default=1.0
         Leave out terms in more rows than this: a number of rows, or a share if a float.
+    ngram_weight : float, default=0.35
+        What longer n-grams of words count, beside 1 for the shortest: their idf is multiplied by it. Rare as they are,
+        runs of words with their full weight would drown the words in short texts. 1 for scikit-learn's numbers.
+    ngram_min_df : int, default=2
+        Leave out longer n-grams of words in fewer rows than this: most are in one row only, and teach nothing.
     max_features : int or None, default=None
         Keep this many terms, the most frequent by occurrences; among equals the alphabetically first (scikit-learn
         leaves that choice open).
@@ -57,17 +71,18 @@ class TfidfFeatures(Transformer):
         Compare words without regard to case.
     strip_accents : bool, default=False
         Compare letters without their accents (é = e), by Unicode's compatibility decomposition.
-    stop_words : sequence of str or None, default=None
-        Words to leave out before n-grams are made.
+    stop_words : sequence of str, str or None, default=None
+        Words to leave out before n-grams are made: a list of words, or the name of a language ("german", those of
+        `analyzer`) for its short list of articles, pronouns, prepositions and the like.
     n_jobs : int or None, default=None
         Threads; None for all cores. The result is the same for any number.
 
     Attributes
     ----------
     vocabulary_ : list of str
-        The terms in the order of their columns.
+        The terms in the order of their columns; of words that count by their stems, the stems.
     idf_ : ndarray of shape (n_features_,), float32
-        The inverse document frequency of every term.
+        The inverse document frequency of every term, that of longer n-grams of words times `ngram_weight`.
     n_features_ : int
         The number of terms.
 
@@ -92,17 +107,21 @@ class TfidfFeatures(Transformer):
         analyzer: str = "word",
         min_df: int | float = 1,
         max_df: int | float = 1.0,
+        ngram_weight: float = 0.35,
+        ngram_min_df: int = 2,
         max_features: int | None = None,
         sublinear_tf: bool = True,
         lowercase: bool = True,
         strip_accents: bool = False,
-        stop_words: Sequence[str] | None = None,
+        stop_words: Sequence[str] | str | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.ngrams = ngrams
         self.analyzer = analyzer
         self.min_df = min_df
         self.max_df = max_df
+        self.ngram_weight = ngram_weight
+        self.ngram_min_df = ngram_min_df
         self.max_features = max_features
         self.sublinear_tf = sublinear_tf
         self.lowercase = lowercase
@@ -150,20 +169,47 @@ class TfidfFeatures(Transformer):
         total = n_rows + len(found)
         lowest, highest = _limits(self.min_df, self.max_df, total)
         lexicon, documents, totals, _ = count_texts(found, vocabulary.analysis, resolve_jobs(self.n_jobs), keep=False)
-        often = np.flatnonzero((documents >= max(lowest, 1)) & (documents <= highest)).astype(np.int32)
+        often = self._often(lexicon, documents, lowest, highest)
         often = often[string_order(*lexicon.strings(often))]
         terms = KnownTerms(lexicon.strings(often), vocabulary.analysis).terms if often.size else []
         new = often[vocabulary.columns(terms) < 0] if terms else often
         if self.max_features is not None:
             best = np.argsort(-totals[new], kind="stable")[: max(self.max_features - self.n_features_, 0)]
             new = new[np.sort(best)]
-        idf = (np.log((1.0 + total) / (1.0 + documents[new])) + 1.0).astype(np.float32)
+        idf = self._idf(total, documents[new], lexicon.lengths(new))
         old, more = vocabulary.packed, lexicon.strings(new)
         offsets = np.concatenate([old.offsets, old.offsets[-1] + more.offsets[1:]])
         out = clone(self)
         packed = PackedTerms(np.concatenate([old.raw, more.raw]), offsets)
-        out._keep(KnownTerms(packed, vocabulary.analysis), np.concatenate([self.idf_, idf]))
+        known, found_forms = KnownTerms(packed, vocabulary.analysis), vocabulary.forms
+        new_forms = known.forms_in(lexicon)
+        if found_forms is not None and new_forms is not None:
+            known.learn_forms(joined(found_forms, new_forms))
+        out._keep(known, np.concatenate([self.idf_, idf]))
         return out
+
+    def unknown_terms(
+        self, texts: Sequence[str], *, learned_from: int | None = None, first: int = 0
+    ) -> UnknownTerms | None:
+        """Return how many words of every text are not known, and which; None where single words have no column.
+
+        With `learned_from`, the texts are among the so many that the columns from `first` on were learned from, and a
+        word counts as unknown where it would not have been learned without its text. With characters in place of words
+        it is about their n-grams.
+
+        >>> found = TfidfFeatures().fit(["a red apple", "a red car"]).unknown_terms(["red bus", "an apple car"])
+        >>> found.terms.tolist(), found.unknown.tolist(), found.names
+        ([2, 3], [1, 1], ['bus', 'an'])
+        """
+        vocabulary = self._fitted()
+        if vocabulary.analysis.words and vocabulary.analysis.ngrams[0] > 1:
+            return None
+        left_out = None
+        if learned_from is not None:
+            lowest, _ = _limits(self.min_df, self.max_df, learned_from)
+            left_out = self.rows_with_terms(learned_from) < max(lowest, 1.0) + 0.5
+            left_out[:first] = False
+        return find_unknown(as_texts(texts), vocabulary, left_out)
 
     @property
     def vocabulary_(self) -> list[str]:
@@ -171,8 +217,17 @@ class TfidfFeatures(Transformer):
         return self._fitted().terms
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
-        """Return the terms as an array of objects, as scikit-learn's pipelines ask for them."""
-        return np.array(self.vocabulary_, dtype=object)
+        """Return the terms as an array of objects, as scikit-learn's pipelines ask for them.
+
+        In place of a stem stands its most frequent form in the texts learned from.
+        """
+        return np.array(self._fitted().names, dtype=object)
+
+    def build(self) -> None:
+        """Refuse features whose words count by their stems where the package that cuts them is missing."""
+        analysis = self._fitted().analysis
+        if analysis.language:
+            stemmer_of(analysis.language)
 
     def columns(self, terms: Sequence[str]) -> np.ndarray:
         """Return the column of each term, or -1; terms are taken as they stand in the vocabulary.
@@ -185,7 +240,7 @@ class TfidfFeatures(Transformer):
     def locate(self, text: str) -> list[tuple[int, int, int]]:
         """Return where a text has which terms, as (start, end, column) in characters of the text as given.
 
-        >>> TfidfFeatures(ngrams=(1, 2)).fit(["red apple"]).locate("One RED apple!")
+        >>> TfidfFeatures(ngrams=(1, 2)).fit(["red apple"] * 2).locate("One RED apple!")
         [(4, 7, 1), (4, 13, 2), (8, 13, 0)]
         """
         if not isinstance(text, str):
@@ -198,9 +253,11 @@ class TfidfFeatures(Transformer):
         analysis = self._analysis()
         params = {
             "ngrams": list(analysis.ngrams),
-            "analyzer": analysis.analyzer,
+            "analyzer": self.analyzer,
             "min_df": _json_number(self.min_df),
             "max_df": _json_number(self.max_df),
+            "ngram_weight": float(self.ngram_weight),
+            "ngram_min_df": int(self.ngram_min_df),
             "max_features": None if self.max_features is None else int(self.max_features),
             "sublinear_tf": bool(self.sublinear_tf),
             "lowercase": analysis.lowercase,
@@ -208,15 +265,23 @@ class TfidfFeatures(Transformer):
             "stop_words": None if self.stop_words is None else list(analysis.stop_words),
         }
         arrays = {"vocabulary.bytes": packed.raw, "vocabulary.offsets": packed.offsets, "idf": self.idf_}
+        forms = self._fitted().forms
+        if forms is not None:
+            arrays |= {"forms.bytes": forms.words.raw, "forms.offsets": forms.words.offsets, "forms.stems": forms.stems}
         return Part(TFIDF_SCHEMA.kind, params, arrays)
 
     @classmethod
     def from_part(cls, part: Part) -> Self:
         """Make the features from what was saved of them."""
         part = checked(part, TFIDF_SCHEMA)
-        features = cls(**{**part.params, "ngrams": tuple(part.params["ngrams"])})
+        before = {"ngram_weight": 1.0, "ngram_min_df": 1}  # what folders mean that do not say
+        features = cls(**{**before, **part.params, "ngrams": tuple(part.params["ngrams"])})
         packed = PackedTerms(part.array("vocabulary.bytes"), np.array(part.array("vocabulary.offsets")))
-        features._keep(KnownTerms(packed, features._analysis()), np.array(part.array("idf")))
+        known = KnownTerms(packed, features._analysis())
+        if "forms.stems" in part.arrays:
+            words = PackedTerms(part.array("forms.bytes"), np.array(part.array("forms.offsets")))
+            known.learn_forms(KnownForms(words, np.array(part.array("forms.stems"))))
+        features._keep(known, np.array(part.array("idf")))
         return features
 
     def _learn(self, texts: Sequence[str], keep: bool) -> tuple[list[NgramCounts], np.ndarray]:
@@ -230,7 +295,7 @@ class TfidfFeatures(Transformer):
         if not documents.any():
             raise DataError(input="the texts", problem=_why_no_terms(self.analyzer, self.stop_words is not None))
         # nodes in no document are only the beginnings of longer n-grams
-        kept = np.flatnonzero((documents >= max(lowest, 1)) & (documents <= highest)).astype(np.int32)
+        kept = self._often(lexicon, documents, lowest, highest)
         if kept.size == 0:
             raise DataError(
                 "no term is in at least {lowest:g} and at most {highest:g} rows; lower {lower} or raise {upper}.",
@@ -243,12 +308,47 @@ class TfidfFeatures(Transformer):
         if self.max_features is not None and kept.size > self.max_features:
             often = np.argsort(-totals[kept], kind="stable")[: self.max_features]
             kept = kept[np.sort(often)]
-        # idf = ln((1 + rows) / (1 + rows with the term)) + 1
-        idf = (np.log((1.0 + len(found)) / (1.0 + documents[kept])) + 1.0).astype(np.float32)
-        self._keep(KnownTerms(lexicon.strings(kept), analysis), idf)
+        idf = self._idf(len(found), documents[kept], lexicon.lengths(kept))
+        known = KnownTerms(lexicon.strings(kept), analysis)
+        known.learn_forms(known.forms_in(lexicon))
+        self._keep(known, idf)
         column = np.full(lexicon.n_nodes, -1, dtype=np.int32)
         column[kept] = np.arange(kept.size, dtype=np.int32)
         return counted, column
+
+    def _often(self, lexicon: Lexicon, documents: np.ndarray, lowest: float, highest: float) -> np.ndarray:
+        """Return the nodes of the n-grams that are in enough texts and not in too many."""
+        kept = np.flatnonzero((documents >= max(lowest, 1)) & (documents <= highest)).astype(np.int32)
+        if self._weighs_runs() and self.ngram_min_df > lowest:
+            kept = kept[(documents[kept] >= self.ngram_min_df) | (lexicon.lengths(kept) <= self.ngrams[0])]
+        return kept
+
+    def _idf(self, n_rows: int, documents: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """Return the weights of terms of so many words each that are in so many of the rows."""
+        idf = np.log((1.0 + n_rows) / (1.0 + documents)) + 1.0
+        if self._weighs_runs():
+            idf[lengths > self.ngrams[0]] *= self.ngram_weight
+        return idf.astype(np.float32)
+
+    def _weighs_runs(self) -> bool:
+        """Say whether there are longer n-grams of words, which count less than words."""
+        return self.analyzer != "char_wb" and self.ngrams[1] > self.ngrams[0]
+
+    def rows_with_terms(self, n_rows: int) -> np.ndarray:
+        """Return in how many of the rows learned from each term was, found back from its weight.
+
+        >>> TfidfFeatures().fit(["a red apple", "a red car"]).rows_with_terms(2).round(3).tolist()
+        [1.0, 1.0, 2.0]
+        """
+        idf = self.idf_.astype(np.float64)
+        if self._weighs_runs():
+            idf[self.term_lengths() > self.ngrams[0]] /= self.ngram_weight
+        # idf = ln((1 + rows) / (1 + rows with the term)) + 1
+        return np.maximum((1.0 + n_rows) / np.exp(idf - 1.0) - 1.0, 0.0)
+
+    def term_lengths(self) -> np.ndarray:
+        """Return how many words, or characters, each term has."""
+        return self._fitted().lengths()
 
     def _analysis(self) -> Analysis:
         """Check the parameters and return those that say how a text is cut into terms."""
@@ -260,20 +360,21 @@ class TfidfFeatures(Transformer):
         if self.max_features is not None:
             check_integer("max_features", self.max_features, low=1)
         _limits(self.min_df, self.max_df, None)
-        stop_words = self.stop_words
-        if stop_words is not None:
-            if isinstance(stop_words, str) or not all(isinstance(w, str) for w in stop_words):
-                raise ParameterError(name="stop_words", allowed="a list of words or None", got=stop_words)
-            if self.analyzer != "word":
-                raise ParameterError(
-                    "{name} can only be used with {needed}.", name="stop_words", needed=Keyword("analyzer", "word")
-                )
+        check_real("ngram_weight", self.ngram_weight, low=SMALLEST_WEIGHT, high=1)
+        check_integer("ngram_min_df", self.ngram_min_df, low=1)
+        analyzer = self.analyzer
+        if analyzer not in ANALYZERS:
+            allowed = f"'word', 'char_wb' or 'snowball:LANGUAGE' (of {', '.join(LANGUAGES)})"
+            raise ParameterError(name="analyzer", allowed=allowed, got=analyzer)
+        kind, _, language = analyzer.partition(":")
+        strip_accents = check_flag("strip_accents", self.strip_accents)
         return Analysis(
-            analyzer=check_choice("analyzer", self.analyzer, ANALYZERS),
+            analyzer="word" if language else kind,
             ngrams=(low, high),
             lowercase=check_flag("lowercase", self.lowercase),
-            strip_accents=check_flag("strip_accents", self.strip_accents),
-            stop_words=tuple(sorted(set(stop_words or ()))),
+            strip_accents=strip_accents,
+            stop_words=_stop_words(self.stop_words, analyzer, strip_accents),
+            language=language,
         )
 
     def _keep(self, vocabulary: KnownTerms, idf: np.ndarray) -> None:
@@ -286,9 +387,28 @@ class TfidfFeatures(Transformer):
         return self._vocabulary
 
 
+def _stop_words(wanted: Sequence[str] | str | None, analyzer: str, strip_accents: bool) -> tuple[str, ...]:
+    """Check the words to leave out and return them sorted; the name of a language stands for its list."""
+    if wanted is None:
+        return ()
+    if analyzer == "char_wb":
+        raise ParameterError(
+            "{name} can only be used with {needed}.", name="stop_words", needed=Keyword("analyzer", "word")
+        )
+    if isinstance(wanted, str):
+        if wanted not in LANGUAGES:
+            allowed = f"a list of words or a language ({', '.join(LANGUAGES)})"
+            raise ParameterError(name="stop_words", allowed=allowed, got=wanted)
+        wanted = stop_words_of(wanted)
+        return tuple(sorted({without_accents(word) if strip_accents else word for word in wanted}))
+    if not all(isinstance(w, str) for w in wanted):
+        raise ParameterError(name="stop_words", allowed="a list of words or a language", got=wanted)
+    return tuple(sorted(set(wanted)))
+
+
 def _why_no_terms(analyzer: str, has_stop_words: bool) -> str:
     """Return why there is nothing to learn from texts, and what would help."""
-    if analyzer != "word":
+    if analyzer == "char_wb":
         return "have nothing to learn from: they are empty."
     others = " other than stop words" if has_stop_words else ""
     advice = ("analyzer", "char_wb")

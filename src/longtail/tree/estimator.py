@@ -674,6 +674,26 @@ class LabelTreeClassifier(RowClassifier):
             "a label tree has no single output layer: which labels it scores at all depends on the search"
         )
 
+    def effective_params(self) -> dict[str, Any]:
+        """Return the parameters as they were used, what the trees themselves tell included."""
+        params = super().effective_params()
+        slots = max(int(np.bincount(tree.leaf_labels).max()) for tree in self.trees_)
+        chosen = {
+            "C": self.C_,
+            "branching": max(int(np.bincount(level).max()) for tree in self.trees_ for level in tree.parents),
+            "beam": self.beam_width,
+            "path_weight": round(float(self._beam_plan(self.trees_[0], 1).parent_weights[-1]), 6),
+        }
+        for name, value in chosen.items():
+            params[name] = value if params[name] is None else params[name]
+        if params["overlap"] == 1 and params["rounds"] is None:
+            return {name: value for name, value in params.items() if name not in ("rounds", *SLOT_PARAMS)}
+        params["rounds"] = 1 if params["rounds"] is None else params["rounds"]
+        if params["overlap"] == "auto":
+            params["overlap"] = slots
+            del params["split_positives"]  # chosen too, by what the beam reaches, and not kept
+        return params
+
     def estimate_fit(self, data: Dataset, shape: Shape, probe: bool) -> Estimate:
         return estimate_tree(data, shape, self, probe)
 

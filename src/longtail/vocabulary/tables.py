@@ -8,12 +8,13 @@ other columns are ignored. Several alternatives or broader concepts in one cell 
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from longtail.data import Limits, table_rows
-from longtail.errors import DataError
+from longtail.errors import DataError, DataWarning
 from longtail.vocabulary.concept import Concept
 
 ID_COLUMNS = ("uri", "id")
@@ -63,7 +64,9 @@ def tsv_concepts(path: Path, limits: Limits) -> Iterator[Concept]:
 
 def csv_concepts(path: Path, limits: Limits) -> Iterator[Concept]:
     """Yield the concepts of a CSV file with a header; the delimiter is the one that the header has."""
-    header_line = next(table_rows(path, "\0", limits, quoted=False), None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # of a guessed encoding, which is told below
+        header_line = next(table_rows(path, "\0", limits, quoted=False), None)
     if header_line is None:
         raise DataError(f"{path} is empty.")
     delimiter = max(DELIMITERS, key=header_line[1][0].count)

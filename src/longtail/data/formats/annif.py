@@ -22,12 +22,13 @@ FIRST_LINE = re.compile(rb"[^\t]*\t[ ]*<[^<>\s]+>(?:[ ]+<[^<>\s]+>)*[ \t]*\r?\Z"
 SUBJECT = re.compile(r"<([^<>\s]+)>")
 FILE_NAME = re.compile(r"[\w-][\w.-]{0,200}")
 BREAKS = re.compile(r"[\t\r\n]+")
+NAMES_OF_SUBJECTS = "names of subjects in .tsv files"
 DOCUMENTS = 256  # read together
 
 
-def tsv_batches(path: Path, limits: Limits = DEFAULT_LIMITS, encoding: str = UTF_8) -> Iterator[Batch]:
+def tsv_batches(path: Path, limits: Limits = DEFAULT_LIMITS, encoding: str = UTF_8, skip: int = 0) -> Iterator[Batch]:
     """Yield the rows of a TSV without a header."""
-    for first, text in text_blocks(path, limits=limits, encoding=encoding):
+    for first, text in text_blocks(path, limits=limits, encoding=encoding, skip=skip):
         numbers: list[int] = []
         texts: list[str] = []
         labels: list[list[str]] = []
@@ -68,14 +69,18 @@ def is_annif_folder(folder: Path) -> bool:
     return any(name.endswith(".txt") and names & {f"{name[:-4]}.tsv", f"{name[:-4]}.key"} for name in names)
 
 
-def folder_batches(path: Path, limits: Limits = DEFAULT_LIMITS, encoding: str = UTF_8) -> Iterator[Batch]:
-    """Yield the documents of a folder in the order of their names."""
+def folder_batches(
+    path: Path, limits: Limits = DEFAULT_LIMITS, encoding: str = UTF_8, ignored: set[str] | None = None
+) -> Iterator[Batch]:
+    """Yield the documents of a folder in the order of their names; `ignored` receives what is not read."""
     if not path.is_dir():
         raise DataError(f"{path} is not a folder.")
     files = sorted(file for file in path.iterdir() if file.suffix == ".txt" and file.is_file())
     if not files:
         raise DataError(f"{path} has no documents: no file ends in .txt.")
     limits.check("rows", len(files), str(path))
+    if ignored is not None and any(file.with_suffix(".tsv").is_file() for file in files):
+        ignored.add(NAMES_OF_SUBJECTS)
     for low in range(0, len(files), DOCUMENTS):
         part = files[low : low + DOCUMENTS]
         yield Batch(

@@ -67,11 +67,12 @@ def table_batches(
 
 
 def table_rows(
-    path: Path, delimiter: str, limits: Limits = DEFAULT_LIMITS, *, quoted: bool = True
+    path: Path, delimiter: str, limits: Limits = DEFAULT_LIMITS, *, quoted: bool = True, columns: Sequence[str] = ()
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a table, its header too, each with the line it starts in; empty lines are skipped.
 
-    Without `quoted`, a quote is an ordinary character and every line is a row.
+    Without `quoted`, a quote is an ordinary character and every line is a row. With names of `columns` the delimiter
+    may be another one, by which the header has more of them. The encoding is found.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "a.csv"
@@ -80,12 +81,13 @@ def table_rows(
     [(1, ['id', 'label']), (2, ['1', 'cats, dogs'])]
     """
     if not quoted:
-        for first, text in text_blocks(path, limits=limits):
+        for first, text in text_blocks(path, limits=limits, encoding=None, named=False):
             for number, line in enumerate(split_lines(text), first):
                 if line.strip():
                     yield number, line.split(delimiter)
         return
-    table = _Table(path, delimiter, limits)
+    others = [other for other in DELIMITERS if other != delimiter] if columns else []
+    table = _Table(path, delimiter, limits, encoding=None, others=others, columns=columns, named=False)
     while rows := table.next_rows(ROWS):
         yield from ((line, row) for line, row in rows if row)
 
@@ -129,9 +131,10 @@ class _Table:
         encoding: str | None = UTF_8,
         others: Sequence[str] = (),  # delimiters to choose from besides
         columns: Sequence[str] = (),  # by which of them the header has
+        named: bool = True,  # whether the caller could name the encoding
     ) -> None:
         self.path, self.limits, self.waiting, self.fed = path, limits, 0, 0
-        blocks: Iterator[str] = (text for _, text in text_blocks(path, limits=limits, encoding=encoding))
+        blocks: Iterator[str] = (text for _, text in text_blocks(path, limits=limits, encoding=encoding, named=named))
         if others:
             first = next(blocks)
             delimiter = _choose_delimiter(first, (delimiter, *others), columns)

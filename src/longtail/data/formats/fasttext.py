@@ -20,9 +20,11 @@ PREFIX = "__label__"
 LABELS = re.compile(rf"\s*(?:{PREFIX}\S*(?:\s+|\Z))+")  # all labels at the start of a line, at once
 
 
-def fasttext_batches(path: Path, limits: Limits = DEFAULT_LIMITS, encoding: str = UTF_8) -> Iterator[Batch]:
+def fasttext_batches(
+    path: Path, limits: Limits = DEFAULT_LIMITS, encoding: str = UTF_8, skip: int = 0
+) -> Iterator[Batch]:
     """Yield the rows of a fastText file."""
-    for first, text in text_blocks(path, limits=limits, encoding=encoding):
+    for first, text in text_blocks(path, limits=limits, encoding=encoding, skip=skip):
         numbers: list[int] = []
         texts: list[str] = []
         labels: list[list[str]] = []
@@ -38,9 +40,9 @@ def fasttext_batches(path: Path, limits: Limits = DEFAULT_LIMITS, encoding: str 
         yield Batch(numbers, texts, labels)
 
 
-def line_batches(path: Path, limits: Limits = DEFAULT_LIMITS, encoding: str = UTF_8) -> Iterator[Batch]:
+def line_batches(path: Path, limits: Limits = DEFAULT_LIMITS, encoding: str = UTF_8, skip: int = 0) -> Iterator[Batch]:
     """Yield the lines of a plain file as texts without labels."""
-    for first, text in text_blocks(path, limits=limits, encoding=encoding):
+    for first, text in text_blocks(path, limits=limits, encoding=encoding, skip=skip):
         lines = split_lines(text)
         yield Batch(range(first, first + len(lines)), lines)
 

@@ -170,7 +170,10 @@ class _Recoded(io.RawIOBase):
         """Return the line, at least, that could not be read."""
         if not isinstance(error, UnicodeDecodeError):
             return self.line
-        before = codecs.getincrementaldecoder(self.encoding)("replace").decode(error.object[: error.start])
+        try:
+            before = codecs.getincrementaldecoder(self.encoding)("replace").decode(error.object[: error.start])
+        except UnicodeError:  # of which some encodings forgive nothing
+            return self.line
         return self.line + before.count("\n")
 
 
@@ -221,11 +224,13 @@ def line_blocks(
     may_be_empty: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     encoding: str | None = UTF_8,
+    skip: int = 0,
 ) -> Iterator[tuple[int, bytes]]:
     """Yield whole lines as (number of the first line, bytes ending in a newline), about `size` bytes at a time.
 
     A byte order mark at the start is dropped. A file without a single byte is refused unless `may_be_empty`. Text in
-    another encoding comes as UTF-8; None means UTF-16 where a byte order mark says so, else UTF-8.
+    another encoding comes as UTF-8; None means UTF-16 where a byte order mark says so, else UTF-8. The first `skip`
+    blocks are left out.
     """
     line, rest, waiting, anything = 1, [b""], 0, False
     with open_bytes(path, limits) as raw:
@@ -244,13 +249,16 @@ def line_blocks(
             rest, waiting = [chunk[cut:]], len(chunk) - cut
             if limits.line_bytes < size:
                 _check_lines(path, line, block, limits)
-            yield line, block
+            if skip:
+                skip -= 1
+            else:
+                yield line, block
             line += block.count(b"\n")
             limits.check("line_bytes", waiting, f"{path} line {line}")
     if not anything and not may_be_empty:
         raise DataError(f"{path} is empty.")
     last = b"".join(rest)
-    if last:
+    if last and not skip:
         yield line, last + b"\n"
 
 
@@ -267,21 +275,24 @@ def text_blocks(
     may_be_empty: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     encoding: str | None = UTF_8,
+    skip: int = 0,
+    named: bool = True,
 ) -> Iterator[tuple[int, str]]:
     """Yield whole lines as (number of the first line, text); a byte that is not UTF-8 is refused by its line.
 
     The encoding None guesses: UTF-16 with a byte order mark, UTF-8 or, where the first character that is not ASCII is
-    not UTF-8, Windows-1252, of which a warning tells.
+    not UTF-8, Windows-1252, of which a warning tells. The first `skip` blocks are left out, in a known encoding only.
+    `named` says whether the caller could name the encoding.
     """
     guessing, used = encoding is None, UTF_8
-    for line, block in line_blocks(path, size, may_be_empty=may_be_empty, limits=limits, encoding=encoding):
+    for line, block in line_blocks(path, size, may_be_empty=may_be_empty, limits=limits, encoding=encoding, skip=skip):
         if guessing and not block.isascii():
             guessing = False
-            used = _guess_encoding(path, line, block)
+            used = _guess_encoding(path, line, block, named)
         yield line, decode(path, line, block, used)
 
 
-def _guess_encoding(path: Path, line: int, block: bytes) -> str:
+def _guess_encoding(path: Path, line: int, block: bytes, named: bool) -> str:
     """Return UTF-8 or Windows-1252 for the first block that is not ASCII alone."""
     try:
         block.decode(UTF_8)
@@ -291,7 +302,7 @@ def _guess_encoding(path: Path, line: int, block: bytes) -> str:
                 "{path} line {line} is not UTF-8, so the file is read as Windows-1252; {advice} if it is another.",
                 path=path,
                 line=line + block.count(b"\n", 0, error.start),
-                advice=Keyword("encoding", verb="pass"),
+                advice=Keyword("encoding", verb="pass") if named else "save it as UTF-8",
             )
             return FALLBACK
     return UTF_8

@@ -14,12 +14,14 @@ worth knowing. A name that comes twice is refused.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import scipy.sparse as sp
 
 from longtail.data.formats.guess_format import guess_format
+from longtail.data.formats.io import as_text_is_written, check_separator
 from longtail.data.formats.records import Batch, Columns, NameMatrix, checked
 from longtail.data.formats.registry import REGISTRY, Format, GroupCounts, Options
 from longtail.data.limits import DEFAULT_LIMITS, Limits
@@ -46,6 +48,8 @@ def read_groups(
     group_column: str = "group",
     labels_column: str = "labels",
     label_separator: str = ";",
+    delimiter: str | None = None,
+    encoding: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> GroupLabels:
     """Read a groups file.
@@ -62,6 +66,8 @@ def read_groups(
         The columns of the names of the groups and of their labels.
     label_separator : str, default=";"
         What separates the names in a string of labels.
+    delimiter, encoding : str or None, default=None
+        How CSV, TSV and JSONL are written, as in `read`; None finds it out.
     limits : Limits
         The most that the file may hold.
 
@@ -82,15 +88,17 @@ def read_groups(
     path = Path(path)
     if not path.exists():
         raise DataError(f"{path} does not exist.")
-    chosen = guess_format(path)[0] if format is None else check_choice("format", format, list(GROUP_FORMATS))
+    chosen = guess_format(path, limits)[0] if format is None else check_choice("format", format, list(GROUP_FORMATS))
     if chosen not in GROUP_FORMATS:
         raise DataError(f"{path} has the format '{chosen}'; labels of groups come as {', '.join(GROUP_FORMATS)}.")
     format_ = REGISTRY[chosen]
     if format_.read_group_counts is not None:
         groups = _from_counts(path, format_.read_group_counts(path, limits), label_names)
     else:
-        columns = Columns((), labels_column, group_column, "", label_separator)
-        groups = _from_records(path, format_, columns, label_names, limits)
+        columns = Columns((), labels_column, group_column, "", check_separator(label_separator))
+        written = as_text_is_written(chosen, delimiter, encoding)
+        options = Options(columns, limits=limits, delimiter=written[0], encoding=written[1])
+        groups = _from_records(path, format_, options, label_names)
     if groups.Y.shape[0] == 0:
         raise DataError(f"{path} has no groups.")
     if groups.Y.nnz == 0:
@@ -112,10 +120,8 @@ def _from_counts(path: Path, counts: GroupCounts, label_names: Sequence[str] | N
     return GroupLabels(names or tuple(str(i) for i in range(Y.shape[0])), Y, own)
 
 
-def _from_records(
-    path: Path, format: Format, columns: Columns, label_names: Sequence[str] | None, limits: Limits
-) -> GroupLabels:
-    unit = format.unit
+def _from_records(path: Path, format: Format, options: Options, label_names: Sequence[str] | None) -> GroupLabels:
+    unit, limits, columns = format.unit, options.limits, options.columns
 
     def where(line: int) -> str:
         return f"{path} {unit} {line}"
@@ -123,7 +129,7 @@ def _from_records(
     labels = NameMatrix(where, label_names, "label", limits)
     names: list[str] = []
     seen: dict[str, int] = {}
-    for batch in checked(where, _group_batches(path, format, columns, limits), limits):
+    for batch in checked(where, _group_batches(path, format, options), limits):
         for line, name in zip(batch.lines, batch.ids or (), strict=True):
             name = name.strip() if format.splits_strings else name  # as names of groups are read in rows
             if not name:
@@ -142,12 +148,13 @@ def _from_records(
     return GroupLabels(tuple(names), Y, all_names)
 
 
-def _group_batches(path: Path, format: Format, columns: Columns, limits: Limits) -> Iterator[Batch]:
+def _group_batches(path: Path, format: Format, options: Options) -> Iterator[Batch]:
     """Yield the records, with the names of the groups as ids, from the first key that the file has."""
+    columns = options.columns
     keys = tuple(dict.fromkeys((columns.id, *OTHER_KEYS)))
     for key in keys:
         named = False
-        options = Options(Columns((), columns.labels, key, "", columns.separator), limits=limits)
+        options = replace(options, columns=Columns((), columns.labels, key, "", columns.separator))
         for batch in format.batches(path, options) if format.batches is not None else ():
             if not batch.texts:
                 continue

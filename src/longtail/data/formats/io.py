@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import cast
 
@@ -15,15 +16,19 @@ from longtail.data.dataset import Dataset
 from longtail.data.formats.files import Stream, check_encoding, plain_name
 from longtail.data.formats.guess_format import guess_format, guess_target
 from longtail.data.formats.label_list import read_labels, write_labels
-from longtail.data.formats.records import Batch, Columns, checked, collect, rebatch, short_repr
+from longtail.data.formats.partial_file import ReadingPosition
+from longtail.data.formats.records import Batch, Columns, NameMatrix, checked, collect, rebatch, short_repr
 from longtail.data.formats.registry import ALL_FIELDS, REGISTRY, Format, Options
 from longtail.data.limits import DEFAULT_LIMITS, Limits
 from longtail.errors import DataError, Keyword, ParameterError, warn_of_data
 from longtail.validate import Json, check_choice, check_integer
 
 PARTS = ("train", "test")
-SEPARATORS = (";", ",", "|", " / ", "#", "$")  # that people put between labels
+SEPARATORS = (";", ",", "|", " / ", "#", "$", "\n", " ")  # that people put between labels
+FEW = 0.02  # of the rows with two labels and more, where a separator was missed: it stands in names by chance
+LINE_BREAKS = frozenset("\n\r\t\v\f\x1c\x1d\x1e\x85\u2028\u2029")
 TAB = {"tab": "\t", "\\t": "\t"}  # as people write it
+WHITE_SPACE = {**TAB, "space": " ", "newline": "\n", "\\n": "\n"}
 
 
 def read(
@@ -128,7 +133,7 @@ def read(
         name,
         labels_required,
         limits,
-        *_as_text_is_written(guessed, delimiter, encoding),
+        *as_text_is_written(guessed, delimiter, encoding),
     )
     try:
         if format_.read:
@@ -174,7 +179,9 @@ def write(
     Returns
     -------
     facts : dict
-        `file`, `format`, `rows`, `labels`, `bytes`, and `left_out`: the fields that the format cannot hold.
+        `file`, `format`, `rows`, `labels`, `bytes`, and what the format cannot hold: `left_out`, fields;
+        `labels_without_rows`, how many labels are not written since no row has them; `texts_changed`, how many texts
+        have line breaks or tabs that became spaces.
 
     Examples
     --------
@@ -193,7 +200,7 @@ def write(
         raise DataError(f"Y holds label weights other than 1, which the format '{chosen}' cannot keep; use 'npz'.")
     if target.write is None:
         raise ParameterError(name="format", allowed=f"one of {writable}", got=chosen)
-    columns = Columns(separator=_separator(label_separator), weights=(weights_column or "") if weighed else "")
+    columns = Columns(separator=check_separator(label_separator), weights=(weights_column or "") if weighed else "")
     target.write(dataset, path, columns)
     keeps = {*target.keeps, *(("label_names", "label_texts") if labels_file is not None else ())}
     if labels_file is not None:
@@ -201,7 +208,11 @@ def write(
     left_out = [field for field in ALL_FIELDS if getattr(dataset, field) is not None and field not in keeps]
     size = sum(file.stat().st_size for file in path.iterdir()) if path.is_dir() else path.stat().st_size
     facts = {"format": chosen, "rows": dataset.n_rows, "labels": dataset.n_labels, "bytes": size}
-    return {"file": str(path), **facts, "left_out": left_out}
+    if "X" not in target.keeps and labels_file is None:
+        facts["labels_without_rows"] = int(dataset.n_labels - np.unique(dataset.Y.indices).size)
+    if target.joins_lines:
+        facts["texts_changed"] = sum(1 for text in dataset.texts or () if not LINE_BREAKS.isdisjoint(text))
+    return {"file": str(path), "labels_without_rows": 0, "texts_changed": 0, **facts, "left_out": left_out}
 
 
 def iter_texts(
@@ -211,16 +222,21 @@ def iter_texts(
     *,
     text_column: str | Sequence[str] = "text",
     id_column: str = "id",
+    labels_column: str | None = None,
+    label_separator: str = ";",
+    label_names: Sequence[str] | None = None,
     zero_based: bool | str = "auto",
     n_features: int | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    position: ReadingPosition | None = None,
 ) -> Iterator[Dataset]:
     """Yield a file as small Datasets, in constant memory.
 
-    Rows of text come with their ids and without labels (`n_labels` is 0); rows of XMC text and libsvm come with X
-    and Y. Other formats are refused (see `is_streamed`).
+    Rows of text come with their ids and, if `labels_column` is given, with the labels that they have; without it
+    `n_labels` is 0. Every Dataset names and numbers its own labels. Rows of XMC text and libsvm come with X and Y.
+    Other formats are refused (see `is_streamed`).
 
     Parameters
     ----------
@@ -229,8 +245,14 @@ def iter_texts(
         `n_features` are given.
     batch_rows : int, default=1000
         The most rows of one Dataset.
-    format, text_column, id_column, zero_based, n_features, delimiter, encoding, limits
+    format, text_column, id_column, label_separator, zero_based, n_features, delimiter, encoding, limits
         As in `read`; there is no limit for rows here.
+    labels_column : str or None, default=None
+        The column of the labels; None leaves labels out.
+    label_names : sequence of str or None, default=None
+        The names of the labels in the order of their numbers; another label is refused. None takes those of each block.
+    position : ReadingPosition or None, default=None
+        Where to begin, after a run that was broken off with the same arguments; it is moved on with every Dataset.
 
     Yields
     ------
@@ -251,23 +273,25 @@ def iter_texts(
     else:
         path = Path(path)
     batch_rows = check_integer("batch_rows", batch_rows, low=1)
-    columns = _columns(text_column, "", id_column, "", ";")
+    columns = _columns(text_column, labels_column or "", id_column, "", label_separator)
     limits = replace(limits, unpacked_bytes=limits.bytes_to_unpack(streamed=True))
     format_, how, guessed = _choose(path, format, limits)
     if format_.batches is None and format_.matrices is None:
         able = [name for name, f in REGISTRY.items() if f.batches or f.matrices]
         raise DataError(f"{path} has the format '{guessed}', which cannot be read row by row; use one of {able}.")
-    delimiter, encoding = _as_text_is_written(guessed, delimiter, encoding)
+    delimiter, encoding = as_text_is_written(guessed, delimiter, encoding)
     options = Options(
         columns,
+        None if label_names is None else tuple(label_names),
         zero_based=zero_based,
         n_features=n_features,
         name=_stem(path),
         limits=limits,
         delimiter=delimiter,
         encoding=encoding,
+        skip=position.block if position is not None and format_.skips_blocks else 0,
     )
-    return _walk(path, batch_rows, format_, options, how, guessed)
+    return _walk(path, batch_rows, format_, options, how, guessed, position or ReadingPosition())
 
 
 def is_streamed(path: str | Path, format: str | None = None) -> bool:
@@ -281,22 +305,64 @@ def is_streamed(path: str | Path, format: str | None = None) -> bool:
     return format_.batches is not None or format_.matrices is not None
 
 
-def _walk(path: Path, rows: int, format_: Format, options: Options, how: str, guessed: str) -> Iterator[Dataset]:
+def _walk(
+    path: Path, rows: int, format_: Format, options: Options, how: str, guessed: str, position: ReadingPosition
+) -> Iterator[Dataset]:
     try:
-        if format_.matrices is not None:
-            for X, Y in format_.matrices(path, options):
-                for low in range(0, X.shape[0], rows):
-                    yield Dataset(X=X[low : low + rows], Y=Y[low : low + rows], name=options.name)
-            return
-        batches = format_.batches(path, options) if format_.batches else ()
-        for batch in rebatch(checked(lambda at: f"{path} {format_.unit} {at}", batches, options.limits), rows):
-            empty = sp.csr_array((len(batch.texts), 0), dtype=np.float32)
-            ids = None if batch.ids is None else tuple(batch.ids)
-            yield Dataset(Y=empty, texts=tuple(batch.texts), ids=ids, name=options.name)
+        for block in _blocks(path, rows, format_, options, position.block):
+            for data in islice(block, position.batch, None):
+                position.batch += 1
+                yield data
+            position.block, position.batch = position.block + 1, 0
     except DataError as error:
         if how != "first line":
             raise
         raise _with_guess(error, guessed) from error
+
+
+def _named_columns(path: Path, Y: sp.csr_array, options: Options) -> tuple[sp.csr_array, tuple[str, ...] | None]:
+    """Return a block of labels by number with a column for every label of the list, where there is one."""
+    if options.label_names is None:
+        return Y, None
+    names = tuple(options.label_names)
+    if Y.shape[1] > len(names):
+        raise DataError(f"{path} has {Y.shape[1]} labels; the list of labels has {len(names)}.")
+    return sp.csr_array((Y.data, Y.indices, Y.indptr), shape=(Y.shape[0], len(names))), names
+
+
+def _blocks(path: Path, rows: int, format_: Format, options: Options, first: int) -> Iterator[Iterator[Dataset]]:
+    """Yield the blocks of a file from the first that is wanted, each as Datasets with a number of rows at most."""
+    if format_.matrices is not None:
+        for X, Y in islice(format_.matrices(path, options), first, None):
+            yield _matrix_parts(X, *_named_columns(path, Y, options), rows, options.name)
+        return
+
+    def where(at: int) -> str:
+        return f"{path} {format_.unit} {at}"
+
+    batches = format_.batches(path, options) if format_.batches else iter(())
+    batches = islice(batches, 0 if format_.skips_blocks else first, None)
+    for batch in checked(where, batches, options.limits):
+        yield (_as_dataset(part, where, options) for part in rebatch([batch], rows))
+
+
+def _matrix_parts(
+    X: sp.csr_array, Y: sp.csr_array, names: tuple[str, ...] | None, rows: int, name: str
+) -> Iterator[Dataset]:
+    """Yield a block of features and labels as Datasets with a number of rows at most."""
+    for low in range(0, X.shape[0], rows):
+        yield Dataset(X=X[low : low + rows], Y=Y[low : low + rows], label_names=names, name=name)
+
+
+def _as_dataset(batch: Batch, where: Callable[[int], str], options: Options) -> Dataset:
+    """Return texts and ids of a batch as a Dataset, with its labels where a column of labels is wanted."""
+    Y, names = sp.csr_array((len(batch.texts), 0), dtype=np.float32), None
+    if options.columns.labels and batch.labels is not None:
+        matrix = NameMatrix(where, options.label_names, "label", options.limits)
+        matrix.add(batch.lines, batch.labels)
+        Y, names = matrix.matrix()
+    ids = None if batch.ids is None else tuple(batch.ids)
+    return Dataset(Y=Y, texts=tuple(batch.texts), ids=ids, label_names=names, name=options.name)
 
 
 def _read_texts(path: Path, format_: Format, options: Options, labels_required: bool) -> Dataset:
@@ -321,20 +387,24 @@ def _read_texts(path: Path, format_: Format, options: Options, labels_required: 
 
 
 def _warn_of_joined_labels(path: Path, data: Dataset, format_: Format) -> None:
-    """Warn where every row has one label at most and most labels look like several: the separator is another."""
+    """Warn where nearly every row has one label at most and most labels look like several: another separator."""
     counts = np.diff(data.Y.indptr)
-    if data.label_names is None or not counts.size or counts.max() != 1:
+    if data.label_names is None or not counts.any() or (counts > 1).mean() > FEW:
         return
     names = [data.label_names[i] for i in np.unique(data.Y.indices).tolist()]
     for separator in SEPARATORS:
-        joined = [name for name in names if separator in name]
+        joined = [name for name in names if separator in name.strip()]
+        if separator == " ":  # which stands in names too, and in no id
+            joined = [name for name in joined if all(":" in part for part in name.split())]
         parts = [part.strip() for name in joined for part in name.split(separator)]
         if len(joined) >= 2 and 2 * len(joined) >= len(names) and len(set(parts)) < len(parts):
-            remedy = Keyword("label_separator", separator, verb="pass") if format_.splits_strings else "write a list"
+            called = {" ": "space", "\n": "newline"}.get(separator, separator)
+            remedy = Keyword("label_separator", called, verb="pass") if format_.splits_strings else "write a list"
             warn_of_data(
-                "{path}: no row has more than one label, and most labels hold {separator!r}, such as {example}; "
+                "{path}: {no_row} has more than one label, and most labels hold {separator!r}, such as {example}; "
                 "{remedy} if it stands between labels.",
                 path=path,
+                no_row="no row" if counts.max() == 1 else "hardly a row",
                 separator=separator,
                 example=short_repr(joined[0]),
                 remedy=remedy,
@@ -393,10 +463,10 @@ def _columns(text: str | Sequence[str], labels: str, id: str, group: str, separa
     if not names or not all(isinstance(part, str) and part for part in names):
         shown = names[0] if len(names) == 1 else text
         raise ParameterError(name="text_column", allowed="a name or a list of names", got=shown)
-    return Columns(text, labels, id, group, _separator(separator))
+    return Columns(text, labels, id, group, check_separator(separator))
 
 
-def _as_text_is_written(format: str, delimiter: str | None, encoding: str | None) -> tuple[str | None, str | None]:
+def as_text_is_written(format: str, delimiter: str | None, encoding: str | None) -> tuple[str | None, str | None]:
     """Return delimiter and encoding, checked; a format that has none is none to give one for."""
     format_ = REGISTRY[format]
     for name, value, able in (
@@ -411,9 +481,17 @@ def _as_text_is_written(format: str, delimiter: str | None, encoding: str | None
     return delimiter, check_encoding(encoding)
 
 
-def _separator(value: str) -> str:
-    if not isinstance(value, str) or not value or value.isspace():
-        raise ParameterError(name="label_separator", allowed="a string such as ';' or '|'", got=value)
+def check_separator(value: str) -> str:
+    """Return what separates the names of labels; white space may be called by its name.
+
+    >>> check_separator("newline")
+    '\\n'
+    """
+    value = WHITE_SPACE.get(value, value) if isinstance(value, str) else value
+    if not isinstance(value, str) or not value or (value.isspace() and value not in WHITE_SPACE.values()):
+        raise ParameterError(
+            name="label_separator", allowed="a string such as ';' or '|', or 'space', 'tab' or 'newline'", got=value
+        )
     return value
 
 

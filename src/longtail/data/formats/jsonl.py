@@ -28,10 +28,10 @@ JSON_BLOCK = 1 << 16  # parsed objects take several times the room of their text
 
 
 def iter_objects(
-    path: Path, size: int = JSON_BLOCK, limits: Limits = DEFAULT_LIMITS, encoding: str = UTF_8
+    path: Path, size: int = JSON_BLOCK, limits: Limits = DEFAULT_LIMITS, encoding: str = UTF_8, skip: int = 0
 ) -> Iterator[tuple[Sequence[int], list[dict[str, Any]]]]:
-    """Yield the objects of a file with their line numbers, some tens of kilobytes of text at a time."""
-    for first, text in text_blocks(path, size, limits=limits, encoding=encoding):
+    """Yield the objects of a file with their line numbers, block by block; the first `skip` blocks are left out."""
+    for first, text in text_blocks(path, size, limits=limits, encoding=encoding, skip=skip):
         lines = split_lines(text)
         numbers: Sequence[int] = range(first, first + len(lines))
         objects = _parse_together(lines)
@@ -47,11 +47,11 @@ def iter_objects(
 
 
 def jsonl_batches(
-    path: Path, columns: Columns, limits: Limits = DEFAULT_LIMITS, encoding: str = UTF_8
+    path: Path, columns: Columns, limits: Limits = DEFAULT_LIMITS, encoding: str = UTF_8, skip: int = 0
 ) -> Iterator[Batch]:
     """Yield the rows of a file; a line without a text is refused by its number."""
     wanted = columns.texts()
-    for numbers, objects in iter_objects(path, limits=limits, encoding=encoding):
+    for numbers, objects in iter_objects(path, limits=limits, encoding=encoding, skip=skip):
         if columns.ignored is not None:
             columns.note_ignored(set().union(*objects) - set(columns.all()))
         values = {name: _values_of_key(objects, name) for name in columns.all()}

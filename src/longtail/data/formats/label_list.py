@@ -120,7 +120,7 @@ def _not_one_label(path: Path, number: int, why: str) -> DataError:
 
 def _from_lines(path: Path, limits: Limits) -> tuple[list[int], list[str], list[str | None]]:
     names: list[str] = []
-    for first, text in text_blocks(path, limits=limits):
+    for first, text in text_blocks(path, limits=limits, encoding=None, named=False):
         lines = split_lines(text)
         if first == 1 and lines:
             _refuse_vocabulary(path, lines[0])

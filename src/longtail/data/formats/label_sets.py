@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from longtail.data.dataset import Dataset
-from longtail.data.formats.files import plain_name
+from longtail.data.formats.files import UTF_8, check_encoding, plain_name
 from longtail.data.formats.jsonl import jsonl_batches
 from longtail.data.formats.npz import read_npz_counts
 from longtail.data.formats.records import Columns, collect
@@ -13,7 +13,12 @@ from longtail.data.limits import DEFAULT_LIMITS, Limits
 from longtail.errors import DataError
 
 
-def read_label_sets(path: str | Path, labels_column: str = "labels", limits: Limits = DEFAULT_LIMITS) -> Dataset | None:
+def read_label_sets(
+    path: str | Path,
+    labels_column: str = "labels",
+    limits: Limits = DEFAULT_LIMITS,
+    encoding: str | None = None,
+) -> Dataset | None:
     """Read the label sets of a JSONL file or of a matrix (npz), which need no texts; None for any other file.
 
     >>> import tempfile
@@ -28,7 +33,7 @@ def read_label_sets(path: str | Path, labels_column: str = "labels", limits: Lim
     kind, stem = plain_name(path).lower(), Path(plain_name(path)).stem
     if kind.endswith((".jsonl", ".ndjson")):
         columns = Columns(text=(), labels=labels_column, id="", group="")
-        batches = jsonl_batches(path, columns, limits)
+        batches = jsonl_batches(path, columns, limits, check_encoding(encoding) or UTF_8)
         data = collect(lambda line: f"{path} line {line}", batches, name=stem, limits=limits)
         if data.n_rows == 0 or data.n_labels == 0:
             raise DataError(f"{path} has no rows." if data.n_rows == 0 else f"{path} has no labels: no row has any.")

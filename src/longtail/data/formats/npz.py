@@ -25,16 +25,24 @@ STRINGS = ("texts", "ids", "label_names", "label_texts", "group_names")
 
 
 def read_npz(
-    path: str | Path, name: str = "", labels_required: bool = True, limits: Limits = DEFAULT_LIMITS
+    path: str | Path,
+    name: str = "",
+    labels_required: bool = True,
+    limits: Limits = DEFAULT_LIMITS,
+    ignored: set[str] | None = None,
 ) -> Dataset:
     """Read one .npz file, an `X….npz` file with its `Y….npz` beside it, or a folder with `X.npz` and `Y.npz`.
 
     With `labels_required=False` an X without its Y is read too, as rows without labels.
+    `ignored` receives the names of arrays that are not read.
     """
     path = Path(path)
     if path.is_dir():
         path = path / "X.npz"
     arrays = read_npz_arrays(path, limits)
+    if ignored is not None and "format" not in arrays:
+        known = {"X", "Y", "groups", *STRINGS}
+        ignored.update(array for array in arrays if array.partition(".")[0] not in known)
     if "Y" in arrays or "Y.data" in arrays:
         X, Y, groups = (_unpack_matrix(path, arrays, key, limits) for key in ("X", "Y", "groups"))
         strings = {key: tuple(_unpack_names(path, arrays, key)) for key in STRINGS if f"{key}.bytes" in arrays}
@@ -44,7 +52,9 @@ def read_npz(
         with _naming(path):
             groups = as_labels(_unpack_matrix(path, arrays, "groups", limits), "groups")
             empty = sp.csr_array((groups.shape[0], 0), dtype=np.float32)
-            return Dataset(X=_unpack_matrix(path, arrays, "X", limits), Y=empty, groups=groups, name=name)
+            of_rows = [key for key in ("texts", "ids", "group_names") if f"{key}.bytes" in arrays]
+            strings = {key: tuple(_unpack_names(path, arrays, key)) for key in of_rows}
+            return Dataset(X=_unpack_matrix(path, arrays, "X", limits), Y=empty, groups=groups, name=name, **strings)
     if "format" not in arrays and "X" not in arrays:
         raise DataError(f"{path} has no arrays 'X' and 'Y'; it has: {', '.join(sorted(arrays)) or 'nothing'}.")
     partner = path.with_name("Y" + path.name[1:])

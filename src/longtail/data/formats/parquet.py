@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, BinaryIO
@@ -41,33 +42,54 @@ LAST_OFFSET = 2**63 - 1
 
 
 class ParquetTable:
-    """A Parquet file that is written row by row, in constant memory; `close` ends it."""
+    """A Parquet file that is written some rows at a time, in constant memory; `close` ends it.
 
-    def __init__(self, file: IO[bytes], columns: Mapping[str, str]) -> None:
-        self.pa, pq = _pyarrow("Writing Parquet")
+    `part` gives rows as bytes that can wait in a file one after the other, for `join` to write them later.
+    """
+
+    def __init__(self, columns: Mapping[str, str], file: IO[bytes] | None = None) -> None:
+        self.pa, self.pq = _pyarrow("Writing Parquet")
         self.schema = self.pa.schema([(name, getattr(self.pa, kind)()) for name, kind in columns.items()])
-        self.writer = pq.ParquetWriter(file, self.schema)
-        self.rows: list[tuple[Any, ...]] = []
+        self.writer: Any = None if file is None else self.pq.ParquetWriter(file, self.schema)
+        self.waiting = self.schema.empty_table()
 
-    def add(self, *cells: Any) -> None:
-        """Add one row."""
-        self.rows.append(cells)
-        if len(self.rows) >= TABLE_ROWS:
-            self._write()
+    def add(self, rows: list[tuple[Any, ...]]) -> None:
+        """Add rows."""
+        self._add_table(self._table(rows))
 
     def close(self) -> None:
         """Write what waits, and the end of the file."""
-        self._write()
+        self.writer.write_table(self.waiting.combine_chunks())
         self.writer.close()
 
-    def _write(self) -> None:
-        """Write the rows that wait; half a surrogate pair, which UTF-8 cannot hold, becomes an escape."""
-        columns: list[list[Any]] = [list(column) for column in zip(*self.rows, strict=True)] or [
-            [] for _ in self.schema
-        ]
+    def part(self, rows: list[tuple[Any, ...]]) -> bytes:
+        """Return rows as bytes, for `join`."""
+        sink = self.pa.BufferOutputStream()
+        with self.pa.ipc.new_stream(sink, self.schema) as stream:
+            stream.write_table(self._table(rows))
+        return sink.getvalue().to_pybytes()
+
+    def join(self, parts: BinaryIO, file: IO[bytes]) -> None:
+        """Write a file of parts as Parquet."""
+        self.writer = self.pq.ParquetWriter(file, self.schema)
+        end = os.fstat(parts.fileno()).st_size
+        while parts.tell() < end:
+            with self.pa.ipc.open_stream(parts) as stream:
+                self._add_table(stream.read_all())
+        self.close()
+
+    def _table(self, rows: list[tuple[Any, ...]]) -> Any:
+        """Return rows as a table; half a surrogate pair, which UTF-8 cannot hold, becomes an escape."""
+        columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in self.schema]
         safe = [[_escaped(cell) if isinstance(cell, str) else cell for cell in column] for column in columns]
-        self.writer.write_table(self.pa.table(safe, schema=self.schema))
-        self.rows = []
+        return self.pa.table(safe, schema=self.schema)
+
+    def _add_table(self, table: Any) -> None:
+        """Write the rows that are enough for a row group."""
+        self.waiting = self.pa.concat_tables([self.waiting, table])
+        while self.waiting.num_rows >= TABLE_ROWS:
+            self.writer.write_table(self.waiting.slice(0, TABLE_ROWS).combine_chunks())
+            self.waiting = self.waiting.slice(TABLE_ROWS)
 
 
 def _escaped(text: str) -> str:

@@ -83,7 +83,7 @@ def _records(path: Path, format: str, limits: Limits) -> Iterator[tuple[str, str
             for number, record in zip(numbers, objects, strict=True):
                 yield from _of_object(f"{path} line {number}", record)
     elif format == "trec":
-        for first, text in text_blocks(path, limits=limits):
+        for first, text in text_blocks(path, limits=limits, encoding=None, named=False):
             for number, line in enumerate(split_lines(text), first):
                 cells = line.split()
                 if not cells:
@@ -107,7 +107,7 @@ def _of_object(where: str, record: dict[str, Any]) -> Iterator[tuple[str, str, s
 
 
 def _of_table(path: Path, delimiter: str, limits: Limits) -> Iterator[tuple[str, str, str, float]]:
-    lines = table_rows(path, delimiter, limits)
+    lines = table_rows(path, delimiter, limits, columns=("id", "label", "score"))
     header = [cell.strip() for cell in next(lines, (0, []))[1]]
     for name in ("id", "label"):
         if name not in header:

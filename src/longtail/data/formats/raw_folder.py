@@ -39,8 +39,9 @@ def read_raw_folder(
     part: str = "train",
     text_fields: Sequence[str] = TEXT_FIELDS,
     limits: Limits = DEFAULT_LIMITS,
+    ignored: set[str] | None = None,
 ) -> Dataset:
-    """Return the training or test rows of a raw text folder."""
+    """Return the training or test rows of a raw text folder; `ignored` receives the keys that are not read."""
     folder = Path(folder)
     if not folder.is_dir():
         raise DataError(f"{folder} does not exist." if not folder.exists() else f"{folder} is not a folder.")
@@ -65,6 +66,8 @@ def read_raw_folder(
             weights += rel
             counts.append(len(indices))
         limits.check("rows", len(texts), str(file))
+        if ignored is not None:
+            ignored.update(set().union(*records) - {"uid", "target_ind", "target_rel", *text_fields})
     Y = sp.csr_array(
         (np.array(weights, dtype=np.float32), np.array(indices, dtype=np.int32), np.array(counts, dtype=np.int64)),
         shape=(len(texts), len(names)),

@@ -40,6 +40,7 @@ class Options:
     limits: Limits = DEFAULT_LIMITS
     delimiter: str | None = None  # of tables; None guesses it
     encoding: str | None = None  # None guesses it in tables, and is UTF-8 in other text
+    skip: int = 0  # blocks at the beginning to leave out, of a format that `skips_blocks`
 
 
 GroupCounts: TypeAlias = tuple[sp.csr_array, tuple[str, ...] | None, tuple[str, ...] | None]
@@ -72,8 +73,10 @@ class Format:
     write: Callable[[Dataset, Path, Columns], None] | None = None
     read_group_counts: Callable[[Path, Limits], GroupCounts] | None = None  # a groups file as a matrix of counts
     keeps: tuple[str, ...] = ()  # the fields of a Dataset that survive writing
+    joins_lines: bool = False  # line breaks in texts are written as spaces
     keeps_weights: bool = False  # label weights survive writing without a column of their own
     has_encoding: bool = False  # text that may be in another encoding than UTF-8
+    skips_blocks: bool = False  # blocks of lines can be left out without looking into them
     has_delimiter: bool = False  # a table whose cells may be separated otherwise
     has_columns: bool = False  # records with named fields: they can hold label weights, and labels of groups
     splits_strings: bool = False  # a string is split into names at the separator, spaces around them dropped
@@ -96,9 +99,10 @@ REGISTRY: dict[str, Format] = {
         (".jsonl", ".ndjson"),
         write_suffixes=(".json",),
         first_line=re.compile(rb"\s*\{"),
-        batches=lambda path, o: jsonl.jsonl_batches(path, o.columns, o.limits, o.encoding or UTF_8),
+        batches=lambda path, o: jsonl.jsonl_batches(path, o.columns, o.limits, o.encoding or UTF_8, o.skip),
         write=jsonl.write_jsonl,
         has_encoding=True,
+        skips_blocks=True,
         keeps=TEXT_FIELDS,
         has_columns=True,
     ),
@@ -138,16 +142,19 @@ REGISTRY: dict[str, Format] = {
         "__label__x __label__y text",
         (".ft", ".fasttext"),
         first_line=re.compile(rb"__label__"),
-        batches=lambda path, o: fasttext.fasttext_batches(path, o.limits, o.encoding or UTF_8),
+        batches=lambda path, o: fasttext.fasttext_batches(path, o.limits, o.encoding or UTF_8, o.skip),
         has_encoding=True,
+        skips_blocks=True,
         write=lambda data, path, columns: fasttext.write_fasttext(data, path),
+        joins_lines=True,
         keeps=("texts", "label_names"),
     ),
     "lines": Format(
         "one text per line, without labels",
         (".text",),
-        batches=lambda path, o: fasttext.line_batches(path, o.limits, o.encoding or UTF_8),
+        batches=lambda path, o: fasttext.line_batches(path, o.limits, o.encoding or UTF_8, o.skip),
         has_encoding=True,
+        skips_blocks=True,
     ),
     "xmc": Format(
         "XMC repository text: a header 'rows features labels', then label,label feature:value …",
@@ -172,7 +179,7 @@ REGISTRY: dict[str, Format] = {
         "numpy archive with X and Y (all else too), or X.npz beside Y.npz",
         (".npz",),
         folder=FolderLayout("X.npz", lambda folder: (folder / "X.npz").is_file()),
-        read=lambda path, o: npz.read_npz(path, o.name, o.labels_required, o.limits),
+        read=lambda path, o: npz.read_npz(path, o.name, o.labels_required, o.limits, o.columns.ignored),
         write=lambda data, path, columns: npz.write_npz(data, path),
         read_group_counts=npz.read_npz_counts,
         keeps=ALL_FIELDS,
@@ -180,15 +187,17 @@ REGISTRY: dict[str, Format] = {
     ),
     "annif": Format(
         "Annif's TSV without a header: text, a tab, <uri> <uri>",
-        batches=lambda path, o: annif.tsv_batches(path, o.limits, o.encoding or UTF_8),
+        batches=lambda path, o: annif.tsv_batches(path, o.limits, o.encoding or UTF_8, o.skip),
         has_encoding=True,
+        skips_blocks=True,
         write=lambda data, path, columns: annif.write_tsv(data, path),
+        joins_lines=True,
         keeps=("texts", "label_names"),
     ),
     "annif-folder": Format(
         "Annif's folder of documents: a.txt with subjects in a.tsv or a.key",
         folder=FolderLayout("*.txt beside *.tsv or *.key", annif.is_annif_folder),
-        batches=lambda path, o: annif.folder_batches(path, o.limits, o.encoding or UTF_8),
+        batches=lambda path, o: annif.folder_batches(path, o.limits, o.encoding or UTF_8, o.columns.ignored),
         has_encoding=True,
         write=lambda data, path, columns: annif.write_folder(data, path),
         keeps=("texts", "ids", "label_names", "label_texts"),
@@ -202,7 +211,7 @@ REGISTRY: dict[str, Format] = {
     "xmc-raw": Format(
         "folder with trn.json, tst.json and lbl.json, as .json or .json.gz (part=)",
         folder=FolderLayout("trn.json", raw_folder.is_raw_folder),
-        read=lambda path, o: raw_folder.read_raw_folder(path, o.part, limits=o.limits),
+        read=lambda path, o: raw_folder.read_raw_folder(path, o.part, limits=o.limits, ignored=o.columns.ignored),
     ),
 }
 

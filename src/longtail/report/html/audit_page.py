@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from longtail.audit import IMPOSSIBLE, UNDECIDED
 from longtail.facts import AuditFacts, LabelSetFacts, SetsFacts
 from longtail.report.audit_sentences import (
+    advice,
     audit_headline,
     beyond_sentence,
     capacity_sentence,
     layer_sentence,
+    never_heading,
     radii_sentence,
     reason,
     set_names,
@@ -28,7 +30,8 @@ ROWS_AT_ONCE = 25  # a longer table scrolls in its own window
 def audit_page(facts: AuditFacts) -> str:
     """Return the page about an audit; takes the facts of `pipeline.audit_model`.
 
-    >>> "Of all label sets" in audit_page({"capacity": {"n_labels": 3, "width": 2, "sets": 6, "log10_share": -0.1}})
+    >>> capacity = {"n_labels": 3, "width": 2, "sets": 6, "log10_share": -0.1}
+    >>> "At most 6 of the 8 sets" in audit_page({"capacity": capacity})
     True
     """
     told, facts = facts, for_people(facts)
@@ -39,35 +42,50 @@ def audit_page(facts: AuditFacts) -> str:
         FactBlock("Decided by", flat_rows(audit.get("decided_by"))),
         FactBlock("Time", flat_rows(facts.get("timings"))),
     ]
-    blocks = [block for block in blocks if block.rows]
     return render_page(
         "audit.html",
         str(facts.get("title") or "Audit"),
         told,
         headline=audit_headline(facts) or capacity_sentence(facts),
         tiles=verdict_tiles(audit),
+        impossible=sets_section(audit.get("impossible"), audit["sets"].get(IMPOSSIBLE, 0) if audit else 0),
+        never=never_heading(audit),
+        combinations=audit.get("kind") != "classes",
+        unknown=unknown_section(facts),
+        advice=advice(facts),
+        undecided=sets_section(audit.get("undecided"), audit["sets"].get(UNDECIDED, 0) if audit else 0),
+        hardest=sets_section(audit.get("hardest"), 0),
         verdicts=verdicts_section(facts),
-        impossible=sets_section(audit.get("impossible")),
-        undecided=sets_section(audit.get("undecided")),
         plots=audit_plots(facts),
-        hardest=sets_section(audit.get("hardest")),
         capacity=capacity_sentence(facts),
-        background={"figure": None, "blocks": blocks} if blocks else None,
+        blocks=[block for block in blocks if block.rows],
     )
 
 
 def verdict_tiles(audit: SetsFacts) -> list[Tile]:
-    """Return how many sets there are, how many never come out, and the smallest radius."""
+    """Return how many combinations there are, how many are never assigned, and how many rows have one of these."""
     n = audit.get("n_sets")
     if not n:
         return []
-    never, lowest = audit["sets"].get(IMPOSSIBLE, 0), (audit.get("radius_quantiles") or {}).get("0.0")
-    return [
-        Tile("different sets", count(n)),
-        Tile("never", count(never), f"{percent(never / n, 1)}%"),
-        Tile("undecided", count(audit["sets"].get(UNDECIDED, 0))),
-        Tile("smallest radius", "–" if lowest is None else radius_text(lowest), f"inputs within ±{audit['box']:g}"),
+    never, rows, of = audit["sets"].get(IMPOSSIBLE, 0), audit["rows"].get(IMPOSSIBLE, 0), audit.get("n_rows") or 0
+    what = "labels" if audit.get("kind") == "classes" else "combinations"
+    tiles = [Tile(f"{what} looked at", count(n)), Tile("never possible", count(never), f"{percent(never / n, 1)}%")]
+    if audit.get("kind") != "classes" and of:
+        tiles.append(Tile("rows with one of these", count(rows), f"{percent(rows / of, 1)}%"))
+    return [*tiles, Tile("not decided", count(audit["sets"].get(UNDECIDED, 0)))]
+
+
+def unknown_section(facts: AuditFacts) -> View | None:
+    """Return the labels of the data that the model never gives."""
+    unknown = facts.get("unknown")
+    if not unknown:
+        return None
+    rows = [
+        {"label": str(label["label"]), "id": str(label.get("id", "")), "cells": [count(label["rows"])]}
+        for label in unknown.get("listed") or []
     ]
+    left = unknown["labels"] - len(rows)
+    return {"lead": unknown_sentence(facts), "rows": rows, "left": count(left) if rows and left > 0 else None}
 
 
 def verdicts_section(facts: AuditFacts) -> View | None:
@@ -76,12 +94,12 @@ def verdicts_section(facts: AuditFacts) -> View | None:
         {"name": row["name"], "sets": count(row["sets"]), "rows": count(row["rows"]), "meaning": row["meaning"]}
         for row in verdict_rows(facts.get("audit") or {})
     ]
-    sentences = [sentence for sentence in (unknown_sentence(facts), beyond_sentence(facts)) if sentence]
+    sentences = [sentence for sentence in (beyond_sentence(facts),) if sentence]
     return {"lead": layer_sentence(facts), "sentences": sentences, "rows": rows} if rows or sentences else None
 
 
-def sets_section(sets: Sequence[LabelSetFacts] | None) -> View | None:
-    """Return a table of label sets, with the reason for those that are impossible."""
+def sets_section(sets: Sequence[LabelSetFacts] | None, total: int) -> View | None:
+    """Return a table of combinations of labels, with the reason for those that are impossible."""
     rows = [
         {
             "names": set_names(row),
@@ -92,7 +110,8 @@ def sets_section(sets: Sequence[LabelSetFacts] | None) -> View | None:
         }
         for row in sets or []
     ]
-    return {"rows": rows, "tall": len(rows) > ROWS_AT_ONCE} if rows else None
+    left = count(total - len(rows)) if total > len(rows) else None
+    return {"rows": rows, "left": left, "tall": len(rows) > ROWS_AT_ONCE} if rows else None
 
 
 def audit_plots(facts: AuditFacts) -> list[Figure]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from longtail.facts import ComparisonFacts
 from longtail.report.fact_rows import FAMILIES, band_difference_rows, difference_rows, model_names
 from longtail.report.formatting import count, percent, points, points_range
-from longtail.report.html.evaluation_page import background, model_rows
+from longtail.report.html.evaluation_page import background
 from longtail.report.html.example_section import example_section
 from longtail.report.html.rendering import FactBlock, Figure, View, render_page
+from longtail.report.model_rows import origin_rows, setting_rows
 from longtail.report.plots.canvas import finite
 from longtail.report.plots.charts import difference_plot
 from longtail.report.sentences import comparison_headline, interval_sentence
@@ -23,7 +24,9 @@ def comparison_page(facts: ComparisonFacts) -> str:
     """
     a, b = model_names(facts)
     known = ((a, facts.get("a")), (b, facts.get("b")))
-    models = [FactBlock(name, model_rows(model)) for name, model in known if isinstance(model, dict)]
+    models = [
+        FactBlock(name, [*origin_rows(model), *setting_rows(model)]) for name, model in known if isinstance(model, dict)
+    ]
     return render_page(
         "comparison.html",
         str(facts.get("title") or "Comparison"),

@@ -29,7 +29,6 @@ from longtail.report.fact_rows import (
     band_rows,
     calibration_rows,
     data_rows,
-    fact_rows,
     frequency_rows,
     metric_grid,
     metric_name,
@@ -40,11 +39,20 @@ from longtail.report.formatting import count, decimal, flat_rows, percent, perce
 from longtail.report.html.example_section import example_section
 from longtail.report.html.rendering import FactBlock, Figure, Tile, View, render_page
 from longtail.report.html.tree_sections import splits_section, tree_section
+from longtail.report.model_rows import (
+    main_settings,
+    model_settings,
+    origin_rows,
+    other_rows,
+    setting_rows,
+    text_settings,
+)
 from longtail.report.people import for_people
 from longtail.report.plots.canvas import finite
 from longtail.report.plots.charts import (
     FrequencyPoint,
     FrequencySeries,
+    IntervalRow,
     frequency_plot,
     interval_plot,
     reliability_plot,
@@ -52,6 +60,7 @@ from longtail.report.plots.charts import (
 )
 from longtail.report.plots.tradeoff_plot import tradeoff_plot
 from longtail.report.sentences import (
+    by_sentence,
     calibration_sentence,
     frequency_sentence,
     headline,
@@ -60,29 +69,34 @@ from longtail.report.sentences import (
 )
 
 ROWS_AT_ONCE = 25  # a longer table scrolls in its own window
-NOT_SHOWN = ("files", "parts", "format", "name")  # facts of a model that are for the program, or shown elsewhere
+PARTS_DRAWN = 20
 
 
-def evaluation_page(facts: EvaluationFacts) -> str:
-    """Return the page about one model on one dataset; every key of the facts may be missing."""
+def evaluation_page(facts: EvaluationFacts, *, labels_table: str = "`on_labels` of `evaluate_tagger`") -> str:
+    """Return the page about one model on one dataset; every key of the facts may be missing.
+
+    `labels_table` says what gives the records of all labels, where they are too many for a page.
+    """
     told, facts = facts, for_people(facts)
     evaluation = facts.get("evaluation") or {}
-    model = FactBlock("Model", model_rows(facts.get("model")))
     return render_page(
         "evaluation.html",
         str(facts.get("title") or "Evaluation"),
         told,
         headline=headline(facts),
         tiles=metric_tiles(evaluation),
+        model=model_section(facts.get("model") or {}),
         metrics=metrics_section(facts),
         assigned=assigned_section(facts.get("assigned") or {}, facts.get("tradeoff")),
         frequency=frequency_section(evaluation),
         calibration=calibration_section(evaluation),
-        labels=label_section(facts.get("labels") or []),
+        by=by_section(facts),
+        worst=worst_section(facts.get("worst_labels") or []),
+        labels=label_section(facts, labels_table),
         tree=tree_section(facts.get("tree") or {}),
         splits=splits_section(facts.get("splits") or {}),
         examples=example_section(facts.get("examples") or []),
-        background=background(facts.get("data") or {}, [model], facts.get("timings")),
+        background=background(facts.get("data") or {}, [], facts.get("timings")),
     )
 
 
@@ -201,22 +215,83 @@ def calibration_section(evaluation: MetricsFacts) -> View | None:
     }
 
 
-def label_section(labels: list[LabelRowFacts]) -> View | None:
-    """Return the labels one by one, in the order of the facts; a reader may sort and filter them."""
+def by_section(facts: EvaluationFacts) -> View | None:
+    """Return how good the suggestions are on parts of the rows, by what a column says of them."""
+    by = facts.get("by")
+    if not by or not by["parts"]:
+        return None
+    k = max((facts.get("evaluation") or {}).get("ks") or [1])
+    shown = [key for key in dict.fromkeys(("p@1", f"p@{k}", f"r@{k}")) if key in by["parts"][0]["metrics"]]
+    first: list[IntervalRow] = [
+        {"name": str(part["value"]), **part["metrics"].get("p@1", {})} for part in by["parts"][:PARTS_DRAWN]
+    ]
+    rest = [f"{count(by['parts_left_out'])} smaller parts are left out." if by["parts_left_out"] else ""]
+    rest.append(f"Of {count(by['rows_without'])} rows the column says nothing." if by["rows_without"] else "")
+    drawn = f"The {PARTS_DRAWN} largest parts." if len(by["parts"]) > PARTS_DRAWN else ""
+    note = " ".join(filter(None, ["How often the first suggestion is right; bars are intervals.", drawn]))
+    figure = Figure(by_sentence(by), note, interval_plot(first, title=f"P@1 by {by['column']}"))
     rows = [
         {
-            "label": row.get("label", ""),
-            "id": row.get("id", ""),
-            "cells": [
-                count(row.get("train_count")) or "–",
-                count(row.get("test_count")) or "–",
-                percent(row.get("precision"), 1),
+            "name": part["value"],
+            "rows": count(part["rows"]),
+            "cells": [_cell(part["metrics"].get(key) or {}, 1) for key in shown],
+        }
+        for part in by["parts"]
+    ]
+    return {
+        "column": by["column"],
+        "figure": figure if "p@1" in shown else None,
+        "names": [metric_name(key) for key in shown],
+        "rows": rows,
+        "rest": " ".join(filter(None, rest)),
+        "tall": len(rows) > ROWS_AT_ONCE,
+    }
+
+
+def worst_section(labels: list[LabelRowFacts]) -> View | None:
+    """Return the labels that are found least, of those with enough test rows, with the interval of their recall."""
+    rows = [
+        {
+            **_label_row(row),
+            "recall": (
                 percent(row.get("recall"), 1),
-            ],
+                percent_range({"low": row.get("recall_low"), "high": row.get("recall_high")}, 0),
+            ),
         }
         for row in labels
     ]
-    return {"rows": rows, "tall": len(rows) > ROWS_AT_ONCE} if rows else None
+    return {"rows": rows} if rows else None
+
+
+def label_section(facts: EvaluationFacts, labels_table: str) -> View | None:
+    """Return the labels one by one, in the order of the facts; a reader may sort and filter them."""
+    labels = facts.get("labels") or []
+    rows = [_label_row(row) for row in labels]
+    left, untested = facts.get("labels_left_out") or 0, sum(row.get("test_count") == 0 for row in labels)
+    if left:
+        lead = f"The {count(len(rows))} labels with most test rows, of {count(len(rows) + left)}; {labels_table} "
+        lead += "gives all of them."
+    else:
+        lead = f"All {count(len(rows))} labels."
+    if untested:
+        have = "label has" if untested == 1 else "labels have"
+        lead += f" {count(untested)} {have} no test row, so their recall is not known."
+    return {"rows": rows, "lead": lead, "tall": len(rows) > ROWS_AT_ONCE} if rows else None
+
+
+def _label_row(row: LabelRowFacts) -> View:
+    """Return one line about a label."""
+    return {
+        "label": row.get("label", ""),
+        "id": row.get("id", ""),
+        "cells": [
+            count(row.get("train_count")) or "–",
+            count(row.get("test_count")) or "–",
+            percent(row.get("precision"), 1),
+            percent(row.get("recall"), 1),
+            percent(row.get("f1"), 1),
+        ],
+    }
 
 
 def background(data: DatasetFacts, models: list[FactBlock], timings: TimingFacts | None) -> View | None:
@@ -232,9 +307,25 @@ def background(data: DatasetFacts, models: list[FactBlock], timings: TimingFacts
     return {"figure": figure, "blocks": blocks} if figure or blocks else None
 
 
-def model_rows(model: ModelFacts | None) -> list[tuple[str, str]]:
-    """Return the facts about a model as named values."""
-    return fact_rows({key: value for key, value in (model or {}).items() if key not in NOT_SHOWN})
+def model_section(model: ModelFacts) -> View | None:
+    """Return what model this is and the settings that were in effect: the main ones, and all of them in a fold."""
+    rows = origin_rows(model)
+    if not rows:
+        return None
+    blocks = [FactBlock("Model", rows), FactBlock("Settings", setting_rows(model))]
+    return {
+        "blocks": [block for block in blocks if block.rows],
+        "chosen": any(setting.chosen for setting in main_settings(model)),
+        "all": [
+            FactBlock(heading, rows)
+            for heading, rows in (
+                ("Model", [(setting.name, setting.value) for setting in model_settings(model)]),
+                ("Texts", [(setting.name, setting.value) for setting in text_settings(model)]),
+                ("Other facts", other_rows(model)),
+            )
+            if rows
+        ],
+    }
 
 
 def _cell(metric: MetricFacts, digits: int) -> tuple[str, str]:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -70,7 +72,7 @@ def environment() -> Environment:
     """Return the Jinja2 environment; Jinja2 is imported when the first page is made."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    return Environment(
+    made = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
@@ -79,6 +81,18 @@ def environment() -> Environment:
         keep_trailing_newline=True,
         finalize=_without_unsafe,
     )
+    made.filters["headings"] = headings
+    return made
+
+
+def headings(body: str) -> list[tuple[str, str]]:
+    """Return id and heading of every section of a rendered page that has an id, for its contents list.
+
+    >>> headings('<section id="labels"><h2>Label &amp; label</h2>')
+    [('labels', 'Label & label')]
+    """
+    found = re.findall(r'<section id="([a-z0-9-]+)">\s*<h2>(.*?)</h2>', str(body), re.DOTALL)
+    return [(id, html.unescape(re.sub(r"<[^>]*>", "", heading))) for id, heading in found]
 
 
 def embed(facts: Any) -> str:
@@ -91,7 +105,7 @@ def embed(facts: Any) -> str:
     return raw.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def write_page(path: str | Path, html: str) -> Path:
+def write_page(path: str | Path, page: str) -> Path:
     """Write a page in one step: a crash leaves the old file or the new one."""
     path = Path(path)
     if path.is_dir():
@@ -100,7 +114,7 @@ def write_page(path: str | Path, html: str) -> Path:
         raise ParameterError(f"the report cannot be written to {path}: the folder {path.parent} does not exist.")
     try:
         with replacing(path) as file:
-            file.write(html.encode("utf-8", "replace"))
+            file.write(page.encode("utf-8", "replace"))
     except DataError as error:
         raise ParameterError(f"the report cannot be written: {error}") from error
     return path

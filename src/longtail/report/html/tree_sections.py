@@ -24,6 +24,7 @@ USES = (3, 10, 30, 100, 300)  # uses per label from which on a box is a shade st
 USES_NAMES = ("under 3", "3+", "10+", "30+", "100+", "300+")
 NAMED = 5  # labels of a cluster in the table
 NAMED_BELOW = 3  # of a cluster inside it
+NO_ROWS = "labels without training rows"
 ROWS_AT_ONCE = 12  # a longer table scrolls in its own window
 
 
@@ -110,7 +111,7 @@ def _drawing(tree: TreeFacts, families: Sequence[Family], width: float, height: 
             label_names(cluster),
             _shade(cluster["labels"], cluster["uses"]),
             _note(cluster),
-            _cells(cluster, [label_names(inner) for inner, _ in below]),
+            _cells(cluster, [label_names(inner) for inner, _ in below], noted=css == "desk"),
         )
         for cluster, below in families
     ]
@@ -124,11 +125,16 @@ def _drawing(tree: TreeFacts, families: Sequence[Family], width: float, height: 
     return treemap(boxes, width=width, height=height, title=title, description=described, css=css, legend=legend)
 
 
-def _cells(cluster: ClusterFacts, below: Sequence[Sequence[str]]) -> list[Cell]:
-    """Return a cell for every cluster inside one; those that are listed, the most used, have names."""
+def _cells(cluster: ClusterFacts, below: Sequence[Sequence[str]], *, noted: bool) -> list[Cell]:
+    """Return a cell for every cluster inside one, with the names of its most used labels where facts tell them."""
     sizes = cluster.get("inside") or []
-    known = [*below, *[()] * len(sizes)]
-    return [Cell(labels, _shade(labels, uses), known[i]) for i, (labels, uses) in enumerate(sizes)]
+    typical = [[str(label.get("label", "")) for label in cell] for cell in cluster.get("inside_typical") or []]
+    known = [*(typical or below), *[()] * len(sizes)]
+    out = []
+    for (labels, uses), names in zip(sizes, known, strict=False):
+        told = f"{', '.join(names) or NO_ROWS}\n{count(labels)} labels, used {count(uses)} times" if noted else ""
+        out.append(Cell(labels, _shade(labels, uses), names, told))
+    return out
 
 
 def _note(cluster: ClusterFacts) -> str:

@@ -19,7 +19,7 @@ LINE = 15.0  # from one line of text to the next
 EDGE = 6.0  # between the edge of a box and its text
 LEAST_WIDTH, LEAST_HEIGHT = 34.0, 20.0  # a smaller box stays without text
 LEAST_WITH_CELLS = 70.0  # a lower box shows names only
-LEAST_NAMED = 64.0  # a narrower cell stays without a name
+LEAST_NAMED = 52.0  # a narrower cell stays without a name
 STRONG = ' class="strong"'
 LEAST_CELL = 12.0  # units of area, on average; where cells would be smaller, none are drawn
 NARROW, SLIM, BROAD = frozenset("iljI.,:;'|!()[]/ "), frozenset("tfr-"), frozenset("mwMW@%")
@@ -31,6 +31,7 @@ class Cell(NamedTuple):
     size: float
     shade: int
     names: Sequence[str] = ()
+    note: str = ""  # shown when the pointer rests on the cell
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ def _drawn(box: Box, area: Area) -> str:
     kind = "rest" if box.shade is None else "held" if held else f"s{box.shade}"
     parts = [f"<title>{escape(box.note)}</title>" if box.note else ""]
     parts.append(f'<rect width="{width:.1f}" height="{height:.1f}" rx="3" class="{kind}"/>')
-    lines = _lines(box.names, Area(0.0, 0.0, width, height * (0.5 if held else 1.0)))
+    lines = _lines(box.names, Area(0.0, 0.0, width, height * (0.42 if held else 1.0)))
     parts += lines
     if held:
         top = 11 + len(lines) * LINE
@@ -152,17 +153,21 @@ def _lines(names: Sequence[str], area: Area) -> list[str]:
 
 
 def _cells(cells: Sequence[Cell], area: Area) -> list[str]:
-    """Return the cells as one path per shade, and the names of those that have room for them."""
+    """Return the cells, those without a note as one path per shade, and the names of those that have room for them."""
     kept = sorted((cell for cell in cells if cell.size > 0), key=lambda cell: -cell.size)
     paths: dict[int, list[str]] = {}
-    named = []
+    named, noted = [], []
     for cell, a in zip(kept, squarified([cell.size for cell in kept], area), strict=True):
         width, height = max(a.width - 0.8, 0.3), max(a.height - 0.8, 0.3)
-        paths.setdefault(cell.shade, []).append(f"M{a.x:.1f} {a.y:.1f}h{width:.1f}v{height:.1f}h-{width:.1f}z")
+        outline = f"M{a.x:.1f} {a.y:.1f}h{width:.1f}v{height:.1f}h-{width:.1f}z"
+        if cell.note:
+            noted.append(f'<path d="{outline}" class="s{cell.shade}"><title>{escape(cell.note)}</title></path>')
+        else:
+            paths.setdefault(cell.shade, []).append(outline)
         if width >= LEAST_NAMED:
             named += _lines(cell.names, Area(a.x, a.y, width, height))
     drawn = [f'<path d="{"".join(steps)}" class="s{shade}"/>' for shade, steps in sorted(paths.items())]
-    return drawn + ([f'<g class="small">{"".join(named)}</g>'] if named else [])
+    return drawn + noted + ([f'<g class="small">{"".join(named)}</g>'] if named else [])
 
 
 def filled(names: Sequence[str], room: float, most: int) -> tuple[list[str], list[str]]:

@@ -9,10 +9,12 @@ from rich.text import Text
 
 from longtail.facts import AuditFacts, LabelSetFacts, SetsFacts
 from longtail.report.audit_sentences import (
+    advice,
     audit_headline,
     beyond_sentence,
     capacity_sentence,
     layer_sentence,
+    never_heading,
     radii_sentence,
     reason,
     set_names,
@@ -27,29 +29,51 @@ from longtail.report.terminal.console import clean, heading, print_facts, print_
 LABELS_SHOWN = 8  # of a set that is possible; the page names all
 
 
-def show_audit(console: Console, facts: AuditFacts, *, limit: str = "limit") -> None:
-    """Print an audit; takes the same facts as `audit_page`. `limit` names what sets how many label sets are listed.
+def show_audit(
+    console: Console, facts: AuditFacts, *, limit: str = "limit", details: bool = True, more: str = ""
+) -> None:
+    """Print an audit; takes the same facts as `audit_page`. `limit` names what sets how many combinations are listed.
+
+    Without `details` the terms and numbers of specialists are left out, and `more` says at the end where they are.
 
     >>> import io
     >>> console = Console(file=io.StringIO(), width=80)
     >>> counts = {"eps-argmaxable": 3, "argmaxable": 0, "not argmaxable": 1, "undecided": 0}
     >>> audit = {"kind": "label sets", "n_sets": 4, "n_rows": 4, "sets": counts, "rows": counts, "eps": 1e-8}
     >>> show_audit(console, {"audit": audit})
-    >>> "1 of 4 label sets" in console.file.getvalue()
+    >>> "1 of 4 combinations of labels" in console.file.getvalue()
     True
     """
     facts = for_people(facts)
     audit = facts.get("audit") or {}
     say(console, facts.get("title"), "bold")
-    for sentence in (audit_headline(facts), layer_sentence(facts), unknown_sentence(facts), beyond_sentence(facts)):
+    say(console, audit_headline(facts) or ("" if details else capacity_sentence(facts)))
+    say(console, unknown_sentence(facts))
+    _show_sets(console, never_heading(audit), audit.get("impossible"), audit, limit)
+    _show_sets(console, "Not decided", audit.get("undecided"), audit, limit)
+    told = advice(facts)
+    if told:
+        heading(console, "What to do about it")
+    for sentence in told:
+        say(console, f"- {sentence}")
+    if details:
+        _show_details(console, facts, limit)
+    else:
+        say(console, more, "dim")
+
+
+def _show_details(console: Console, facts: AuditFacts, limit: str) -> None:
+    """Print the audited layer, the verdicts, the radii and how many sets could come out at all."""
+    audit = facts.get("audit") or {}
+    if facts.get("layer"):
+        heading(console, "The output layer")
+    for sentence in (layer_sentence(facts), beyond_sentence(facts)):
         say(console, sentence)
     rows = verdict_rows(audit)
     if rows:
         heading(console, str(audit.get("kind", "sets")).capitalize())
         body = [[row["name"], count(row["sets"]), count(row["rows"]), row["meaning"]] for row in rows]
         print_table(console, ["", "sets", "rows", "meaning "], body)
-    _show_sets(console, "Never, whatever the input", audit.get("impossible"), audit, limit)
-    _show_sets(console, "Undecided", audit.get("undecided"), audit, limit)
     _show_sets(console, "Possible, but hardest", audit.get("hardest"), audit, limit, radius=True)
     _show_radii(console, facts)
     _show_sizes(console, facts)

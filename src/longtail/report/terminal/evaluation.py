@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from longtail.facts import ComparisonFacts, DatasetFacts, EvaluationFacts, LabelRowFacts, MetricsFacts
+from longtail.facts import ComparisonFacts, DatasetFacts, EvaluationFacts, LabelRowFacts, MetricsFacts, ModelFacts
 from longtail.report import sentences
 from longtail.report.decision_rows import (
     decision_sentence,
@@ -36,6 +36,7 @@ from longtail.report.fact_rows import (
     suggestions,
 )
 from longtail.report.formatting import count, flat_rows, percent, percent_range, points, points_range
+from longtail.report.model_rows import model_settings, origin_rows, text_settings
 from longtail.report.people import for_people
 from longtail.report.plots.canvas import finite
 from longtail.report.plots.charts import DifferenceRow
@@ -58,7 +59,6 @@ from longtail.report.terminal.model_terminal import (
 from longtail.report.terminal.unicode_plots import around_zero, marked_bar
 
 LABELS_SHOWN = 10  # the page shows all
-WORST_SHOWN = 5
 EXAMPLES_SHOWN = 2
 EXAMPLE_LETTERS = 240
 NAME_LETTERS = 6  # of a compared model, above its column
@@ -81,6 +81,7 @@ def show_evaluation(console: Console, facts: EvaluationFacts, *, page: str = "th
     evaluation = facts.get("evaluation") or {}
     say(console, facts.get("title"), "bold")
     say(console, sentences.headline(facts))
+    _show_model(console, facts.get("model") or {})
     if evaluation.get("metrics"):
         console.print()
         show_metrics(console, evaluation["metrics"])
@@ -93,7 +94,7 @@ def show_evaluation(console: Console, facts: EvaluationFacts, *, page: str = "th
     _show_assigned(console, facts)
     _show_frequencies(console, evaluation)
     _show_calibration(console, evaluation)
-    _show_labels(console, facts.get("labels") or [], page)
+    _show_labels(console, facts, page)
     _show_worst(console, facts.get("worst_labels") or [])
     _show_parts(console, facts)
     _show_examples(console, facts)
@@ -213,7 +214,19 @@ def _show_calibration(console: Console, evaluation: MetricsFacts) -> None:
         say(console, f"Mean gap: {percent(gap)} points." if finite(gap) else "", "dim")
 
 
-def _show_labels(console: Console, rows: Sequence[LabelRowFacts], page: str) -> None:
+def _show_model(console: Console, model: ModelFacts) -> None:
+    """Print what model this is, and every setting as it was in effect."""
+    print_facts(console, "Model", origin_rows(model))
+    for title, settings in (("Settings", model_settings(model)), ("Settings of the texts", text_settings(model))):
+        told = ", ".join(f"{s.name} {s.value}{' (auto)' if s.chosen else ''}" for s in settings)
+        if told:
+            heading(console, title)
+            say(console, told)
+
+
+def _show_labels(console: Console, facts: EvaluationFacts, page: str) -> None:
+    rows = facts.get("labels") or []
+    total = len(rows) + (facts.get("labels_left_out") or 0)
     body = [
         [
             row.get("label", ""),
@@ -227,8 +240,9 @@ def _show_labels(console: Console, rows: Sequence[LabelRowFacts], page: str) -> 
     if body:
         heading(console, "Label by label")
         print_table(console, ["label", "training rows", "test rows", "precision", "recall"], body)
-    if len(rows) > LABELS_SHOWN:
-        say(console, f"{len(rows) - LABELS_SHOWN:,} more are on {page}.", "dim")
+    if total > LABELS_SHOWN:
+        most = f"; the first {len(rows):,} of all" if total > len(rows) else ""
+        say(console, f"{total - LABELS_SHOWN:,} more are on {page}{most}.", "dim")
 
 
 def _show_worst(console: Console, rows: Sequence[LabelRowFacts]) -> None:
@@ -239,13 +253,13 @@ def _show_worst(console: Console, rows: Sequence[LabelRowFacts]) -> None:
             count(row.get("train_count")) or "–",
             count(row.get("test_count")),
             percent(row["recall"], 1),
+            percent_range({"low": row.get("recall_low"), "high": row.get("recall_high")}, 0),
         ]
-        for row in rows[:WORST_SHOWN]
-        if (row.get("recall") or 0.0) < 1
+        for row in rows
     ]
     if body:
         heading(console, "Labels that are found least")
-        print_table(console, ["label", "training rows", "test rows", "recall"], body)
+        print_table(console, ["label", "training rows", "test rows", "recall", "interval"], body)
 
 
 def _show_parts(console: Console, facts: EvaluationFacts) -> None:

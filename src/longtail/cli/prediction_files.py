@@ -1,0 +1,114 @@
+"""Predictions as files: JSONL, CSV, TSV and Parquet."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from longtail.cli.output import as_json_bytes
+from longtail.errors import ParameterError
+
+if TYPE_CHECKING:
+    from longtail.pipeline import Tag
+
+FORMATS = ("jsonl", "csv", "tsv", "parquet")
+COMPRESSED = (".gz", ".xz", ".bz2")
+NOT_WRITTEN = ("npz", "npy", "arrow", "feather", "xlsx", "xls", "safetensors", "svm", "libsvm")  # suffixes
+
+RowWriter = Callable[[str, Sequence["Tag"]], None]
+
+
+def output_format(output: Path | None, to: str | None) -> str:
+    """Return the format to write: the one asked for, or that of the output's name; JSONL if none."""
+    chosen = to or _format_by_name(output)
+    if chosen == "parquet" and (output is None or output.name.endswith(COMPRESSED)):
+        raise ParameterError("--to parquet needs --output with the name of a file that is not compressed again.")
+    return chosen
+
+
+def _format_by_name(output: Path | None) -> str:
+    if output is None:
+        return "jsonl"
+    name = output.name.removesuffix(".gz").removesuffix(".xz").removesuffix(".bz2")
+    suffix = Path(name).suffix.lstrip(".")
+    if suffix in NOT_WRITTEN:
+        advice = "predictions are written as jsonl, csv, tsv or parquet; choose such a name, or give --to"
+        raise ParameterError(f"--output must not end in .{suffix}; got {output}: {advice}.")
+    return suffix if suffix in FORMATS else "jsonl"
+
+
+def columns_of(named: bool) -> list[str]:
+    """Return what is written of each label."""
+    return ["label", "score", "probability", *(["name"] if named else [])]
+
+
+def parquet_columns(named: bool) -> dict[str, str]:
+    """Return the columns of a Parquet file of predictions with their types."""
+    kinds = {"id": "string", "place": "int32", "label": "string", "score": "float32", "probability": "float32"}
+    return {**kinds, "name": "string"} if named else kinds
+
+
+def parquet_rows(ids: Sequence[str], tags: Sequence[Sequence[Tag]], named: bool) -> list[tuple[Any, ...]]:
+    """Return one row of a Parquet file for each label of some rows."""
+    return [
+        (row, rank, tag.label, tag.score, tag.probability, *((tag.name or tag.label,) if named else ()))
+        for row, labels in zip(ids, tags, strict=True)
+        for rank, tag in enumerate(labels, 1)
+    ]
+
+
+def row_writer(to: str, write: Callable[[bytes], object], *, named: bool, head: bool = True) -> RowWriter:
+    """Return a function that writes the labels of a row, given its id, in a text format; `head` begins the file."""
+    columns = columns_of(named)
+    if to == "jsonl":
+
+        def line(row: str, tags: Sequence[Tag]) -> None:
+            labels = [{column: getattr(tag, column) for column in columns} for tag in tags]
+            write(as_json_bytes({"id": row, "labels": labels}) + b"\n")
+
+        return line
+
+    delimiter = "," if to == "csv" else "\t"
+
+    def write_cells(fields: list[str]) -> None:
+        text = io.StringIO()
+        plain = not any("\r" in field for field in fields)  # which Python leaves without quotes
+        writer = partial(csv.writer, text, delimiter=delimiter, lineterminator="\n")
+        (writer() if plain else writer(quoting=csv.QUOTE_ALL)).writerow(fields)
+        write(text.getvalue().encode("utf-8", "backslashreplace"))
+
+    if head:
+        write_cells(["id", "place", *columns])
+
+    def lines(row: str, tags: Sequence[Tag]) -> None:
+        for rank, tag in enumerate(tags, 1):
+            chance = "" if tag.probability is None else f"{tag.probability:.6g}"
+            cells = [row, str(rank), tag.label, f"{tag.score:.6g}", chance]
+            write_cells([*cells, *([tag.name or tag.label] if named else [])])
+
+    return lines
+
+
+def batch_writer(
+    to: str,
+    write: Callable[[bytes], object],
+    add_rows: Callable[[list[tuple[Any, ...]]], object] | None,
+    *,
+    named: bool,
+    head: bool = True,
+) -> Callable[[Sequence[str], Sequence[Sequence[Tag]]], None]:
+    """Return a function that writes the labels of some rows: as bytes of text, or as rows of a Parquet table."""
+    line = row_writer(to, write, named=named, head=head) if add_rows is None else None
+
+    def batch(ids: Sequence[str], tags: Sequence[Sequence[Tag]]) -> None:
+        if add_rows is not None:
+            add_rows(parquet_rows(ids, tags, named))
+        elif line is not None:
+            for row, labels in zip(ids, tags, strict=True):
+                line(row, labels)
+
+    return batch

@@ -1,0 +1,11 @@
+from .compare import compare_profiles as compare_profiles
+from .compare import worst_verdict as worst_verdict
+from .frequent import FrequentNames as FrequentNames
+from .label_changes import changed_labels as changed_labels
+from .reference import Profile as Profile
+from .reference import Reference as Reference
+from .row_measures import JUDGED as JUDGED
+from .row_measures import RowMeasures as RowMeasures
+from .row_measures import judge_rows as judge_rows
+from .schema import REFERENCE as REFERENCE
+from .wording import monitor_advice as monitor_advice
