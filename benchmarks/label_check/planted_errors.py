@@ -173,7 +173,7 @@ def ours(planted: Planted, seed: int) -> Facts:
     started = time.perf_counter()
     curve = Calibration.fit(planted.scores, binary_hits(planted.scores, Y), np.diff(Y.indptr))
     found = OutOfFold(fold_of_rows(n_rows, FOLDS, seed), FOLDS, planted.scores, curve.apply(planted.scores))
-    judged = with_other_labels(Y, found, seed, n_jobs=1)
+    judged = with_other_labels(Y, found, seed)
     evidence, recall = weigh(Y, *judged), recall_of_labels(Y, found.top)
     learned = (np.bincount(Y.indices, minlength=n_labels) >= FEWEST) & (recall > 0)
     wrong = find_wrong(Y, evidence, learned[Y.indices] & unexplained(Y, found.top))

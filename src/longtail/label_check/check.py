@@ -80,7 +80,7 @@ def check_labels(
         raise DataError(needs + "; {input} has {got}.", input="the data", got=what)
     X = rows_of_dataset(data, None if data.texts is None else TfidfFeatures(n_jobs=n_jobs), progress)
     found = out_of_fold(X, Y, folds, min(CANDIDATES, Y.shape[1]), seed, n_jobs, progress)
-    judged = with_other_labels(Y, found, seed, n_jobs, progress)
+    judged = with_other_labels(Y, found, seed, progress)
     evidence, recall = weigh(Y, *judged), recall_of_labels(Y, found.top)
     counts = np.bincount(Y.indices, minlength=Y.shape[1])
     unlearned = _unlearned(names, counts, recall, fewest_rows)

@@ -21,7 +21,6 @@ from longtail.kernels import blocks, njit
 from longtail.label_check.folds import OutOfFold
 from longtail.label_check.suspects import PRIOR_ROWS, given_probabilities
 from longtail.model import Stages
-from longtail.validate import resolve_jobs
 
 if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingClassifier
@@ -63,16 +62,14 @@ class _Pairs(NamedTuple):
     candidates: int
 
 
-def with_other_labels(
-    Y: sp.csr_array, found: OutOfFold, seed: int, n_jobs: int | None = None, progress: Stages | None = None
-) -> Judged:
+def with_other_labels(Y: sp.csr_array, found: OutOfFold, seed: int, progress: Stages | None = None) -> Judged:
     """Return the probabilities of every row's candidates and of the labels given, by its text and its other labels."""
     own, ids = given_probabilities(Y, found.top), found.top.ids
     hits = binary_hits(found.top, Y)
     if hits.sum() < FEWEST_HITS or hits[ids >= 0].all():
         return Judged(found.top, own)
     probabilities, given = np.full(ids.shape, -np.inf, np.float32), own.copy()
-    with threadpool_limits(resolve_jobs(n_jobs), user_api="openmp"):
+    with threadpool_limits(1, user_api="openmp"):  # steps this small are far slower on threads that wait for a core
         model = _learn(Y, found, own, seed)
         for number, fold in enumerate(_folds(Y, found, own)):
             if progress is not None:
