@@ -153,7 +153,7 @@ def test_evaluate_by_a_column_and_all_labels_in_a_table(model, topics, tmp_path,
     assert facts["by"]["parts"][0]["metrics"]["p@1"]["low"] <= facts["by"]["parts"][0]["metrics"]["p@1"]["value"]
     recalls = [row["recall"] for row in facts["worst_labels"]]
     assert recalls == sorted(recalls) and all(row["test_count"] >= 5 for row in facts["worst_labels"])
-    with (tmp_path / "all.csv").open() as file:
+    with (tmp_path / "all.csv").open(encoding="utf-8-sig") as file:
         table = list(csv.DictReader(file))
     assert {row["label"] for row in table} == set(topics.names()) and set(table[0]) >= {"test_count", "recall"}
     shown = run(*command, "--by", "year")
@@ -192,7 +192,7 @@ def test_predictions_of_any_program_are_judged_as_the_model_is(model, judged_row
     for metric in ("p@1", "p@5", "r@5", "ndcg@3"):
         assert facts["evaluation"]["metrics"][metric]["value"] == pytest.approx(expected[metric]["value"])
     out = run("evaluate", rows, "--predictions", file, "--resamples", 0, "--labels-csv", tmp_path / "all.csv")
-    assert f"{name} on rows" in out and (tmp_path / "all.csv").read_text().startswith("label,test_count,")
+    assert f"{name} on rows" in out and (tmp_path / "all.csv").read_text("utf-8-sig").startswith("label,test_count,")
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,11 @@ import longtail as lt
 from longtail.data import Dataset, TopK, write
 from longtail.data.synthetic.generate import make_topics
 from longtail.errors import DataError, ParameterError
-from longtail.label_check import find_missing, find_wrong, recall_of_labels, weigh
+from longtail.label_check import find_missing, find_wrong, recall_of_labels, unexplained, weigh, write_findings
 from longtail.label_check.duplicates import find_duplicates
-from longtail.label_check.synonyms import find_synonyms
+from longtail.label_check.other_labels import co_occurrence
+from longtail.label_check.suspects import given_probabilities
+from longtail.label_check.synonyms import _near_pairs, find_synonyms
 
 
 @pytest.fixture(scope="module")
@@ -66,10 +68,10 @@ def test_sparse_means_and_suspects_equal_dense_ones():
     Y = sp.csr_array((rng.random((60, 12)) < 0.2).astype(np.float32))
     top = TopK.from_scores(rng.random((60, 12)) ** 3, k=5)
     P, D, usual, background = weigh_plain(Y, top)
-    evidence = weigh(Y, top)
+    evidence = weigh(Y, top, given_probabilities(Y, top))
     assert np.allclose(evidence.given, P[D]) and np.allclose(evidence.usual, usual)
     assert np.allclose(evidence.background, background)
-    missing, wrong = find_missing(Y, top, evidence), find_wrong(Y, evidence, np.ones(12, bool))
+    missing, wrong = find_missing(Y, top, evidence), find_wrong(Y, evidence, unexplained(Y, top))
     listed = np.zeros(Y.shape, bool)
     listed[np.arange(60)[:, None], top.ids] = True
     assert set(zip(missing.rows, missing.labels, strict=True)) == set(
@@ -84,6 +86,46 @@ def test_sparse_means_and_suspects_equal_dense_ones():
         for label in range(12)
     ]
     assert np.allclose(recall_of_labels(Y, top), hits)
+
+
+def co_occurrence_plain(rows, labels, Y, co, counts, share):
+    """The same by dictionaries of dense matrices."""
+    out = []
+    for row, label in zip(rows, labels, strict=True):
+        shares = [
+            max((co[g, label] + 5 * share[label]) / (counts[g] + 5), share[label])
+            for g in np.flatnonzero(Y[row])
+            if g != label
+        ]
+        lift = sum(np.log((s + 1e-6) / (share[label] + 1e-6)) for s in shares)
+        shares = shares or [share[label]]
+        out.append([np.log(max(shares) + 1e-4), np.log(np.mean(shares) + 1e-4), min(max(lift, -20.0), 20.0)])
+    return np.array(out)
+
+
+def test_co_occurrence_equals_its_plain_twin():
+    rng = np.random.default_rng(2)
+    D = (rng.random((40, 9)) < 0.3).astype(np.float32)
+    Y, co = sp.csr_array(D), sp.csr_array(D.T @ D)
+    counts, share = D.sum(axis=0).astype(np.float64), D.mean(axis=0).astype(np.float64)
+    rows, labels = np.repeat(np.arange(40), 9), np.tile(np.arange(9, dtype=np.int32), 40)
+    out = np.empty((rows.size, 3))
+    at, co_at = Y.indptr.astype(np.int64), co.indptr.astype(np.int64)
+    co_occurrence(rows, labels, at, Y.indices, co_at, co.indices, co.data, counts, share, out)
+    assert np.allclose(out, co_occurrence_plain(rows, labels, D, co.toarray(), counts, share), atol=1e-6)
+
+
+def test_a_label_that_always_comes_with_another_is_missed_where_the_text_is_silent():
+    rng = np.random.default_rng(0)
+    topics, lists = rng.integers(6, size=900), []
+    texts = [f"word{t} word{t} filler{i % 40}" for i, t in enumerate(topics)]
+    for t in topics:  # "mark" comes by chance and is in no text; "with mark" always comes with it
+        lists.append([f"topic{t}", *(["mark", "with mark"] if rng.random() < 0.3 else [])])
+    gone = [i for i in range(900) if "mark" in lists[i]][:15]
+    for i in gone:
+        lists[i].remove("with mark")
+    missing = pairs(lt.check_labels(Dataset.from_lists(texts, lists), random_state=0)["missing"])
+    assert len(missing) >= 3 and set(missing) <= {(i, "with mark") for i in gone}
 
 
 def test_duplicates_by_text_by_words_and_by_features():
@@ -144,7 +186,7 @@ def test_the_command_writes_tables_json_and_csv(planted, tmp_path, run):
     told = run("check-labels", file, "-o", out, "--show", 3)
     assert "Labels that look wrong" in told and "Labels that look missing" in told
     facts = json.loads(run("check-labels", file, "--json"))
-    lines = list(csv.DictReader(out.read_text("utf-8").splitlines()))
+    lines = list(csv.DictReader(out.read_text("utf-8-sig").splitlines()))
     kinds = {"wrong": "wrong", "missing": "missing", "unlearned": "unlearned", "synonyms": "synonyms"}
     for kind, key in kinds.items():
         assert sum(line["finding"] == kind for line in lines) == facts["counts"][key]
@@ -157,3 +199,54 @@ def test_the_command_writes_tables_json_and_csv(planted, tmp_path, run):
     assert run("check-labels", file, "--folds", 1, code=2)
     (tmp_path / "few.csv").write_text("text,labels\na cat,x\n")
     assert "few.csv has 1 rows" in run("check-labels", tmp_path / "few.csv", code=3)
+
+
+def test_alike_labels_are_those_of_all_pairs():
+    rng = np.random.default_rng(5)
+    dense = rng.random((60, 30)) * (rng.random((60, 30)) < 0.15)
+    dense[30:] = dense[:30] + 0.1 * rng.random((30, 30)) * (rng.random((30, 30)) < 0.2)
+    V = dense / np.maximum(np.linalg.norm(dense, axis=1, keepdims=True), 1e-9)
+    cosines = V @ V.T - 2 * np.eye(60)
+    all_pairs = {
+        (min(a, int(b)), max(a, int(b)))
+        for a in range(60)
+        for b in np.argsort(-cosines[a], kind="stable")[:5]
+        if cosines[a, b] >= 0.7 + 1e-6
+    }
+    assert set(_near_pairs(sp.csr_array(V.astype(np.float32)), np.full(60, 3))) == all_pairs and all_pairs
+
+
+def test_names_of_a_vocabulary_deprecated_and_unknown_labels(planted, tmp_path, run):
+    data, _, _ = planted
+    file, out, vocabulary = tmp_path / "rows.jsonl", tmp_path / "findings.csv", tmp_path / "topics.csv"
+    write(data, file)
+    lines = [f"http://ex.org/{n},topic{n},Thema {n},{'true' if n == 1 else ''}," for n in range(7)]
+    lines[1] += "http://ex.org/2"
+    vocabulary.write_text("uri,notation,label_de,deprecated,replaced_by\n" + "\n".join(lines))
+    command = ["check-labels", file, "--folds", 2, "--vocabulary", vocabulary, "--lang", "de"]
+    facts = json.loads(run(*command, "-o", out, "--report", tmp_path / "page.html", "--json"))
+    wrong = next(w for w in facts["wrong"] if w["label"] != "topic7")
+    assert wrong["label"].startswith("http://ex.org/") and wrong["name"].startswith("Thema ")
+    assert facts["vocabulary"]["labels_unknown"] == 1 and facts["vocabulary"]["unknown"][0]["label"] == "topic7"
+    lines = list(csv.DictReader(out.read_text("utf-8-sig").splitlines()))
+    old = next(line for line in lines if line["finding"] == "deprecated")
+    assert (old["label"], old["name"], old["other_names"]) == ("http://ex.org/1", "Thema 1", "Thema 2")
+    assert [line["label"] for line in lines if line["finding"] == "unknown"] == ["topic7"]
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "Thema 3" in page and "Deprecated concepts in use" in page and "7 of 8 labels are concepts" in page
+    assert "--lang can only be used with --vocabulary" in run("check-labels", file, "--lang", "de", code=2)
+
+
+def test_no_cell_is_a_formula_for_a_spreadsheet(tmp_path):
+    data = make_topics(200, 4, random_state=1)[0]
+    names = dict(zip(data.names(), ["=cmd|' /C calc'!A0", "-Wall", "@home", "Käse"], strict=True))
+    lists = [
+        [names[data.names()[i]] for i in data.Y.indices[a:b]]
+        for a, b in zip(data.Y.indptr, data.Y.indptr[1:], strict=False)
+    ]
+    facts = lt.check_labels(Dataset.from_lists(["+" + text for text in data.texts], lists), folds=2)
+    write_findings(tmp_path / "out.csv", facts)
+    raw = (tmp_path / "out.csv").read_bytes()
+    assert raw.startswith(b"\xef\xbb\xbf")  # by which a spreadsheet knows the encoding
+    for line in csv.reader(raw.decode("utf-8-sig").splitlines()):
+        assert not any(cell.startswith(("=", "+", "-", "@")) for cell in line)

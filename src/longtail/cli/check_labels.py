@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from longtail.cli.options import data_options, jobs_option, json_option, read_data
+from longtail.cli.options import data_options, jobs_option, json_option, read_data, read_vocabulary, vocabulary_options
 from longtail.cli.output import announce_compilation, console, note, print_json, stages
 from longtail.cli.wording import naming_data
 from longtail.errors import ParameterError
@@ -24,6 +24,7 @@ from longtail.errors import ParameterError
 @click.option("--seed", "random_state", type=int, default=0, show_default=True, help="Of the folds.")
 @jobs_option
 @data_options
+@vocabulary_options
 @json_option
 def check_labels(data: str, output: Path | None, report: Path | None, as_json: bool, **options: Any) -> None:
     """Find labels of DATA that look wrong or missing.
@@ -34,7 +35,9 @@ def check_labels(data: str, output: Path | None, report: Path | None, as_json: b
     from longtail.data import check_writable
     from longtail.label_check import check_labels as check
     from longtail.label_check import write_findings
+    from longtail.pipeline import match_labels
     from longtail.report import label_check_page, show_label_check, write_page
+    from longtail.vocabulary import add_names
 
     for name, path in (("output", output), ("report", report)):
         taken = [Path(data), *([output] if name == "report" and output is not None else [])]
@@ -42,12 +45,19 @@ def check_labels(data: str, output: Path | None, report: Path | None, as_json: b
             raise ParameterError(f"--{name} must be a file of its own; got {path}, which is read or written already.")
         if path is not None:
             check_writable(path)
+    vocabulary = read_vocabulary(options)
     rows = read_data(data, "train", options)
+    matched = None
+    if vocabulary is not None:
+        rows, matched = match_labels(rows, vocabulary, listed=options["limit"])
     announce_compilation()
     names = ("folds", "fewest_rows", "limit", "random_state")
     with naming_data(data), stages("folds") as progress:
         asked = {name: options[name] for name in names}
         facts = check(rows, n_jobs=options["jobs"], progress=progress, **asked)
+    if matched is not None:
+        facts["vocabulary"] = matched
+    add_names(facts, vocabulary)
     facts["title"] = f"Labels of {rows.name or data}"
     facts["command"] = f"longtail check-labels {data}"
     if output is not None:

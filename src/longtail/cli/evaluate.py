@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -272,20 +270,15 @@ def compare(
 
 def _write_labels(file: Path, labels: Sequence[LabelRowFacts]) -> None:
     """Write one line per label of the test rows."""
-    from longtail.data import replacing
+    from longtail.data import write_spreadsheet
 
-    text = io.StringIO()
     named = any("name" in row for row in labels)
     trained = ["train_count"] if any("train_count" in row for row in labels) else []
     columns = ["label", *(["name"] if named else []), *trained, "test_count", "precision", "recall", "f1"]
-    writer = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="ignore", quoting=csv.QUOTE_MINIMAL)
-    writer.writeheader()
-    for row in labels:
-        shares = {"precision": row["precision"], "recall": row["recall"], "f1": row["f1"]}
-        rounded = {name: "" if share is None else f"{share:.6g}" for name, share in shares.items()}
-        writer.writerow({**row, **rounded})
-    with replacing(file) as out:
-        out.write(text.getvalue().encode("utf-8", "backslashreplace"))
+    shares = [{name: row[name] for name in ("precision", "recall", "f1")} for row in labels]
+    rounded = [{name: "" if share is None else f"{share:.6g}" for name, share in both.items()} for both in shares]
+    lines = ({**row, **both} for row, both in zip(labels, rounded, strict=True))
+    write_spreadsheet(file, columns, ([line.get(name, "") for name in columns] for line in lines))
 
 
 def _read_pairs(file: Path | None, limits: Limits) -> np.ndarray | None:

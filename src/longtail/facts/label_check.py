@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
+
+from longtail.facts.vocabulary import VocabularyFacts
 
 
 class SuspectFacts(TypedDict):
@@ -11,7 +13,8 @@ class SuspectFacts(TypedDict):
     row: int  # from 0
     id: str | None  # of the row, where the data has ids
     label: str
-    probability: float  # by a model that was not trained on the row; 0 where the label is not among its candidates
+    name: NotRequired[str]  # of the label, where it is a concept of a vocabulary
+    probability: float  # by a model that was not trained on the row, from its text and its other labels
     usual: float  # the mean probability of the label on rows that have it, drawn to that of all labels where it is rare
     suspicion: float  # ranks them: the larger, the more suspect
     text: str | None  # the beginning of the row's text
@@ -24,6 +27,8 @@ class DuplicateFacts(TypedDict):
     rows: list[int]
     shared: list[str]  # labels that all of them have
     differing: list[str]  # labels that only some have
+    shared_names: NotRequired[list[str]]
+    differing_names: NotRequired[list[str]]
     text: str | None
 
 
@@ -31,6 +36,7 @@ class UnlearnedFacts(TypedDict):
     """A label that a model does not learn."""
 
     label: str
+    name: NotRequired[str]
     rows: int
     recall: float  # share of its rows, left out of training, that get it among as many labels as they have
     reason: str  # "too few rows" or "never predicted"
@@ -40,6 +46,7 @@ class SynonymFacts(TypedDict):
     """Two labels that may mean the same."""
 
     labels: list[str]
+    label_names: NotRequired[list[str]]
     rows: list[int]  # of each
     cosine: float  # of the sums of their rows: 1 where the same words come as often
     together: int  # rows that have both
@@ -73,3 +80,4 @@ class LabelCheckFacts(TypedDict, total=False):
     duplicates: list[DuplicateFacts]
     unlearned: list[UnlearnedFacts]
     synonyms: list[SynonymFacts]
+    vocabulary: VocabularyFacts  # where one was given

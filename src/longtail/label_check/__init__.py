@@ -4,6 +4,7 @@ Where to read:
 
 check         `check_labels`: everything that is found, as facts
 folds         probabilities of every row's likeliest labels, by models that were not trained on the row
+other_labels  the same by a row's other labels too
 suspects      labels that look wrong or missing, by confident learning
 duplicates    rows that say the same and have different labels
 synonyms      labels that may mean the same

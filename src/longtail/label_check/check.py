@@ -15,7 +15,8 @@ from longtail.facts import (
 )
 from longtail.label_check.duplicates import Duplicate, find_duplicates
 from longtail.label_check.folds import out_of_fold
-from longtail.label_check.suspects import Suspects, find_missing, find_wrong, recall_of_labels, weigh
+from longtail.label_check.other_labels import with_other_labels
+from longtail.label_check.suspects import Suspects, find_missing, find_wrong, recall_of_labels, unexplained, weigh
 from longtail.label_check.synonyms import Synonyms, find_synonyms
 from longtail.model import Stages, rows_of_dataset
 from longtail.text import TfidfFeatures
@@ -78,12 +79,14 @@ def check_labels(
         needs = f"a check of labels in {folds} folds needs as many rows, and labels"
         raise DataError(needs + "; {input} has {got}.", input="the data", got=what)
     X = rows_of_dataset(data, None if data.texts is None else TfidfFeatures(n_jobs=n_jobs), progress)
-    top = out_of_fold(X, Y, folds, min(CANDIDATES, Y.shape[1]), seed, n_jobs, progress)
-    evidence, recall = weigh(Y, top), recall_of_labels(Y, top)
+    found = out_of_fold(X, Y, folds, min(CANDIDATES, Y.shape[1]), seed, n_jobs, progress)
+    judged = with_other_labels(Y, found, seed, progress)
+    evidence, recall = weigh(Y, *judged), recall_of_labels(Y, found.top)
     counts = np.bincount(Y.indices, minlength=Y.shape[1])
     unlearned = _unlearned(names, counts, recall, fewest_rows)
-    wrong = find_wrong(Y, evidence, (counts >= fewest_rows) & (recall > 0))
-    missing = find_missing(Y, top, evidence)
+    can_be_wrong = ((counts >= fewest_rows) & (recall > 0))[Y.indices] & unexplained(Y, found.top)
+    wrong = find_wrong(Y, evidence, can_be_wrong)
+    missing = find_missing(Y, judged.top, evidence)
     duplicates = find_duplicates(data.texts, X, Y)
     synonyms = find_synonyms(X, Y, names, n_jobs)
     return {

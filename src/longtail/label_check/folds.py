@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -9,6 +11,15 @@ from longtail.data import TopK, binary_hits
 from longtail.model import Calibration, Stages
 from longtail.tree import LabelTreeClassifier
 from longtail.validate import Rows
+
+
+class OutOfFold(NamedTuple):
+    """The likeliest labels of every row, by a model that was not trained on it."""
+
+    fold: np.ndarray  # number of every row's fold
+    n_folds: int
+    scores: TopK
+    top: TopK  # the same labels with calibrated probabilities
 
 
 def fold_of_rows(n_rows: int, folds: int, seed: int) -> np.ndarray:
@@ -22,8 +33,8 @@ def fold_of_rows(n_rows: int, folds: int, seed: int) -> np.ndarray:
 
 def out_of_fold(
     X: Rows, Y: sp.csr_array, folds: int, k: int, seed: int, n_jobs: int | None = None, progress: Stages | None = None
-) -> TopK:
-    """Return the k likeliest labels of every row with calibrated probabilities, by a label tree that never saw the row.
+) -> OutOfFold:
+    """Return the k likeliest labels of every row with scores and probabilities, by a label tree that never saw the row.
 
     One label tree is trained per fold, on the rows of all other folds. One curve from scores to probabilities is
     learned from all rows together: each was scored by a model that did not know its labels.
@@ -43,4 +54,5 @@ def out_of_fold(
     top = TopK(ids, scores)
     if progress is not None:
         progress("Training on folds", folds, folds)
-    return Calibration.fit(top, binary_hits(top, Y), np.diff(Y.indptr)).apply(top)
+    curve = Calibration.fit(top, binary_hits(top, Y), np.diff(Y.indptr))
+    return OutOfFold(fold, folds, top, curve.apply(top))

@@ -1,9 +1,10 @@
 """Labels of rows that look wrong or missing: confident learning on the likeliest labels of every row.
 
 Northcutt, Jiang and Chuang (2021), "Confident learning", in its form for label sets: every label is a question of its
-own, answered yes or no. A label is expected on a row where its probability reaches the mean over rows that have it, and
-not expected where it stays below the mean over rows that do not. Only the likeliest labels of a row have a probability
-above 0, so everything follows the labels given and the candidates, never rows × labels.
+own, answered yes or no. A label is expected on a row where its probability reaches the mean over rows that have it,
+and not expected where its probability by the text stays below the mean over rows that do not. Only the likeliest
+labels of a row have a probability above 0, so everything follows the labels given and the candidates, never rows ×
+labels.
 
 Pairs are ranked by more than the distance from these means, which puts labels first that no text shows. A wrong label
 stands out where a row's other labels are well explained by its text: a row of which nothing is explained has an odd
@@ -41,8 +42,8 @@ class Evidence(NamedTuple):
     background: np.ndarray  # float64 (n_labels): mean over rows without it
 
 
-def weigh(Y: sp.csr_array, top: TopK) -> Evidence:
-    """Return the probability of every label given, and the two means of every label."""
+def given_probabilities(Y: sp.csr_array, top: TopK) -> np.ndarray:
+    """Return the probability of every label given, 0 where it is not among the likeliest."""
     n_rows, n_labels = Y.shape
     hits = binary_hits(top, Y)
     row_of, _ = np.nonzero(hits)
@@ -50,6 +51,13 @@ def weigh(Y: sp.csr_array, top: TopK) -> Evidence:
     true = np.repeat(np.arange(n_rows, dtype=np.int64), np.diff(Y.indptr)) * n_labels + Y.indices
     given = np.zeros(Y.nnz)
     given[np.searchsorted(true, pair)] = top.scores[hits]
+    return given
+
+
+def weigh(Y: sp.csr_array, top: TopK, given: np.ndarray) -> Evidence:
+    """Return the two means of every label, from the likeliest labels and the probability of every label given."""
+    n_rows, n_labels = Y.shape
+    hits = binary_hits(top, Y)
     counts = np.bincount(Y.indices, minlength=n_labels)
     sums = np.bincount(Y.indices, weights=given, minlength=n_labels)
     overall = given.mean() if given.size else 0.0
@@ -59,8 +67,14 @@ def weigh(Y: sp.csr_array, top: TopK) -> Evidence:
     return Evidence(given, usual, rest / np.maximum(n_rows - counts, 1))
 
 
-def find_wrong(Y: sp.csr_array, evidence: Evidence, learned: np.ndarray) -> Suspects:
-    """Return labels given whose probability is no higher than on rows without them; `learned` says which can be judged.
+def unexplained(Y: sp.csr_array, top: TopK) -> np.ndarray:
+    """Say of every label given whether its text makes it no likelier than on rows without it: bool (nnz of Y)."""
+    evidence = weigh(Y, top, given_probabilities(Y, top))
+    return evidence.given <= evidence.background[Y.indices]
+
+
+def find_wrong(Y: sp.csr_array, evidence: Evidence, suspect: np.ndarray) -> Suspects:
+    """Return the labels given that are less likely than usual; `suspect` says which of them can be wrong.
 
     Suspicion is the usual probability over that on this row, times the mean probability of the row's other labels.
     """
@@ -72,8 +86,7 @@ def find_wrong(Y: sp.csr_array, evidence: Evidence, learned: np.ndarray) -> Susp
     others = (sums[rows] - given + overall) / lengths[rows]
     usual = evidence.usual[Y.indices]
     suspicion = others * (usual + FLOOR) / (given + FLOOR)
-    suspect = learned[Y.indices] & (given <= evidence.background[Y.indices]) & (given < usual)
-    at = np.flatnonzero(suspect)
+    at = np.flatnonzero(suspect & (given < usual))
     return _ranked(rows[at], Y.indices[at], given[at], usual[at], suspicion[at])
 
 

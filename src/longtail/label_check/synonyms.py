@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.kernels import blocks
+from longtail.kernels import njit
 from longtail.text import pifa
 from longtail.validate import Rows
 
 WORDS_KEPT = 64  # of every label: its heaviest
-LABELS_AT_ONCE = 512
+LABELS_OF_WORD = 1000  # a word of more labels is not looked up: it finds labels at the cost of all pairs
 NEIGHBOURS = 5  # of every label
 ALIKE = 0.7  # least cosine
 TOGETHER = 0.9  # share of the rarer label's rows that have the other too
@@ -77,21 +77,97 @@ def _same_names(names: Sequence[str], counts: np.ndarray) -> list[tuple[int, int
 
 
 def _near_pairs(Z: Rows, counts: np.ndarray) -> dict[tuple[int, int], float]:
-    """Return pairs of labels with some rows whose vectors are alike, by block: the nearest few of every label."""
+    """Return pairs of labels with some rows whose vectors are alike: the nearest few of every label."""
     used = np.flatnonzero(counts >= FEWEST_ROWS)
-    V = Z[used]
+    V = sp.csr_array(Z[used])
+    kept = _telling_words(V)
+    lookup = sp.csr_array(kept.T)  # labels of every word
+    n = used.size
+    ids, cosines = np.full((n, NEIGHBOURS), -1, np.int64), np.zeros((n, NEIGHBOURS), np.float32)
+    pointers = [matrix.indptr.astype(np.int64, copy=False) for matrix in (V, kept, lookup)]
+    nearest(
+        *pointers,
+        V.indices,
+        V.data,
+        kept.indices,
+        lookup.indices,
+        ALIKE,
+        np.zeros(V.shape[1], np.float32),
+        ids,
+        cosines,
+    )
+    first, rank = np.nonzero(ids >= 0)
     out: dict[tuple[int, int], float] = {}
-    for at in blocks(used.size, LABELS_AT_ONCE):
-        product = sp.coo_array(sp.csr_array(V[at]) @ sp.csr_array(V).T)
-        keep = (product.data >= ALIKE) & (product.row + at.start != product.col)
-        row, col, value = product.row[keep], product.col[keep], product.data[keep]
-        order = np.lexsort((col, -value, row))
-        row, col, value = row[order], col[order], value[order]
-        few = np.arange(row.size) - np.searchsorted(row, row) < NEIGHBOURS
-        firsts, seconds = used[row[few] + at.start].tolist(), used[col[few]].tolist()
-        for a, b, cosine in zip(firsts, seconds, value[few].tolist(), strict=True):
-            out[min(a, b), max(a, b)] = min(cosine, 1.0)
+    for a, b, cosine in zip(
+        used[first].tolist(), used[ids[first, rank]].tolist(), cosines[first, rank].tolist(), strict=True
+    ):
+        out[min(a, b), max(a, b)] = min(cosine, 1.0)
     return out
+
+
+def _telling_words(V: sp.csr_array) -> sp.csr_array:
+    """Return the vectors without their commonest words, as many as alike vectors cannot be alike by alone.
+
+    Vectors with a cosine of at least `ALIKE` share a word beyond the commonest words of each whose length stays below
+    it: a product with that part alone is no larger than its length. Words of more than `LABELS_OF_WORD` labels are
+    left out too.
+    """
+    n_labels = np.bincount(V.indices, minlength=V.shape[1])
+    rows = np.repeat(np.arange(V.shape[0]), np.diff(V.indptr))
+    order = np.lexsort((V.indices, -n_labels[V.indices], rows))  # the commonest word of every label first
+    squares = np.cumsum(V.data[order].astype(np.float64) ** 2)
+    before = np.append(0.0, squares)[V.indptr[:-1]]
+    telling = (squares - before[rows] >= ALIKE**2 - 1e-6) & (n_labels[V.indices[order]] <= LABELS_OF_WORD)
+    at = order[telling]
+    kept = sp.coo_array((V.data[at], (rows[at], V.indices[at])), shape=V.shape)
+    return sp.csr_array(kept)
+
+
+@njit(nogil=True, cache=True)
+def nearest(
+    indptr: np.ndarray,
+    kept_indptr: np.ndarray,
+    word_indptr: np.ndarray,
+    words: np.ndarray,
+    values: np.ndarray,
+    kept_words: np.ndarray,
+    word_labels: np.ndarray,
+    least: float,
+    total: np.ndarray,
+    ids: np.ndarray,
+    cosines: np.ndarray,
+) -> None:
+    """Fill in the nearest labels of every label, among those with which it shares a telling word, best first."""
+    n, most = ids.shape
+    seen = np.full(n, -1, np.int64)
+    for a in range(n):
+        for at in range(indptr[a], indptr[a + 1]):
+            total[words[at]] = values[at]
+        for kept_at in range(kept_indptr[a], kept_indptr[a + 1]):
+            word = kept_words[kept_at]
+            for label_at in range(word_indptr[word], word_indptr[word + 1]):
+                b = word_labels[label_at]
+                if b == a or seen[b] == a:
+                    continue
+                seen[b] = a
+                cosine = np.float32(0.0)
+                for at in range(indptr[b], indptr[b + 1]):
+                    cosine += total[words[at]] * values[at]
+                if cosine < least:
+                    continue
+                place = most
+                while place > 0 and (
+                    ids[a, place - 1] < 0
+                    or cosines[a, place - 1] < cosine
+                    or (cosines[a, place - 1] == cosine and ids[a, place - 1] > b)
+                ):
+                    place -= 1
+                for later in range(most - 1, place, -1):
+                    ids[a, later], cosines[a, later] = ids[a, later - 1], cosines[a, later - 1]
+                if place < most:
+                    ids[a, place], cosines[a, place] = b, cosine
+        for at in range(indptr[a], indptr[a + 1]):
+            total[words[at]] = 0.0
 
 
 def _cosine(Z: Rows, a: int, b: int) -> float:

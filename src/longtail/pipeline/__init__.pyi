@@ -21,6 +21,7 @@ from .label_slots import page_splits as page_splits
 from .labels_in_vocabulary import DEPRECATED as DEPRECATED
 from .labels_in_vocabulary import UNKNOWN as UNKNOWN
 from .labels_in_vocabulary import label_ids as label_ids
+from .labels_in_vocabulary import match_labels as match_labels
 from .labels_in_vocabulary import vocabulary_sentences as vocabulary_sentences
 from .output_layer import Layer as Layer
 from .output_layer import file_layer as file_layer

@@ -21,12 +21,13 @@ NAMED = 3  # labels named in a sentence
 
 
 def match_labels(
-    data: Dataset, vocabulary: Vocabulary, unknown: str = "keep", deprecated: str = "keep"
+    data: Dataset, vocabulary: Vocabulary, unknown: str = "keep", deprecated: str = "keep", listed: int = LISTED
 ) -> tuple[Dataset, VocabularyFacts]:
     """Return data whose labels are ids of concepts, and facts about what the vocabulary and the data lack.
 
     A label that is the notation or the name of one concept becomes its id. Labels that the vocabulary does not have are
     kept, dropped or refused ("error"). Deprecated concepts are kept, or replaced by what took their place ("replace").
+    The facts name `listed` labels of a kind at most.
 
     >>> from longtail.vocabulary import Concept
     >>> data = Dataset.from_lists(["a cat", "a dog"], [["cats"], ["dogs"]])
@@ -64,7 +65,7 @@ def match_labels(
         ),
         "labels_unknown": len(strange),
         "unknown_labels": unknown,
-        "unknown": [{"label": names[number], "rows": int(counts[number])} for number in strange[:LISTED]],
+        "unknown": [{"label": names[number], "rows": int(counts[number])} for number in strange[:listed]],
         "concepts_without_rows": len(vocabulary) - len(known),
         "deprecated_in_use": 0,
         "deprecated": [],
@@ -73,7 +74,7 @@ def match_labels(
     if deprecated == "replace":
         _count_replaced(facts, data, before, ids, vocabulary)
     data = data if new == list(names) else _renamed(data, kept, new)
-    _count_deprecated(facts, data, vocabulary)
+    _count_deprecated(facts, data, vocabulary, listed)
     return data, facts
 
 
@@ -208,14 +209,14 @@ def _renamed(data: Dataset, kept: Sequence[int], new: Sequence[str]) -> Dataset:
     return replace(data, Y=Y, label_names=tuple(names), label_texts=texts)
 
 
-def _count_deprecated(facts: VocabularyFacts, data: Dataset, vocabulary: Vocabulary) -> None:
+def _count_deprecated(facts: VocabularyFacts, data: Dataset, vocabulary: Vocabulary, most: int) -> None:
     """Add the deprecated concepts that rows have, the most used first, with what replaced them."""
     names, counts = data.names(), np.bincount(data.Y.indices, minlength=data.n_labels)
     used = [i for i in np.argsort(-counts, kind="stable").tolist() if counts[i] and names[i] in vocabulary]
     old = [i for i in used if vocabulary.is_deprecated(names[i])]
     facts["deprecated_in_use"] = len(old)
     listed: list[VocabularyLabelFacts] = []
-    for number in old[:LISTED]:
+    for number in old[:most]:
         row: VocabularyLabelFacts = {
             "label": names[number],
             "name": vocabulary.name(names[number]),

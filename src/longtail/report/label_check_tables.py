@@ -24,7 +24,11 @@ class CheckTable(NamedTuple):
 def check_sentence(facts: LabelCheckFacts) -> str:
     """Return what was checked."""
     told = f"{plural(facts.get('rows', 0), 'row')}, {plural(facts.get('labels', 0), 'label')}"
-    return f"{told}, {count(facts.get('pairs', 0))} labels of rows, in {facts.get('folds')} folds."
+    out = f"{told}, {count(facts.get('pairs', 0))} labels of rows, in {facts.get('folds')} folds."
+    if "vocabulary" in facts:
+        known, strange = facts["vocabulary"]["labels_known"], facts["vocabulary"]["labels_unknown"]
+        out += f" {count(known)} of {count(known + strange)} labels are concepts of the vocabulary."
+    return out
 
 
 def check_tables(facts: LabelCheckFacts, shown: int, letters: int) -> list[CheckTable]:
@@ -32,12 +36,25 @@ def check_tables(facts: LabelCheckFacts, shown: int, letters: int) -> list[Check
     counts = facts.get("counts", NONE)
     suspects = ["row", "label ", "probability", "usual", "text "]
     duplicates = [
-        [", ".join(map(str, d["rows"][:NAMES_SHOWN])), d["kind"], _some(d["differing"]), _short(d["text"], letters)]
+        [
+            ", ".join(map(str, d["rows"][:NAMES_SHOWN])),
+            d["kind"],
+            _some(d.get("differing_names", d["differing"])),
+            _short(d["text"], letters),
+        ]
         for d in (facts.get("duplicates") or [])[:shown]
     ]
-    unlearned = [[u["label"], f"{u['rows']:,}", u["reason"]] for u in (facts.get("unlearned") or [])[:shown]]
+    unlearned = [
+        [u.get("name", u["label"]), f"{u['rows']:,}", u["reason"]] for u in (facts.get("unlearned") or [])[:shown]
+    ]
     synonyms = [
-        [*y["labels"], f"{y['cosine']:.2f}", f"{y['together']:,}", f"{y['expected']:.1f}", y["reason"]]
+        [
+            *y.get("label_names", y["labels"]),
+            f"{y['cosine']:.2f}",
+            f"{y['together']:,}",
+            f"{y['expected']:.1f}",
+            y["reason"],
+        ]
         for y in (facts.get("synonyms") or [])[:shown]
     ]
     tables = [
@@ -54,7 +71,23 @@ def check_tables(facts: LabelCheckFacts, shown: int, letters: int) -> list[Check
     tables.append(CheckTable("Labels that no model learns", counts.get("unlearned", 0), columns, unlearned))
     columns = ["label", "and ", "cosine", "together", "by chance", "why "]
     tables.append(CheckTable(alike, counts.get("synonyms", 0), columns, synonyms))
-    return [table for table in tables if table.rows]
+    return [table for table in [*tables, *_vocabulary_tables(facts, shown)] if table.rows]
+
+
+def _vocabulary_tables(facts: LabelCheckFacts, shown: int) -> list[CheckTable]:
+    """Return the deprecated concepts that rows have, and the labels that the vocabulary lacks."""
+    if "vocabulary" not in facts:
+        return []
+    found = facts["vocabulary"]
+    old = [
+        [row.get("name", row["label"]), row.get("replaced_by_name", ""), f"{row['rows']:,}"]
+        for row in found["deprecated"][:shown]
+    ]
+    strange = [[row["label"], f"{row['rows']:,}"] for row in found["unknown"][:shown]]
+    return [
+        CheckTable("Deprecated concepts in use", found["deprecated_in_use"], ["label", "replaced by ", "rows"], old),
+        CheckTable("Labels that are not in the vocabulary", found["labels_unknown"], ["label", "rows"], strange),
+    ]
 
 
 def _suspects(found: Sequence[SuspectFacts], letters: int) -> list[list[str]]:
@@ -62,7 +95,7 @@ def _suspects(found: Sequence[SuspectFacts], letters: int) -> list[list[str]]:
     return [
         [
             s["id"] or str(s["row"]),
-            s["label"],
+            s.get("name", s["label"]),
             f"{s['probability']:.2f}",
             f"{s['usual']:.2f}",
             _short(s["text"], letters),

@@ -15,6 +15,8 @@ LISTS = {  # lists of labels within facts, and what the list of their names is c
     "labels": "label_names",
     "on": "on_names",
     "off": "off_names",
+    "shared": "shared_names",
+    "differing": "differing_names",
 }
 SHARED = "model"  # facts that are the model's own, and stay as they are
 
