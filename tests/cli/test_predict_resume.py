@@ -206,8 +206,12 @@ def test_ctrl_c_keeps_what_was_written_and_says_so(files, tmp_path, run, often, 
     command = ["predict", files / "m", files / "rows.txt", "--batch", 50, "-o", tmp_path / "tags.jsonl"]
     with monkeypatch.context() as patch:
         patch.setattr(partial_file.PartialFile, "end_batch", interrupted)
-        with pytest.raises(SystemExit) as end:
-            main([str(arg) for arg in command])
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+        try:
+            with pytest.raises(SystemExit) as end:
+                main([str(arg) for arg in command])
+        finally:
+            signal.signal(signal.SIGINT, before)
     assert end.value.code == 130
     assert "tags.jsonl.partial keeps 150 rows; the same command with --resume goes on." in capfd.readouterr().err
     err = run(*command, code=3)

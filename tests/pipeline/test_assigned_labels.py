@@ -74,6 +74,8 @@ def test_the_text_of_an_evaluation_says_what_is_assigned(tmp_path, run, generous
     generous.save(tmp_path / "m")
     write(parts[2], tmp_path / "test.jsonl")
     out = run("evaluate", tmp_path / "m", tmp_path / "test.jsonl", "--report", tmp_path / "r.html")
+    assert "Assigned labels: precision " in out
+    out = run("evaluate", tmp_path / "m", tmp_path / "test.jsonl", "--details")
     assert "What is assigned" in out and "per row" in out and "of the rows get none" in out
     page = (tmp_path / "r.html").read_text("utf-8")
     assert "What is assigned?" in page and "What rare labels cost" in page
@@ -175,7 +177,7 @@ def test_allow_and_deny_on_every_method(parts, tagger):
     assert P[:, :4].nnz == 0 and P.nnz
     X, model = tagger.rows(texts), tagger.model_
     assert model.predict(X, deny=[0, 1, 2, 3])[:, :4].nnz == 0 and model.predict_proba(X, allow=[2])[:, 3:].nnz == 0
-    with pytest.raises(ParameterError, match="label must be one the model knows"):
+    with pytest.raises(ParameterError, match="deny must be labels the model knows; got 'no such label'"):
         tagger.predict(texts, deny=["no such label"])
 
 
@@ -190,7 +192,7 @@ def test_allow_and_deny_on_the_command_line(tmp_path, run, tagger, parts):
     denied = sets_of(run(*command, "--deny", tmp_path / "few.txt", "--assign"))
     assert not set.union(*denied) & set(names)
     err = run(*command, "--allow", "no such label", code=2)
-    assert "label must be one the model knows; got 'no such label'" in err
+    assert "--allow must be labels the model knows; got 'no such label'" in err
 
 
 def test_a_decision_that_does_not_fit_is_refused(tmp_path, tagger, parts):
