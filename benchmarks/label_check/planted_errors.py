@@ -119,7 +119,7 @@ def plant(Y: sp.csr_array, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 def score(X: Rows, Y: sp.csr_array, seed: int) -> Planted:
     """Return data with planted errors and the scores of label trees that were not trained on the row."""
-    empty, started = np.empty((Y.shape[0], CANDIDATES)), time.perf_counter()
+    empty, started = np.zeros((Y.shape[0], CANDIDATES)), time.perf_counter()
     every = np.full(Y.shape, -np.inf, np.float32)
     out = Planted(*plant(Y, seed), Y.shape, TopK(np.full(empty.shape, -1), empty), every, 0.0)
     dirty, fold = out.labels(), fold_of_rows(Y.shape[0], FOLDS, seed)

@@ -46,7 +46,7 @@ BATCHES = 50  # of a size and a seed, of rows that have not changed
 CHANGED_BATCHES = 40  # of those that have
 WORDS = 200
 LAST_YEAR = 2003
-TRAINED = {"debtags": 0.6, "yso-titles": 0.6, "eurlex-4k": 0.6}
+TRAINED = {"debtags": 0.6, "yso-titles": 0.6, "eurlex-4k": 0.6, "pubmed-mesh": 0.6}
 
 
 def load(name: str, data: Path) -> Dataset:
