@@ -9,6 +9,15 @@ from longtail.facts import CheckCountFacts, LabelCheckFacts, SuspectFacts
 from longtail.report.formatting import count, plural
 
 NAMES_SHOWN = 4
+WRONG = (
+    "The label is far less likely than usual for rows that have it (probability against usual), judged by other rows."
+)
+MISSING = "The row does not have the label, which is as likely here as usual for rows that have it."
+SAME = "One of these rows is probably tagged wrong."
+UNLEARNED = "They have too few rows, or no row of theirs got them when it was left out: merge, drop or tag more rows."
+ALIKE = "The same name, or the same words in their rows: perhaps one of them is enough."
+DEPRECATED = "They are used in the data, though the vocabulary has given them up."
+STRANGE = "Rows have them, and no concept of the vocabulary has this id, notation or name."
 NONE: CheckCountFacts = {"wrong": 0, "missing": 0, "duplicates": 0, "unlearned": 0, "synonyms": 0}
 
 
@@ -16,6 +25,7 @@ class CheckTable(NamedTuple):
     """One kind of finding; columns of text have a name that ends in a blank."""
 
     title: str
+    means: str  # what stands in it, in a sentence
     total: int  # listed or not
     columns: list[str]
     rows: list[list[str]]
@@ -24,7 +34,7 @@ class CheckTable(NamedTuple):
 def check_sentence(facts: LabelCheckFacts) -> str:
     """Return what was checked."""
     told = f"{plural(facts.get('rows', 0), 'row')}, {plural(facts.get('labels', 0), 'label')}"
-    out = f"{told}, {count(facts.get('pairs', 0))} labels of rows, in {facts.get('folds')} folds."
+    out = f"{told}, {count(facts.get('pairs', 0))} labels given. Look at the first of each kind; these are suspicions."
     if "vocabulary" in facts:
         known, strange = facts["vocabulary"]["labels_known"], facts["vocabulary"]["labels_unknown"]
         out += f" {count(known)} of {count(known + strange)} labels are concepts of the vocabulary."
@@ -58,19 +68,19 @@ def check_tables(facts: LabelCheckFacts, shown: int, letters: int) -> list[Check
         for y in (facts.get("synonyms") or [])[:shown]
     ]
     tables = [
-        CheckTable(title, total, suspects, _suspects(found[:shown], letters))
-        for title, total, found in (
-            ("Labels that look wrong", counts.get("wrong", 0), facts.get("wrong") or []),
-            ("Labels that look missing", counts.get("missing", 0), facts.get("missing") or []),
+        CheckTable(title, means, total, suspects, _suspects(found[:shown], letters))
+        for title, means, total, found in (
+            ("Labels that look wrong", WRONG, counts.get("wrong", 0), facts.get("wrong") or []),
+            ("Labels that look missing", MISSING, counts.get("missing", 0), facts.get("missing") or []),
         )
     ]
     same, alike = "The same text with different labels", "Labels that may mean the same"
     columns = ["rows", "kind ", "labels only some have ", "text "]
-    tables.append(CheckTable(same, counts.get("duplicates", 0), columns, duplicates))
+    tables.append(CheckTable(same, SAME, counts.get("duplicates", 0), columns, duplicates))
     columns = ["label", "rows", "why "]
-    tables.append(CheckTable("Labels that no model learns", counts.get("unlearned", 0), columns, unlearned))
+    tables.append(CheckTable("Labels that no model learns", UNLEARNED, counts.get("unlearned", 0), columns, unlearned))
     columns = ["label", "and ", "cosine", "together", "by chance", "why "]
-    tables.append(CheckTable(alike, counts.get("synonyms", 0), columns, synonyms))
+    tables.append(CheckTable(alike, ALIKE, counts.get("synonyms", 0), columns, synonyms))
     return [table for table in [*tables, *_vocabulary_tables(facts, shown)] if table.rows]
 
 
@@ -85,8 +95,12 @@ def _vocabulary_tables(facts: LabelCheckFacts, shown: int) -> list[CheckTable]:
     ]
     strange = [[row["label"], f"{row['rows']:,}"] for row in found["unknown"][:shown]]
     return [
-        CheckTable("Deprecated concepts in use", found["deprecated_in_use"], ["label", "replaced by ", "rows"], old),
-        CheckTable("Labels that are not in the vocabulary", found["labels_unknown"], ["label", "rows"], strange),
+        CheckTable(
+            "Deprecated concepts in use", DEPRECATED, found["deprecated_in_use"], ["label", "replaced by ", "rows"], old
+        ),
+        CheckTable(
+            "Labels that are not in the vocabulary", STRANGE, found["labels_unknown"], ["label", "rows"], strange
+        ),
     ]
 
 

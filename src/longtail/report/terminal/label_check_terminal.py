@@ -25,4 +25,5 @@ def show_label_check(console: Console, facts: LabelCheckFacts, *, shown: int = 1
     say(console, check_sentence(facts))
     for table in check_tables(facts, shown, TEXT_LETTERS):
         heading(console, f"{table.title}: {count(table.total)}")
+        say(console, table.means, "dim")
         print_table(console, table.columns, table.rows)
