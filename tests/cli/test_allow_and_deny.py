@@ -44,7 +44,10 @@ def test_predict_takes_ids_notations_names_and_files(files, tmp_path, run):
     assert "--allow" in run("predict", files / "m", files / "rows.jsonl", "--allow", "fruits", code=2)
     (tmp_path / "none.txt").write_text("nobody\n")
     command = ["predict", files / "m", files / "rows.jsonl", "--deny", tmp_path / "none.txt"]
-    assert "none.txt lists no label that the model knows; its first is" in run(*command, code=3)
+    assert "none.txt lists no label that the model knows; its first is 'nobody'." in run(*command, code=3)
+    for nothing in (b"\xef\xbb\xbf", b"\n\n"):
+        (tmp_path / "none.txt").write_bytes(nothing)
+        assert "none.txt is empty." in run(*command, code=3)
 
 
 def test_labels_of_a_file_that_the_model_does_not_know_are_told(files, tmp_path, capfd):

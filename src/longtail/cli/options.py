@@ -136,12 +136,14 @@ def given_labels(name: str, options: Mapping[str, Any], *taggers: Tagger) -> lis
         if not known and not file.is_file():
             taggers[0].label_numbers([word], name)  # which refuses it
         listed = [word] if known else read_labels(file, options["limits"]).names
+        if not listed:
+            raise DataError(f"{file} is empty.")
         unknown: Sequence[str] = listed
         for tagger in taggers:
             meant.update(dict.fromkeys(split_known(tagger.labels_, listed, tagger.vocabulary_)[0]))
             unknown = split_known(tagger.labels_, unknown, tagger.vocabulary_)[1]
         if len(unknown) == len(listed):
-            raise DataError(f"{file} lists no label that the model knows; its first is {listed[:1]}.")
+            raise DataError(f"{file} lists no label that the model knows; its first is {listed[0]!r}.")
         if unknown:
             some = ", ".join(repr(label) for label in unknown[:3]) + (", …" if len(unknown) > 3 else "")
             note(f"{file}: the model does not know {len(unknown):,} of {len(listed):,} labels: {some}.")

@@ -228,7 +228,7 @@ def line_blocks(
 ) -> Iterator[tuple[int, bytes]]:
     """Yield whole lines as (number of the first line, bytes ending in a newline), about `size` bytes at a time.
 
-    A byte order mark at the start is dropped. A file without a single byte is refused unless `may_be_empty`. Text in
+    A byte order mark at the start is dropped. A file with nothing else is refused unless `may_be_empty`. Text in
     another encoding comes as UTF-8; None means UTF-16 where a byte order mark says so, else UTF-8. The first `skip`
     blocks are left out.
     """
@@ -238,7 +238,7 @@ def line_blocks(
         while chunk := file.read(size):
             if not anything:
                 chunk = chunk.removeprefix(BOM)
-                anything = True
+                anything = bool(chunk)
             cut = chunk.rfind(b"\n") + 1
             waiting += len(chunk) if cut == 0 else chunk.index(b"\n")
             limits.check("line_bytes", waiting, f"{path} line {line}")
