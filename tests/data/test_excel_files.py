@@ -108,3 +108,13 @@ def test_columns_that_are_not_read_can_be_known(tmp_path, name):
     ignored = set()
     read(put(tmp_path, raw, name), ignored_columns=ignored)
     assert ignored == {"year"}
+
+
+@pytest.mark.parametrize(("written", "mark"), [("utf-8-sig", "UTF-8"), ("utf-16", "UTF-16")])
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_a_byte_order_mark_wins_over_another_encoding_that_was_named(tmp_path, name, written, mark):
+    text = "text,labels\nÄpfel,öl\n" if name == "a.csv" else '{"text": "Äpfel", "labels": ["öl"]}\n'
+    (tmp_path / name).write_text(text, encoding=written)
+    with pytest.warns(DataWarning, match=f"{name} begins with the byte order mark of {mark}, so .* not as cp1252"):
+        data = read(tmp_path / name, encoding="windows-1252")
+    assert data.texts == ("Äpfel",) and data.label_names == ("öl",)

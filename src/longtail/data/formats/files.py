@@ -190,10 +190,22 @@ class _WithHead(io.RawIOBase):
 
 
 def _as_utf8(path: Path, file: IO[bytes], encoding: str | None) -> IO[bytes]:
-    """Return a file's text as UTF-8; None stands for UTF-16 where a byte order mark says so, else for no change."""
-    if encoding is None:
-        head = file.read(len(UTF_16_MARKS[0]))
-        file, encoding = cast(IO[bytes], _WithHead(head, file)), "utf-16" if head in UTF_16_MARKS else UTF_8
+    """Return a file's text as UTF-8; None stands for UTF-16 where a byte order mark says so, else for no change.
+
+    A byte order mark wins over the name of another encoding, of which a warning tells.
+    """
+    if encoding is None or not encoding.startswith("utf"):
+        head = file.read(len(BOM))
+        file = cast(IO[bytes], _WithHead(head, file))
+        marked = UTF_8 if head == BOM else "utf-16" if head[:2] in UTF_16_MARKS else None
+        if encoding is not None and marked is not None:
+            warn_of_data(
+                "{path} begins with the byte order mark of {marked}, so it is read as that and not as {encoding}.",
+                path=path,
+                marked=marked.upper(),
+                encoding=encoding,
+            )
+        encoding = marked or encoding or UTF_8
     return file if encoding == UTF_8 else cast(IO[bytes], _Recoded(path, file, encoding))
 
 
@@ -229,8 +241,8 @@ def line_blocks(
     """Yield whole lines as (number of the first line, bytes ending in a newline), about `size` bytes at a time.
 
     A byte order mark at the start is dropped. A file with nothing else is refused unless `may_be_empty`. Text in
-    another encoding comes as UTF-8; None means UTF-16 where a byte order mark says so, else UTF-8. The first `skip`
-    blocks are left out.
+    another encoding comes as UTF-8; None means UTF-16 where a byte order mark says so, else UTF-8. A mark wins over the
+    name of an encoding. The first `skip` blocks are left out.
     """
     line, rest, waiting, anything = 1, [b""], 0, False
     with open_bytes(path, limits) as raw:
