@@ -111,7 +111,9 @@ def test_records_on_stdin(model, topics, stdin, run):
     table = ("id;text\r\n" + "".join(f"{i};{text}\r\n" for i, text in enumerate(texts))).encode("utf-16")
     assert [json.loads(line)["labels"] for line in _predict(run, stdin, model, table, "csv")] == expected
     stdin(b'{"words": "a"}\n')
-    assert "stdin line 1 has no key 'text'; it has: words." in run("predict", model, "-", "--format", "jsonl", code=3)
+    assert "stdin line 1 has no key 'text'; it has: words (use" in run(
+        "predict", model, "-", "--format", "jsonl", code=3
+    )
 
 
 def _predict(run, stdin, model, raw, format):

@@ -123,7 +123,10 @@ def test_several_text_columns_are_joined(tmp_path):
         ('"b"', "rows.jsonl line 3 must be a JSON object; got a string."),
         ("17", "rows.jsonl line 3 must be a JSON object; got 17."),
         ('{"text": "b"}, {"text": "c"}', "rows.jsonl line 3 is not JSON: Extra data."),
-        ('{"title": "b"}', "rows.jsonl line 3 has no key 'text'; it has: title."),
+        (
+            '{"title": "b"}',
+            "rows.jsonl line 3 has no key 'text'; it has: title (pass text_column= to name the right one).",
+        ),
         ('{"text": null, "id": "3"}', "rows.jsonl line 3: 'text' must be a string; got null."),
         ('{"text": 5}', "rows.jsonl line 3: 'text' must be a string; got 5."),
         ('{"text": "b", "labels": [1.5]}', "rows.jsonl line 3: 'labels' must be a name or a list of names; got [1.5]."),
@@ -151,7 +154,7 @@ def test_jsonl_mixed_ids_far_apart_are_refused(tmp_path):
 
 def test_jsonl_without_labels_or_rows(tmp_path):
     path = put(tmp_path, '{"text": "a", "tags": ["x"]}\n', "rows.jsonl")
-    assert refused(path) == "rows.jsonl has no labels: no row has 'labels'."
+    assert refused(path).startswith("rows.jsonl has no labels: no row has 'labels'; columns that were not read: tags (")
     assert read(path, labels_required=False).n_labels == 0
     assert read(path, labels_column="tags").label_names == ("x",)
     assert refused(put(tmp_path, "\n\n", "rows.jsonl")) == "rows.jsonl has no rows."
@@ -195,7 +198,10 @@ def test_csv_large_cells_leave_the_global_limit_alone(tmp_path):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("title,tags\na,x\n", "data.csv has no column 'text'; it has: title, tags."),
+        (
+            "title,tags\na,x\n",
+            "data.csv has no column 'text'; it has: title, tags (pass text_column= to name the right one).",
+        ),
         ("text,labels,text\na,x,b\n", "data.csv has the column 'text' 2 times."),
         ("text,labels\na,x\nb,y,z\n", "data.csv line 3 has 3 cells; the header has 2."),
         ('text,labels\n"a\nb",x\n\nb\n', "data.csv line 5 has 1 cells; the header has 2."),
@@ -251,7 +257,10 @@ def test_parquet_columns(tmp_path):
     pq.write_table(pa.table({"text": ["a", None], "labels": ["x", "y"]}), file)
     assert refused(file) == "rows.parquet row 2 has no 'text'."
     pq.write_table(pa.table({"title": ["a"], "tags": ["x"]}), file)
-    assert refused(file) == "rows.parquet has no column 'text'; it has: title, tags."
+    assert (
+        refused(file)
+        == "rows.parquet has no column 'text'; it has: title, tags (pass text_column= to name the right one)."
+    )
     assert refused(put(tmp_path, "not parquet at all", "x.parquet")) == "x.parquet is not a readable Parquet file."
     assert refused(put(tmp_path, "", "x.parquet")) == "x.parquet is empty."
 
@@ -362,7 +371,10 @@ def test_iter_texts_gives_the_same_texts_in_small_batches(tmp_path, format):
 
 def test_iter_texts_needs_no_labels_and_names_the_line(tmp_path):
     path = put(tmp_path, '{"text": "a"}\n{"title": "b"}\n', "rows.jsonl")
-    assert refused(path, lambda p: list(iter_texts(p))) == "rows.jsonl line 2 has no key 'text'; it has: title."
+    assert (
+        refused(path, lambda p: list(iter_texts(p)))
+        == "rows.jsonl line 2 has no key 'text'; it has: title (pass text_column= to name the right one)."
+    )
     assert [b.texts for b in iter_texts(put(tmp_path, "text\na\n", "rows.csv"))] == [("a",)]
     with pytest.raises(ParameterError, match="batch_rows must be an integer >= 1; got 0"):
         iter_texts(path, 0)

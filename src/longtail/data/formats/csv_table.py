@@ -191,6 +191,9 @@ class _LiftedLimit:
 def _choose_delimiter(text: str, delimiters: Sequence[str], columns: Sequence[str]) -> str:
     """Return the delimiter by which the header in a block of text has most of the columns; the first of equals.
 
+    Where it has none of them by any, the one that cuts it into most cells is taken, a tab before all: the columns will
+    be listed in an error.
+
     >>> _choose_delimiter("text;labels\\n", (",", ";"), ("text", "labels"))
     ';'
     """
@@ -198,12 +201,13 @@ def _choose_delimiter(text: str, delimiters: Sequence[str], columns: Sequence[st
     if line[:4].lower() == "sep=" and line[4:].strip("\r\n") in delimiters:  # the first line that Excel understands
         return line[4]
 
-    def score(delimiter: str) -> int:
+    def score(delimiter: str) -> tuple[int, bool, int]:
         try:
             cells = next(csv.reader([line], delimiter=delimiter), [])
         except csv.Error:
-            return 0
-        return len({cell.strip() for cell in cells}.intersection(columns))
+            return 0, False, 0
+        known = len({cell.strip() for cell in cells}.intersection(columns))
+        return (known, False, 0) if known else (0, delimiter == "\t" and len(cells) > 1, len(cells))
 
     return max(delimiters, key=score)
 
@@ -217,9 +221,7 @@ def _read_header(path: Path, table: _Table, columns: Columns) -> list[str]:
         header = [cell.strip() for cell in numbered[0][1]]
         if header == ["sep=", ""]:
             header = []
-    for name in columns.texts():
-        if name not in header:
-            raise DataError(f"{path} has no column '{name}'; it has: {', '.join(header)}.")
+    columns.check_there(str(path), header)
     for name in columns.all():
         if header.count(name) > 1:
             raise DataError(f"{path} has the column '{name}' {header.count(name)} times.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -17,10 +18,20 @@ from longtail.data.formats.files import Stream, check_encoding, plain_name
 from longtail.data.formats.guess_format import guess_format, guess_target
 from longtail.data.formats.label_list import read_labels, write_labels
 from longtail.data.formats.partial_file import ReadingPosition
-from longtail.data.formats.records import Batch, Columns, NameMatrix, checked, collect, rebatch, short_repr
+from longtail.data.formats.records import (
+    DEFAULT_ID,
+    Batch,
+    Columns,
+    NameMatrix,
+    checked,
+    collect,
+    listed_names,
+    rebatch,
+    short_repr,
+)
 from longtail.data.formats.registry import ALL_FIELDS, REGISTRY, Format, Options
 from longtail.data.limits import DEFAULT_LIMITS, Limits
-from longtail.errors import DataError, Keyword, ParameterError, warn_of_data
+from longtail.errors import DataError, DataWarning, Keyword, ParameterError, warn_of_data
 from longtail.validate import Json, check_choice, check_integer
 
 PARTS = ("train", "test")
@@ -73,7 +84,7 @@ def read(
     text_column : str or sequence of str, default="text"
         The column of the texts; several columns are joined by a space.
     labels_column, id_column, group_column : str, default="labels", "id", "group"
-        The columns of labels, ids and groups.
+        The columns of labels, ids and groups. A column of ids that is not called "id" must be there.
     label_separator : str, default=";"
         What separates the names in a string of labels or groups; in JSONL a string is one name.
     group_names : sequence of str or None, default=None
@@ -380,10 +391,29 @@ def _read_texts(path: Path, format_: Format, options: Options, labels_required: 
         limits=options.limits,
     )
     if labels_required and data.n_rows and not seen.any:
-        raise DataError(f"{path} has no labels: no row has '{options.columns.labels}'.")
+        raise _without_labels(path, format_, options)
     if format_.has_columns:
         _warn_of_joined_labels(path, data, format_)
     return data
+
+
+def _without_labels(path: Path, format_: Format, options: Options) -> DataError:
+    """Return the error for rows that have no column of labels; it lists the columns that were not read."""
+    sentence = "{path} has no labels: no row has '{column}'"
+    column, names = options.columns.labels, set[str]()
+    if format_.has_columns and format_.batches and path.is_file():  # a pipe can be read once only
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # which the first reading gave
+            next(format_.batches(path, replace(options, columns=replace(options.columns, ignored=names))), None)
+    if not names:
+        return DataError(f"{sentence}.", path=path, column=column)
+    return DataError(
+        f"{sentence}; columns that were not read: {{names}} ({{advice}} if one of them holds the labels).",
+        path=path,
+        column=column,
+        names=listed_names(sorted(names)),
+        advice=Keyword("labels_column", verb="pass"),
+    )
 
 
 def _warn_of_joined_labels(path: Path, data: Dataset, format_: Format) -> None:
@@ -463,7 +493,7 @@ def _columns(text: str | Sequence[str], labels: str, id: str, group: str, separa
     if not names or not all(isinstance(part, str) and part for part in names):
         shown = names[0] if len(names) == 1 else text
         raise ParameterError(name="text_column", allowed="a name or a list of names", got=shown)
-    return Columns(text, labels, id, group, check_separator(separator))
+    return Columns(text, labels, id, group, check_separator(separator), needs_id=id not in ("", DEFAULT_ID))
 
 
 def as_text_is_written(format: str, delimiter: str | None, encoding: str | None) -> tuple[str | None, str | None]:

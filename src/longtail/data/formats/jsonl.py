@@ -19,7 +19,15 @@ from typing import Any
 
 from longtail.data.dataset import Dataset
 from longtail.data.formats.files import UTF_8, replacing, split_lines, text_blocks
-from longtail.data.formats.records import Batch, Columns, group_names_of, make_batch, names_in_row, weights_in_row
+from longtail.data.formats.records import (
+    Batch,
+    Columns,
+    group_names_of,
+    make_batch,
+    missing_column,
+    names_in_row,
+    weights_in_row,
+)
 from longtail.data.limits import DEFAULT_LIMITS, Limits
 from longtail.errors import DataError
 
@@ -61,8 +69,11 @@ def jsonl_batches(
                     null = next((name for name in wanted if name in record), None)
                     if null is not None:
                         raise DataError(f"{path} line {number}: '{null}' must be a string; got null.")
-                    keys, name = ", ".join(record) or "nothing", "' or '".join(wanted)
-                    raise DataError(f"{path} line {number} has no key '{name}'; it has: {keys}.")
+                    raise missing_column(
+                        f"{path} line {number}", "' or '".join(wanted), list(record), "text_column", kind="key"
+                    )
+        if columns.needs_id and objects and not any(columns.id in record for record in objects):
+            columns.check_id(f"{path} line {numbers[0]}", list(objects[0]), "key")
         for name in {columns.labels, columns.group} & values.keys() - set(wanted):
             if not any(values[name]) and not any(name in record for record in objects):
                 del values[name]

@@ -141,9 +141,7 @@ def once_each(path: Path, names: list[str], wanted: list[str]) -> list[str]:
 
 def _wanted_columns(path: Path, names: list[str], columns: Columns) -> list[str]:
     """Return the columns to read, each of which must stand in the file once."""
-    for name in columns.texts():
-        if name not in names:
-            raise DataError(f"{path} has no column '{name}'; it has: {', '.join(names)}.")
+    columns.check_there(str(path), names)
     wanted = once_each(path, names, [name for name in columns.all() if name in names])
     columns.note_ignored(name for name in names if name not in wanted)
     return wanted

@@ -20,7 +20,7 @@ from longtail.data.formats.csv_table import table_rows
 from longtail.data.formats.files import plain_name, split_lines, text_blocks
 from longtail.data.formats.jsonl import iter_objects
 from longtail.data.formats.parquet import once_each, parquet_values
-from longtail.data.formats.records import short_repr
+from longtail.data.formats.records import listed_names, short_repr
 from longtail.data.limits import DEFAULT_LIMITS, Limits
 from longtail.data.topk import TopK
 from longtail.errors import DataError, ParameterError
@@ -139,7 +139,7 @@ def _of_parquet(path: Path, limits: Limits) -> Iterator[tuple[str, str, str, flo
 def _check_columns(path: Path, names: list[str]) -> None:
     for name in COLUMNS[:2]:
         if name not in names:
-            raise DataError(f"{path} has no column '{name}'; it has: {', '.join(names)}.")
+            raise DataError(f"{path} has no column '{name}'; it has: {listed_names(names)}.")
 
 
 def _one(where: str, row: object, label: object, score: object) -> tuple[str, str, str, float]:

@@ -20,7 +20,11 @@ import scipy.sparse as sp
 
 from longtail.data.dataset import Dataset
 from longtail.data.limits import DEFAULT_LIMITS, Limits
-from longtail.errors import DataError
+from longtail.errors import DataError, Keyword
+
+
+DEFAULT_ID = "id"  # the column of ids that may be missing
+NAMES_LISTED, NAME_CHARACTERS = 30, 40  # of the columns that an error lists
 
 
 @dataclass(frozen=True)
@@ -32,15 +36,29 @@ class Columns:
 
     text: str | Sequence[str] = "text"
     labels: str = "labels"
-    id: str = "id"
+    id: str = DEFAULT_ID
     group: str = "group"
     separator: str = ";"
     weights: str = ""
     ignored: set[str] | None = None  # receives the names of columns that the file has and that are not read
+    needs_id: bool = False  # the column of ids was named, so it must be there
 
     def texts(self) -> tuple[str, ...]:
         """Return the names of the text columns."""
         return (self.text,) if isinstance(self.text, str) else tuple(self.text)
+
+    def check_there(self, source: str, names: Sequence[str]) -> None:
+        """Refuse a source of rows that lacks a column of texts, or one of ids that must be there."""
+        for column in self.texts():
+            if column not in names:
+                raise missing_column(source, column, names, "text_column")
+        self.check_id(source, names)
+
+    def check_id(self, source: str, names: Sequence[str], kind: str = "column") -> None:
+        """Refuse a source of rows that lacks a column of ids that must be there."""
+        if self.needs_id and self.id not in names:
+            or_none = f", or {DEFAULT_ID!r} if there is none"
+            raise missing_column(source, self.id, names, "id_column", or_none, kind)
 
     def note_ignored(self, names: Iterable[str]) -> None:
         """Note the columns of a file that are not read, where somebody wants to know."""
@@ -309,3 +327,29 @@ def short_repr(value: object) -> str:
     """Return a value as an error shows it: on one line, and not all of a long one."""
     text = " ".join(repr(value).splitlines())
     return text if len(text) <= 60 else text[:60] + "…"
+
+
+def listed_names(names: Iterable[str]) -> str:
+    """Return the names of columns as an error lists them: long ones are cut, and of very many some are left out.
+
+    >>> listed_names(["id", "a" * 50])
+    'id, aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…'
+    """
+    shown = [name if len(name) <= NAME_CHARACTERS else f"{name[:NAME_CHARACTERS]}…" for name in names]
+    more = len(shown) - NAMES_LISTED
+    return ", ".join(shown[:NAMES_LISTED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def missing_column(
+    source: str, column: str, names: Sequence[str], parameter: str, or_else: str = "", kind: str = "column"
+) -> DataError:
+    """Return the error for a column that is not there: it lists those that are, and the parameter that names one."""
+    return DataError(
+        "{source} has no {kind} '{column}'; it has: {names} ({advice} to name the right one{or_else}).",
+        source=source,
+        kind=kind,
+        column=column,
+        names=listed_names(names) or "nothing",
+        advice=Keyword(parameter, verb="pass"),
+        or_else=or_else,
+    )
