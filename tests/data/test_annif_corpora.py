@@ -3,7 +3,7 @@
 import pytest
 
 from longtail.data import Dataset, guess_format, iter_texts, read, write
-from longtail.errors import DataError
+from longtail.errors import DataError, DataWarning
 
 ROWS = "cats and dogs\t<http://x/a> <http://x/b>\nonly cats\t<http://x/a>\nnothing\t\n"
 DATA = Dataset.from_lists(
@@ -19,6 +19,7 @@ def folder(tmp_path):
         "b.txt": "only Käse",
         "b.key": "cheese\nmilk products\n",
         "c.txt": "",
+        "c.key": "",
         "notes.md": "ignored",
     }.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -78,3 +79,17 @@ def test_what_a_corpus_cannot_hold_is_refused_and_nothing_is_written(tmp_path):
     (tmp_path / "docs" / "kept").write_text("")
     with pytest.raises(DataError, match="docs exists already; a folder of documents is written to a new one"):
         write(DATA, tmp_path / "docs", "annif-folder")
+
+
+def test_documents_without_a_file_of_subjects_are_counted(tmp_path):
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.txt").write_text(f"text {name}\n")
+    with pytest.raises(DataError, match=r"none of the known layouts.*; pass format='annif-folder' if every \.txt file"):
+        read(tmp_path)
+    with pytest.raises(DataError, match=r"has no labels: no document has any\.$"):
+        read(tmp_path, "annif-folder")
+    assert read(tmp_path, "annif-folder", labels_required=False).ids == ("a", "b", "c")
+    (tmp_path / "b.key").write_text("cats\n")
+    with pytest.warns(DataWarning, match=r"2 of 3 documents have no \.tsv or \.key file beside them, and so no labels"):
+        assert read(tmp_path).Y.sum() == 1
+    assert sum(batch.n_rows for batch in iter_texts(tmp_path)) == 3  # texts alone are wanted: no warning

@@ -72,6 +72,9 @@ def test_what_cannot_be_guessed_is_said(tmp_path):
     assert refused(tmp_path).endswith(
         "the known layouts: it has no trn.json, no *_trn_split.txt, no *.txt beside *.tsv or *.key and no X.npz."
     )
+    assert refused(put(tmp_path, "PK", "rows.xlsx")) == (
+        "rows.xlsx is a spreadsheet's own format; save it as CSV in the spreadsheet program."
+    )
     with pytest.raises(ParameterError, match=r"format must be one of .* got 'jsnol'\. Did you mean 'jsonl'\?"):
         read(put(tmp_path, "x", "x"), format="jsnol")
     assert refused(put(tmp_path, "0 1:2\n1 2:x\n", "a.txt")) == (

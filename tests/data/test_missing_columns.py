@@ -67,3 +67,42 @@ def test_the_command_line_names_its_options(tmp_path, capsys):
         with pytest.raises(SystemExit) as end:
             main(["train", str(tmp_path / "alt.csv"), "-o", str(tmp_path / "m"), *options])
         assert end.value.code == 3 and told in capsys.readouterr().err
+
+
+def test_evaluate_by_a_column_counts_whole_cells_and_takes_decimal_commas(tmp_path, capsys):
+    rows, tags = tmp_path / "rows.csv", tmp_path / "tags.csv"
+    rows.write_text('id;text;labels;Preis;Jahr\n1;x;a,b;"23,45";1\n2;y;a;"23,45";1\n3;z;b;;2\n')
+    tags.write_text("id;label;score\n1;a;-0,000344711\n1;b;-2,5\n2;b;0,25\n2;a;,5\n3;a;1e-3\n3;b;2\n")
+    command = [
+        "evaluate",
+        str(rows),
+        "--predictions",
+        str(tags),
+        "--label-separator",
+        ",",
+        "--resamples",
+        "0",
+        "--json",
+    ]
+    with pytest.raises(SystemExit) as end:
+        main([*command, "--by", "Preis"])
+    facts = json.loads(capsys.readouterr().out)
+    assert end.value.code == 0 and facts["evaluation"]["metrics"]["p@1"]["value"] == 1
+    assert [(part["value"], part["rows"]) for part in facts["by"]["parts"]] == [("23,45", 2)]
+    assert facts["by"]["rows_without"] == 1
+    with pytest.raises(SystemExit) as end:
+        main([*command, "--by", "Ort"])
+    told = "rows.csv has no column 'Ort', by which the rows were to be judged; it also has: Jahr, Preis."
+    assert end.value.code == 3 and told in capsys.readouterr().err
+    tags.write_text('id,label,score\n1,a,"1,234"\n')  # which may be a thousand
+    with pytest.raises(SystemExit):
+        main(command)
+    assert "line 2: a score must be a number; got '1,234'." in capsys.readouterr().err
+
+
+def test_lists_of_groups_stay_lists_where_strings_are_whole(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "x", "labels": [], "group": ["g;h", "i"]}\n')
+    assert read(tmp_path / "a.jsonl", split_groups=False).group_names == ("g;h", "i")
+    (tmp_path / "a.csv").write_text('text,labels,group\nx,a,"g; h"\n')
+    assert read(tmp_path / "a.csv", split_groups=False).group_names == ("g; h",)
+    assert read(tmp_path / "a.csv").group_names == ("g", "h")

@@ -190,10 +190,16 @@ def _of_predictions(data: str, options: dict[str, Any]) -> EvaluationFacts:
 
 def _read_rows(data: str, options: dict[str, Any], **more: Any) -> Dataset:
     """Read the rows to judge by, with the column of --by as their groups."""
-    by = options["by"]
-    rows = read_data(data, "test", options, **more, **({} if by is None else {"group_column": by}))
-    if by is not None and rows.groups is None:
-        raise DataError(f"{data} has no column {by!r}, by which the rows were to be judged.")
+    from longtail.data import listed_names
+
+    by, others = options["by"], set[str]()
+    if by is None:
+        return read_data(data, "test", options, **more)
+    whole_cells = {"group_column": by, "split_groups": False, "ignored_columns": others}
+    rows = read_data(data, "test", options, **more, **whole_cells)
+    if rows.groups is None:
+        there = f"; it also has: {listed_names(sorted(others))}" if others else ""
+        raise DataError(f"{data} has no column {by!r}, by which the rows were to be judged{there}.")
     return rows
 
 

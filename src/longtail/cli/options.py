@@ -60,7 +60,7 @@ limit_option = click.option(
 column_options = (
     click.option("--text-column", multiple=True, metavar="NAME", help="Column of the text; repeat to join."),
     click.option("--id-column", default=None, metavar="NAME", help="[default: id]"),
-    click.option("--delimiter", default=None, help="Between the cells of CSV and TSV; found if not given."),
+    click.option("--delimiter", default=None, help="Between the cells of DATA, if CSV or TSV; found if not given."),
     click.option("--encoding", default=None, metavar="NAME", help="Such as windows-1252; CSV and TSV tell it mostly."),
 )
 REMEMBERED: dict[str, Any] = {  # what a model remembers of the file it was trained on, and what it is if never told

@@ -38,6 +38,7 @@ from .formats.partial_file import partial_names as partial_names
 from .formats.predictions import read_predictions as read_predictions
 from .formats.raw_folder import read_filter as read_filter
 from .formats.raw_folder import read_raw_folder as read_raw_folder
+from .formats.records import listed_names as listed_names
 from .formats.registry import FORMATS as FORMATS
 from .formats.registry import FORMATS_WITH_WEIGHTS as FORMATS_WITH_WEIGHTS
 from .formats.registry import REGISTRY as REGISTRY

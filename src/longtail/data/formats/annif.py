@@ -16,7 +16,7 @@ from longtail.data.dataset import Dataset
 from longtail.data.formats.files import UTF_8, replacing, split_lines, text_blocks
 from longtail.data.formats.records import Batch, names_in_row, short_repr
 from longtail.data.limits import DEFAULT_LIMITS, Limits
-from longtail.errors import DataError
+from longtail.errors import DataError, warn_of_data
 
 FIRST_LINE = re.compile(rb"[^\t]*\t[ ]*<[^<>\s]+>(?:[ ]+<[^<>\s]+>)*[ \t]*\r?\Z")
 SUBJECT = re.compile(r"<([^<>\s]+)>")
@@ -70,9 +70,17 @@ def is_annif_folder(folder: Path) -> bool:
 
 
 def folder_batches(
-    path: Path, limits: Limits = DEFAULT_LIMITS, encoding: str = UTF_8, ignored: set[str] | None = None
+    path: Path,
+    limits: Limits = DEFAULT_LIMITS,
+    encoding: str = UTF_8,
+    ignored: set[str] | None = None,
+    *,
+    labelled: bool = True,
 ) -> Iterator[Batch]:
-    """Yield the documents of a folder in the order of their names; `ignored` receives what is not read."""
+    """Yield the documents of a folder in the order of their names; `ignored` receives what is not read.
+
+    If subjects are wanted (`labelled`), a warning tells how many documents have no file of them.
+    """
     if not path.is_dir():
         raise DataError(f"{path} is not a folder.")
     files = sorted(file for file in path.iterdir() if file.suffix == ".txt" and file.is_file())
@@ -81,12 +89,20 @@ def folder_batches(
     limits.check("rows", len(files), str(path))
     if ignored is not None and any(file.with_suffix(".tsv").is_file() for file in files):
         ignored.add(NAMES_OF_SUBJECTS)
+    without = sum(1 for file in files if _beside(file) is None)
+    if labelled and 0 < without < len(files):
+        warn_of_data(
+            "{path}: {without:,} of {documents:,} documents have no .tsv or .key file beside them, and so no labels.",
+            path=path,
+            without=without,
+            documents=len(files),
+        )
     for low in range(0, len(files), DOCUMENTS):
         part = files[low : low + DOCUMENTS]
         yield Batch(
             range(low + 1, low + 1 + len(part)),
             [_document(file, limits, encoding) for file in part],
-            [_subjects_beside(file, limits, encoding) for file in part],
+            None if without == len(files) else [_subjects_beside(file, limits, encoding) for file in part],
             [file.stem for file in part],
         )
 
@@ -103,17 +119,20 @@ def _document(file: Path, limits: Limits, encoding: str) -> str:
 
 def _subjects_beside(file: Path, limits: Limits, encoding: str) -> list[str]:
     """Return the subjects of a document, from the file beside it."""
-    for beside in (file.with_suffix(".tsv"), file.with_suffix(".key")):
-        if not beside.is_file():
-            continue
-        out: list[str] = []
-        for first, text in text_blocks(beside, may_be_empty=True, limits=limits, encoding=encoding):
-            for number, line in enumerate(split_lines(text), first):
-                cell = line.partition("\t")[0].strip() if beside.suffix == ".tsv" else line.strip()
-                if cell:
-                    out += _subjects(f"{beside} line {number}", cell) if beside.suffix == ".tsv" else [cell]
+    beside, out = _beside(file), list[str]()
+    if beside is None:
         return out
-    return []
+    for first, text in text_blocks(beside, may_be_empty=True, limits=limits, encoding=encoding):
+        for number, line in enumerate(split_lines(text), first):
+            cell = line.partition("\t")[0].strip() if beside.suffix == ".tsv" else line.strip()
+            if cell:
+                out += _subjects(f"{beside} line {number}", cell) if beside.suffix == ".tsv" else [cell]
+    return out
+
+
+def _beside(file: Path) -> Path | None:
+    """Return the file of a document's subjects; None where there is none."""
+    return next((beside for suffix in (".tsv", ".key") if (beside := file.with_suffix(suffix)).is_file()), None)
 
 
 def write_folder(dataset: Dataset, path: str | Path) -> None:

@@ -86,10 +86,21 @@ def table_rows(
                 if line.strip():
                     yield number, line.split(delimiter)
         return
+    yield from delimited_rows(path, delimiter, limits, columns)[1]
+
+
+def delimited_rows(
+    path: Path, delimiter: str, limits: Limits = DEFAULT_LIMITS, columns: Sequence[str] = ()
+) -> tuple[str, Iterator[tuple[int, list[str]]]]:
+    """Return the delimiter that a table turned out to have, and its rows as `table_rows` yields them."""
     others = [other for other in DELIMITERS if other != delimiter] if columns else []
     table = _Table(path, delimiter, limits, encoding=None, others=others, columns=columns, named=False)
-    while rows := table.next_rows(ROWS):
-        yield from ((line, row) for line, row in rows if row)
+
+    def rows() -> Iterator[tuple[int, list[str]]]:
+        while numbered := table.next_rows(ROWS):
+            yield from ((line, row) for line, row in numbered if row)
+
+    return table.delimiter, rows()
 
 
 def write_table(dataset: Dataset, path: str | Path, columns: Columns, delimiter: str) -> None:
@@ -139,6 +150,7 @@ class _Table:
             first = next(blocks)
             delimiter = _choose_delimiter(first, (delimiter, *others), columns)
             blocks = chain([first], blocks)
+        self.delimiter = delimiter
         self.reader: TableReader = csv.reader(self._lines(blocks), delimiter=delimiter, strict=True)
 
     def _lines(self, blocks: Iterable[str]) -> Iterator[str]:

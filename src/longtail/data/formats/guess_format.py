@@ -11,6 +11,7 @@ from longtail.data.limits import DEFAULT_LIMITS, Limits
 from longtail.errors import DataError, Keyword
 
 PEEK = 1 << 16
+SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
 TEXT_SUFFIXES = (".txt", ".text")  # of files that may hold one text per line
 
 
@@ -26,6 +27,8 @@ def guess_format(path: Path, limits: Limits = DEFAULT_LIMITS) -> tuple[str, str]
     for name, format in REGISTRY.items():
         if suffix in format.suffixes:
             return ("annif", "first line") if name == "tsv" and _is_annif(path, limits) else (name, "name")
+    if suffix in SPREADSHEETS:
+        raise DataError(f"{path} is a spreadsheet's own format; save it as CSV in the spreadsheet program.")
     guessed = _guess_first_line(path, limits)
     if guessed == "lines" and suffix not in TEXT_SUFFIXES:
         raise DataError(
@@ -63,7 +66,11 @@ def _guess_folder(path: Path) -> str:
         if layout.matches(path):
             return name
     *some, last = (f"no {layout.sign}" for _, layout in layouts)
-    raise DataError(f"{path} is a folder in none of the known layouts: it has {', '.join(some)} and {last}.")
+    sentence = f"{{path}} is a folder in none of the known layouts: it has {', '.join(some)} and {last}"
+    if any(file.suffix == ".txt" for file in path.iterdir()):
+        remedy = Keyword("format", "annif-folder", verb="pass")
+        raise DataError(f"{sentence}; {{remedy}} if every .txt file in it is a document.", path=path, remedy=remedy)
+    raise DataError(f"{sentence}.", path=path)
 
 
 def _is_annif(path: Path, limits: Limits) -> bool:

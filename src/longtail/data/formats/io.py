@@ -54,6 +54,7 @@ def read(
     id_column: str = "id",
     group_column: str = "group",
     label_separator: str = ";",
+    split_groups: bool = True,
     group_names: Sequence[str] | None = None,
     zero_based: bool | str = "auto",
     n_features: int | None = None,
@@ -87,6 +88,8 @@ def read(
         The columns of labels, ids and groups. A column of ids that is not called "id" must be there.
     label_separator : str, default=";"
         What separates the names in a string of labels or groups; in JSONL a string is one name.
+    split_groups : bool, default=True
+        Whether a string of groups is split at `label_separator`; else it is one name.
     group_names : sequence of str or None, default=None
         The names of the groups in the order of their numbers; None numbers them in sorted order.
     zero_based : bool or "auto", default="auto"
@@ -124,7 +127,7 @@ def read(
     path = Path(path)
     check_choice("part", part, PARTS)
     columns = _columns(text_column, labels_column, id_column, group_column, label_separator)
-    columns = replace(columns, ignored=ignored_columns)
+    columns = replace(columns, ignored=ignored_columns, splits_groups=split_groups)
     listed = None if labels_file is None else read_labels(labels_file, limits)
     names = tuple(label_names) if label_names is not None else listed.names if listed else None
     n_labels = len(names) if n_labels is None and names is not None else n_labels
@@ -399,6 +402,8 @@ def _read_texts(path: Path, format_: Format, options: Options, labels_required: 
 
 def _without_labels(path: Path, format_: Format, options: Options) -> DataError:
     """Return the error for rows that have no column of labels; it lists the columns that were not read."""
+    if format_.folder is not None:
+        return DataError(f"{path} has no labels: no {format_.unit} has any.")
     sentence = "{path} has no labels: no row has '{column}'"
     column, names = options.columns.labels, set[str]()
     if format_.has_columns and format_.batches and path.is_file():  # a pipe can be read once only

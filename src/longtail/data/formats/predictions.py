@@ -4,19 +4,21 @@ A row is named by its id in the data, or by its number from 0 where the data has
 
 - JSONL: `{"id": "7", "labels": [{"label": "a", "score": 0.5}, …]}`; names alone are ranked as they stand.
 - CSV, TSV, Parquet: the columns `id`, `label` and `score`, one row per label; without `score` ranked as they stand.
+  A score may have a decimal comma where no comma stands between the cells.
 - TREC: `7 Q0 a 1 0.5 run`: row, a word, label, rank, score, name of the run.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from longtail.data.formats.csv_table import table_rows
+from longtail.data.formats.csv_table import delimited_rows
 from longtail.data.formats.files import plain_name, split_lines, text_blocks
 from longtail.data.formats.jsonl import iter_objects
 from longtail.data.formats.parquet import once_each, parquet_values
@@ -26,6 +28,7 @@ from longtail.data.topk import TopK
 from longtail.errors import DataError, ParameterError
 
 COLUMNS = ("id", "label", "score")  # the last may be missing
+DECIMAL_COMMA = re.compile(r"\s*[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?\s*", re.ASCII)  # 0,5
 PREDICTION_FORMATS = {
     "jsonl": (".jsonl", ".ndjson"),
     "csv": (".csv",),
@@ -112,7 +115,7 @@ def _of_object(where: str, record: dict[str, Any]) -> Iterator[tuple[str, str, s
 
 
 def _of_table(path: Path, delimiter: str, limits: Limits) -> Iterator[tuple[str, str, str, float]]:
-    lines = table_rows(path, delimiter, limits, columns=COLUMNS)
+    delimiter, lines = delimited_rows(path, delimiter, limits, COLUMNS)
     header = [cell.strip() for cell in next(lines, (0, []))[1]]
     _check_columns(path, header)
     row, label = header.index("id"), header.index("label")
@@ -120,7 +123,10 @@ def _of_table(path: Path, delimiter: str, limits: Limits) -> Iterator[tuple[str,
     for number, cells in lines:
         if len(cells) != len(header):
             raise DataError(f"{path} line {number} has {len(cells)} cells; the header has {len(header)}.")
-        yield _one(f"{path} line {number}", cells[row], cells[label], -number if score is None else cells[score])
+        value: str | int = -number if score is None else cells[score]
+        if delimiter != "," and isinstance(value, str) and DECIMAL_COMMA.fullmatch(value):
+            value = value.replace(",", ".")
+        yield _one(f"{path} line {number}", cells[row], cells[label], value)
 
 
 def _of_parquet(path: Path, limits: Limits) -> Iterator[tuple[str, str, str, float]]:

@@ -22,7 +22,6 @@ from longtail.data.dataset import Dataset
 from longtail.data.limits import DEFAULT_LIMITS, Limits
 from longtail.errors import DataError, Keyword
 
-
 DEFAULT_ID = "id"  # the column of ids that may be missing
 NAMES_LISTED, NAME_CHARACTERS = 30, 40  # of the columns that an error lists
 
@@ -41,6 +40,7 @@ class Columns:
     separator: str = ";"
     weights: str = ""
     ignored: set[str] | None = None  # receives the names of columns that the file has and that are not read
+    splits_groups: bool = True  # else a string of groups is one name
     needs_id: bool = False  # the column of ids was named, so it must be there
 
     def texts(self) -> tuple[str, ...]:
@@ -105,12 +105,18 @@ def make_batch(
         cells = values.get(column)
         return None if cells is None else as_names(where, lines, column, cells, separator)
 
+    if columns.group in values and not columns.splits_groups:
+        whole = [(cell.strip() or None) if isinstance(cell, str) else cell for cell in values[columns.group]]
+        groups = as_names(where, lines, columns.group, whole, None)
+    else:
+        groups = names(columns.group)
+
     return Batch(
         lines,
         _check_texts(where, lines, [values[name] for name in columns.texts()], columns.texts()),
         names(columns.labels),
         _check_ids(where, lines, values.get(columns.id), columns.id),
-        names(columns.group),
+        groups,
     )
 
 

@@ -197,7 +197,9 @@ REGISTRY: dict[str, Format] = {
     "annif-folder": Format(
         "Annif's folder of documents: a.txt with subjects in a.tsv or a.key",
         folder=FolderLayout("*.txt beside *.tsv or *.key", annif.is_annif_folder),
-        batches=lambda path, o: annif.folder_batches(path, o.limits, o.encoding or UTF_8, o.columns.ignored),
+        batches=lambda path, o: annif.folder_batches(
+            path, o.limits, o.encoding or UTF_8, o.columns.ignored, labelled=bool(o.columns.labels)
+        ),
         has_encoding=True,
         write=lambda data, path, columns: annif.write_folder(data, path),
         keeps=("texts", "ids", "label_names", "label_texts"),
