@@ -19,6 +19,7 @@ ALIKE = "The same name, or the same words in their rows: perhaps one of them is 
 DEPRECATED = "They are used in the data, though the vocabulary has given them up."
 STRANGE = "Rows have them, and no concept of the vocabulary has this id, notation or name."
 UNCLEAR = "Nobody can tell which concept is meant: give these labels by id."
+NOTHING_FOUND = "Nothing found."
 NONE: CheckCountFacts = {"wrong": 0, "missing": 0, "duplicates": 0, "unlearned": 0, "synonyms": 0}
 
 
