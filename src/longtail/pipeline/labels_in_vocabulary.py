@@ -141,7 +141,7 @@ def count_ambiguous(data: Dataset, known: Collection[str], vocabulary: Vocabular
 
 def unknown_choice(data: DatasetFacts) -> str:
     """Return what a model that was trained on some data does with labels that the vocabulary lacks."""
-    return data["vocabulary"]["unknown_labels"] if "vocabulary" in data else UNKNOWN[0]
+    return data["vocabulary"].get("unknown_labels", UNKNOWN[0]) if "vocabulary" in data else UNKNOWN[0]
 
 
 def deprecated_choice(data: DatasetFacts) -> str:
