@@ -165,3 +165,22 @@ def test_a_vocabulary_names_the_labels_of_a_model_trained_without_one(folder, ru
     assert json.loads(run(*pair))["comparison"]["metrics"]["p@1"]["b"] > 0.9  # one has a vocabulary, one has notations
     shown = json.loads(run("inspect", tmp_path / "m", "--json"))["settings"]
     assert shown["C"] > 0 and shown["beam"] == 10 and None not in shown.values()
+
+
+def test_update_names_new_labels_and_counts_those_the_vocabulary_lacks(folder, run, tmp_path):
+    (tmp_path / "new.csv").write_text("text,labels\n" + "a tall ship,ships;strange\nan old ship,ships;fruit\n" * 10)
+    out = run("update", folder / "model", tmp_path / "new.csv", "-o", tmp_path / "m", "--jobs", 1)
+    assert f"New labels: ships ({BASE}4), strange." in out
+    assert "1 new label is not in the vocabulary and kept all the same: strange." in out
+
+
+def test_wrong_vocabularies_are_refused(folder, capfd, tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"id": "7", "text": "red apple", "labels": ["fruit"]}\n')
+    train = ("train", folder / "rows.csv", "-o", tmp_path / "m", "--vocabulary")
+    error = refused(capfd, *train, tmp_path / "rows.jsonl")
+    assert "rows.jsonl line 1 is a row of data with 'text' and 'labels', no concept of a vocabulary." in error
+    (tmp_path / "other.tsv").write_text("<http://a/1>\tminerals\n")
+    error = refused(capfd, *train, tmp_path / "other.tsv")
+    assert "none of the 5 labels of " in error and "'http://a/1'" in error
+    error = refused(capfd, "evaluate", folder / "model", folder / "rows.csv", "--vocabulary", tmp_path / "other.tsv")
+    assert "none of the 4 labels of the model is in the vocabulary" in error and "'http://a/1'" in error

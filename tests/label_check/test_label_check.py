@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -235,6 +236,20 @@ def test_names_of_a_vocabulary_deprecated_and_unknown_labels(planted, tmp_path, 
     page = (tmp_path / "page.html").read_text("utf-8")
     assert "Thema 3" in page and "Deprecated concepts in use" in page and "7 of 8 labels are concepts" in page
     assert "--lang can only be used with --vocabulary" in run("check-labels", file, "--lang", "de", code=2)
+
+
+def test_concepts_with_one_name_may_mean_the_same(planted, tmp_path, run):
+    data, _, _ = planted
+    uris = tuple(f"http://ex.org/{n}" for n in range(data.n_labels))
+    write(replace(data, label_names=uris), tmp_path / "rows.jsonl")
+    names = [f"Thema {n}" for n in range(data.n_labels)]
+    names[5] = "thema-2"
+    lines = [f"<{uri}>\t{name}\n" for uri, name in zip(uris, names, strict=True)]
+    (tmp_path / "v.tsv").write_text("".join(lines))
+    command = ["check-labels", tmp_path / "rows.jsonl", "--folds", 2]
+    facts = json.loads(run(*command, "--vocabulary", tmp_path / "v.tsv", "--json"))
+    same = [found for found in facts["synonyms"] if found["reason"] == "same name"]
+    assert [found["label_names"] for found in same] == [["Thema 2", "thema-2"]]
 
 
 def test_no_cell_is_a_formula_for_a_spreadsheet(tmp_path):

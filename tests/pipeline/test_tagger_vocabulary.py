@@ -6,10 +6,11 @@ import json
 import pytest
 
 import longtail as lt
-from longtail.errors import DataError, ParameterError
-from longtail.pipeline import audit_model, evaluate_tagger, label_facts, page_tree, tree_facts
+from longtail.errors import DataError, DataWarning, ParameterError
+from longtail.pipeline import audit_model, compare_taggers, evaluate_tagger, label_facts, page_tree, tree_facts
 from longtail.pipeline.labels_in_vocabulary import current_id, vocabulary_sentences
 from longtail.report import evaluation_page
+from longtail.report.people import for_people
 from longtail.vocabulary import Concept
 
 TEXTS = ["red apple pie", "green pear tart", "fast car race", "slow train ride"] * 15
@@ -48,8 +49,12 @@ def test_labels_are_taken_by_id_notation_or_name(tagger):
     assert "fruit" not in [tag.name for tag in tags]
     with pytest.raises(ParameterError, match=r"got 'fruits'. Did you mean 'fruit'"):
         tagger.explain("red apple", labels=["fruits"])
-    with pytest.raises(ParameterError, match="got 'ships'"):  # a concept, but no label of the model
+    told = "got 'ships'. It is a concept of the vocabulary, but no training row has it."
+    with pytest.raises(ParameterError, match=told):
         tagger.explain("red apple", labels=["ships"])
+    replaced = lt.Tagger(random_state=0, calibrate=0).fit(TEXTS, LABELS, vocabulary=FRUIT, deprecated_labels="replace")
+    with pytest.raises(ParameterError, match="no training row has it; it is deprecated, replaced by 'vehicles'"):
+        replaced.explain("slow train", labels=["trains"])
 
 
 def test_facts_have_names_beside_labels(tagger):
@@ -128,7 +133,9 @@ def test_what_data_and_vocabulary_lack_is_counted():
     assert "strange" not in dropped.labels_ and dropped.data_["vocabulary"]["labels_unknown"] == 1
     with pytest.raises(DataError, match="1 of 5 labels of the data are not in the vocabulary: strange"):
         lt.Tagger().fit(TEXTS, labels, vocabulary=FRUIT, unknown_labels="error")
-    with pytest.raises(DataError, match="no label of the data is in the vocabulary; the first are: x"):
+    with pytest.raises(
+        DataError, match="none of the 1 labels of the data is in the vocabulary: the data has 'x', the voc"
+    ):
         lt.Tagger().fit(["a"], [["x"]], vocabulary=FRUIT, unknown_labels="drop")
     with pytest.raises(ParameterError, match="unknown_labels must be one of"):
         lt.Tagger().fit(TEXTS, labels, vocabulary=FRUIT, unknown_labels="ignore")
@@ -165,3 +172,69 @@ def test_a_chain_of_replacements_is_followed_and_a_circle_ends():
     vocabulary = lt.Vocabulary([*chain, *circle, *lost])
     assert current_id("a", vocabulary) == "c" and current_id("z", vocabulary) == "z"
     assert current_id("x", vocabulary) in "xy"
+
+
+TWICE = lt.Vocabulary(
+    [
+        Concept(f"{BASE}1", {"en": "fruit"}),
+        Concept(f"{BASE}2", {"en": "Documentation"}),
+        Concept(f"{BASE}3", {"en": "vehicles"}),
+        Concept(f"{BASE}4", {"en": "Documentation"}),
+    ]
+)
+NAMED = [["fruit"], ["fruit", "Documentation"], ["vehicles"], ["vehicles"]] * 15
+OF = "1 label of the data is the name of several concepts"
+SEVERAL = f"{OF}, such as 'Documentation', which may be <{BASE}2> or <{BASE}4>"
+
+
+def test_names_of_several_concepts_are_told_with_their_ids():
+    fit = {"vocabulary": TWICE, "unknown_labels": "drop"}
+    tagger = lt.Tagger(random_state=0, n_jobs=1).fit(TEXTS, NAMED, **fit)
+    facts = tagger.data_["vocabulary"]
+    assert (facts["labels_ambiguous"], facts["labels_unknown"]) == (1, 0)
+    assert facts["ambiguous"] == [{"label": "Documentation", "rows": 15, "ids": [f"{BASE}2", f"{BASE}4"]}]
+    assert f"{SEVERAL}; dropped. Give such labels by id." in vocabulary_sentences(facts)
+    with pytest.raises(DataError, match=SEVERAL):
+        lt.Tagger().fit(TEXTS, NAMED, vocabulary=TWICE, unknown_labels="error")
+    data = lt.Dataset.from_lists(TEXTS, NAMED)
+    with pytest.warns(DataWarning, match=SEVERAL):
+        found = evaluate_tagger(tagger, data, n_bootstrap=0)
+    assert found["data"]["labels_ambiguous"] == 1
+    with pytest.warns(DataWarning, match=SEVERAL) as told:
+        assert compare_taggers(tagger, tagger, data, n_bootstrap=0)["data"]["labels_ambiguous"] == 1
+    assert len(told) == 1
+    with pytest.warns(DataWarning, match=SEVERAL):
+        copy.copy(tagger).learn_decision(data.take(range(59)), target="f1")
+    with pytest.warns(DataWarning, match=SEVERAL):
+        tagger.partial_fit(TEXTS[:20], NAMED[:20])
+    assert "Documentation" not in tagger.labels_ and tagger.updated_["vocabulary"]["labels_ambiguous"] == 1
+
+
+def test_updates_do_with_unknown_labels_what_training_did(tmp_path):
+    labels = [[*row, "strange"] for row in LABELS]
+    fit = {"vocabulary": FRUIT, "unknown_labels": "drop"}
+    lt.Tagger(random_state=0, n_jobs=1, calibrate=0).fit(TEXTS, labels, **fit).save(tmp_path / "m")
+    tagger = lt.load(tmp_path / "m").partial_fit(TEXTS[:20], labels[:20])
+    assert "strange" not in tagger.labels_ and tagger.updated_["labels_added"] == []
+    facts = tagger.updated_["vocabulary"]
+    assert (facts["unknown_labels"], facts["labels_unknown"], facts["unknown"]) == ("drop", 1, ["strange"])
+    kept = lt.Tagger(random_state=0, n_jobs=1, calibrate=0).fit(TEXTS, LABELS, vocabulary=FRUIT)
+    kept.partial_fit(TEXTS[:20], [[*row, "ships"] for row in labels[:20]])
+    assert kept.updated_["labels_added"] == [f"{BASE}5", "strange"]
+    assert kept.updated_["added_names"] == ["ships", "strange"] and kept.updated_["vocabulary"]["labels_unknown"] == 1
+    strict = lt.Tagger(random_state=0, n_jobs=1, calibrate=0).fit(
+        TEXTS, LABELS, vocabulary=FRUIT, unknown_labels="error"
+    )
+    with pytest.raises(DataError, match="1 of 5 labels of the data are not in the vocabulary: strange"):
+        strict.partial_fit(TEXTS[:20], labels[:20])
+
+
+def test_a_vocabulary_with_none_of_the_labels_is_refused():
+    with pytest.raises(
+        DataError, match=f"none of the 2 labels of the data is in the vocabulary: .*'{BASE}1', '{BASE}2'"
+    ):
+        lt.Tagger().fit(TEXTS, [["http://b/1"], ["http://b/2"]] * 30, vocabulary=FRUIT)
+
+
+def test_the_id_of_a_label_without_a_name_is_shown_once():
+    assert for_people({"label": "x", "name": "x"}) == {"label": "x"}

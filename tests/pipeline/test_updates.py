@@ -8,7 +8,7 @@ import pytest
 import longtail as lt
 from longtail.cli import main as program
 from longtail.data import load_bundled, write
-from longtail.errors import DataError, ModelError, ParameterError
+from longtail.errors import DataError, DataWarning, ModelError, ParameterError
 from longtail.metrics import precision_at_k
 from longtail.pipeline import load_tagger
 from longtail.pipeline.label_numbering import truth
@@ -208,3 +208,13 @@ def test_methods_that_cannot_are_told():
     )
     with pytest.raises(ModelError, match="'dft' cannot learn new rows; train it anew"):
         tagger.partial_fit(["a car"], [["car"]])
+
+
+def test_rows_learned_before_and_rows_of_other_labels_are_warned_of():
+    texts, labels = (FRUIT + CARS) * 2, [["fruit"]] * 6 + [["vehicle"]] * 6
+    tagger = lt.Tagger(random_state=0, calibrate=0).fit(texts, labels * 2)
+    with pytest.warns(DataWarning, match="the new rows are those that the model was trained on"):
+        tagger.partial_fit(texts, labels * 2)
+    others = [[f"other {number}"] for number in range(12)]
+    with pytest.warns(DataWarning, match="the model knows none of the labels of the new rows: they have 'other 0'"):
+        tagger.partial_fit(FRUIT + CARS, others)

@@ -171,3 +171,21 @@ def test_bad_skos_is_refused_in_one_sentence(tmp_path, name, text, sentence):
     pytest.importorskip("rdflib")
     with pytest.raises(DataError, match=sentence):
         Vocabulary.read(saved(tmp_path, name, text))
+
+
+def test_errors_in_turtle_are_told_in_plain_words(tmp_path):
+    pytest.importorskip("rdflib")
+    prefix = b"@prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n"
+    files = {
+        "bad.ttl": (
+            prefix + b"this is no Turtle\n",
+            "bad.ttl line 2 is not Turtle: it cannot be read from 'this is no",
+        ),
+        "cut.ttl": (prefix + b'<http://a/1> skos:prefLabel "x', "cut.ttl is not Turtle: Quote expected in string.$"),
+        "xml.ttl": (b'<?xml version="1.0"?>\n<rdf:RDF/>', "looks like RDF/XML, not Turtle; use format='rdfxml'"),
+        "old.ttl": (prefix + b'<http://a/1> skos:prefLabel "\xe4" .', "line 2 is not UTF-8, as Turtle must be"),
+    }
+    for name, (content, told) in files.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(DataError, match=told):
+            Vocabulary.read(tmp_path / name)

@@ -54,6 +54,8 @@ def check_labels(data: str, output: Path | None, report: Path | None, as_json: b
     names = ("folds", "fewest_rows", "limit", "random_state")
     with naming_data(data), stages("folds") as progress:
         asked = {name: options[name] for name in names}
+        if vocabulary is not None:  # names as they are: shown ones tell doubled names apart
+            asked["plain_names"] = {id: vocabulary.names_of(id)[0] for id in rows.names() if id in vocabulary}
         facts = check(rows, n_jobs=options["jobs"], progress=progress, **asked)
     if matched is not None:
         facts["vocabulary"] = matched

@@ -195,7 +195,7 @@ def use_vocabulary(tagger: Tagger, options: dict[str, Any]) -> None:
 
     The labels of a model that was trained without a vocabulary may be notations or names; they are called by ids then.
     """
-    from longtail.pipeline import label_ids
+    from longtail.pipeline import check_any_known, label_ids
 
     if options["lang"] is not None and options["vocabulary_file"] is None and tagger.vocabulary_ is not None:
         with renaming(language="lang"):
@@ -205,6 +205,7 @@ def use_vocabulary(tagger: Tagger, options: dict[str, Any]) -> None:
         raise ParameterError("--lang needs a model that was trained with --vocabulary, or --vocabulary here.")
     vocabulary = read_vocabulary(options)
     if vocabulary is not None:
+        check_any_known(tagger.labels_, vocabulary, "the model")
         if tagger.vocabulary_ is None:
             tagger.labels_ = label_ids(tagger.labels_, vocabulary)
         tagger.vocabulary_ = vocabulary

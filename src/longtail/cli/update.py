@@ -113,9 +113,16 @@ def summary(facts: dict[str, Any]) -> str:
     more = f" with {' and '.join(added)}" if added else ""
     again = f"; {plural(facts['replayed'], 'old row')} shown again" if facts["replayed"] else ""
     lines = [f"Learned {plural(facts['rows'], 'new row')}{more} in {facts['seconds']:.1f} s{again}."]
-    if facts["labels_added"]:
-        shown = ", ".join(facts["labels_added"][:5])
-        lines.append(f"New labels: {shown}{', ...' if len(facts['labels_added']) > 5 else ''}.")
+    ids = facts["labels_added"]
+    if ids:
+        shown = ", ".join(_named(id, name) for id, name in zip(ids[:5], facts.get("added_names", ids)[:5], strict=True))
+        lines.append(f"New labels: {shown}{', ...' if len(ids) > 5 else ''}.")
+    strange = facts.get("vocabulary", {"labels_unknown": 0})
+    if strange["labels_unknown"]:
+        n, first = strange["labels_unknown"], ", ".join(strange["unknown"][:3])
+        what = "dropped, as in training" if strange["unknown_labels"] == "drop" else "kept all the same"
+        are = "new label is" if n == 1 else "new labels are"
+        lines.append(f"{n:,} {are} not in the vocabulary and {what}: {first}{', ...' if n > 3 else ''}.")
     held_out = facts["held_out"]
     if held_out:
         few = " (a few points are chance with so few)" if held_out["rows"] < FEW_ROWS else ""
@@ -130,6 +137,11 @@ def summary(facts: dict[str, Any]) -> str:
         lines.append("The guarantee of the old model does not hold for the new one; choose it again with `decide`.")
     lines.append(f"Model: {facts['model_folder']} ({file_size(facts['bytes'])}).")
     return "\n".join(lines)
+
+
+def _named(id: str, name: str) -> str:
+    """Return the name of a label with its id, or the id alone where it has no name."""
+    return id if id == name else f"{name} ({id})"
 
 
 def _changes(sides: dict[str, Any]) -> str:

@@ -77,5 +77,6 @@ from .tree import SplitLabelFacts as SplitLabelFacts
 from .tree import SplitsFacts as SplitsFacts
 from .tree import TreeFacts as TreeFacts
 from .update import UpdateFacts as UpdateFacts
+from .update import UpdateVocabularyFacts as UpdateVocabularyFacts
 from .vocabulary import VocabularyFacts as VocabularyFacts
 from .vocabulary import VocabularyLabelFacts as VocabularyLabelFacts

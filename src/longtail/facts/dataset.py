@@ -41,6 +41,7 @@ class DatasetFacts(TypedDict, total=False):
     features_per_row: float
     groups: int
     labels_unknown_to_model: int  # labels of test data that the model has never seen
+    labels_ambiguous: int  # labels of test data that are names of several concepts
     tail: list[list[int]]  # (rank, rows) pairs of the training labels, from `tail_points`
     imputed: ImputationFacts  # where labels of rows were found from labels of groups
     vocabulary: VocabularyFacts  # where labels are concepts of one

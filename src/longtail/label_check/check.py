@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from longtail.data import Dataset
@@ -32,6 +34,7 @@ def check_labels(
     folds: int = 5,
     fewest_rows: int = 3,
     limit: int | None = 1000,
+    plain_names: Mapping[str, str] | None = None,
     random_state: RandomState = None,
     n_jobs: int | None = None,
     progress: Stages | None = None,
@@ -48,6 +51,8 @@ def check_labels(
         Labels with fewer rows are listed as having too few, and are not judged.
     limit : int or None, default=1000
         List so many of each kind, the most suspect first; None for all.
+    plain_names : dict of str to str or None, default=None
+        What people call labels that are ids: labels with the same name may mean the same. None compares the labels.
     random_state : int, numpy generator or None, default=None
         The seed; None means 0.
     n_jobs : int or None, default=None
@@ -88,7 +93,8 @@ def check_labels(
     wrong = find_wrong(Y, evidence, can_be_wrong)
     missing = find_missing(Y, judged.top, evidence)
     duplicates = find_duplicates(data.texts, X, Y)
-    synonyms = find_synonyms(X, Y, names, n_jobs)
+    called = names if plain_names is None else [plain_names.get(name, name) for name in names]
+    synonyms = find_synonyms(X, Y, called, n_jobs)
     return {
         "rows": Y.shape[0],
         "labels": int((counts > 0).sum()),

@@ -16,7 +16,8 @@ def write_findings(path: str | Path, facts: LabelCheckFacts) -> None:
     """Write the findings as CSV for a spreadsheet, all or nothing.
 
     `value` is the probability of a label that looks wrong or missing, the recall of a label nobody learns, the cosine
-    of likely synonyms, the rows of a label that is deprecated or not in the vocabulary. `other_labels` are joined by
+    of likely synonyms, the rows of a label that is deprecated, the name of several
+    concepts or not in the vocabulary. `other_labels` are joined by
     semicolons. Where labels are concepts of a vocabulary, their names stand in two more columns at the end.
     """
     named = "vocabulary" in facts
@@ -47,6 +48,9 @@ def _lines(facts: LabelCheckFacts) -> Iterator[Sequence[object]]:
             new, new_name = old.get("replaced_by", ""), old.get("replaced_by_name", "")
             name = old.get("name", old["label"])
             yield ("deprecated", "", "", old["label"], new, old["rows"], "deprecated", "", name, new_name)
+        for unclear in facts["vocabulary"].get("ambiguous", []):
+            ids, why = "; ".join(unclear["ids"]), "name of several concepts"
+            yield ("ambiguous", "", "", unclear["label"], ids, unclear["rows"], why, "", unclear["label"], "")
         for strange in facts["vocabulary"]["unknown"]:
             why = "not in the vocabulary"
             yield ("unknown", "", "", strange["label"], "", strange["rows"], why, "", strange["label"], "")

@@ -20,6 +20,7 @@ from .label_slots import label_number as label_number
 from .label_slots import page_splits as page_splits
 from .labels_in_vocabulary import DEPRECATED as DEPRECATED
 from .labels_in_vocabulary import UNKNOWN as UNKNOWN
+from .labels_in_vocabulary import check_any_known as check_any_known
 from .labels_in_vocabulary import label_ids as label_ids
 from .labels_in_vocabulary import match_labels as match_labels
 from .labels_in_vocabulary import vocabulary_sentences as vocabulary_sentences

@@ -20,6 +20,7 @@ from longtail.errors import DataError, ModelError, ParameterError
 from longtail.facts import DecisionFacts
 from longtail.model import HeldOut, XMCEstimator
 from longtail.pipeline.label_numbering import check_shared_labels, predict_dataset, truth
+from longtail.pipeline.labels_in_vocabulary import count_ambiguous
 from longtail.validate import check_integer
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ def decide_on_data(
             "{input} is what the model was trained on; a decision needs rows that it has not seen.", input="the data"
         )
     check_shared_labels(tagger, data)
+    count_ambiguous(data, tagger.labels_, tagger.vocabulary_)
     Y, _ = truth(tagger, data)
     top = predict_dataset(tagger, data, k=min(CANDIDATES, tagger.n_labels_))
     model = tagger.model_

@@ -40,7 +40,7 @@ from longtail.metrics import (
 from longtail.model import Estimator, TextReader, plain_value
 from longtail.pipeline.deciding import assign, decision_facts, n_candidates, train_shares
 from longtail.pipeline.label_numbering import LabelLimit, check_shared_labels, predict_dataset, truth
-from longtail.pipeline.labels_in_vocabulary import deprecated_choice, ids_of, label_ids, with_ids
+from longtail.pipeline.labels_in_vocabulary import count_ambiguous, deprecated_choice, ids_of, label_ids, with_ids
 from longtail.pipeline.tagger import Tagger
 from longtail.validate import check_choice
 from longtail.vocabulary import Vocabulary, add_names
@@ -83,6 +83,7 @@ def evaluate_tagger(
     labels) and `deny` (none of these) the others are neither predicted nor asked for.
     """
     check_shared_labels(tagger, data)
+    ambiguous = count_ambiguous(data, tagger.labels_, tagger.vocabulary_)
     limit = LabelLimit.of([tagger], allow, deny)
     Y, names = truth(tagger, data)
     Y = limit.truth(Y, names)
@@ -93,6 +94,8 @@ def evaluate_tagger(
     facts = evaluation_facts(
         tagger, data, Y, names, top, ks=ks, filter_pairs=filter_pairs, constants=constants, n_bootstrap=n_bootstrap
     )
+    if ambiguous:
+        facts["data"]["labels_ambiguous"] = ambiguous
     best = _filtered(top, data, names, filter_pairs, _naming(tagger))
     labels = _label_table(Y, best.head(max(ks)), names, _counts(tagger, len(names)))
     labels = [row for row in labels if limit.may_give(row["label"])]
@@ -210,6 +213,9 @@ def compare_taggers(
     for tagger, called in ((a, "model a"), (b, "model b")):
         check_shared_labels(tagger, data, called)
     names = [*a.labels_, *sorted(set(b.labels_) - set(a.labels_))]
+    summary, ambiguous = data.summary(), count_ambiguous(data, names, vocabulary)
+    if ambiguous:
+        summary["labels_ambiguous"] = ambiguous
     deprecated = max(deprecated_choice(tagger.data_) for tagger in (a, b))  # replace, if one of them does
     compact = with_ids(data.compact_labels(), vocabulary, deprecated)
     names += sorted(set(compact.names()) - set(names))
@@ -240,7 +246,7 @@ def compare_taggers(
         "title": f"{data.name or 'data'}: a against b",
         "a": model_facts(a),
         "b": model_facts(b),
-        "data": data.summary(),
+        "data": summary,
         "comparison": differences,
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from longtail.errors import DataError, ParameterError, near
 from longtail.text import as_texts, is_unicode
@@ -28,10 +28,22 @@ def numbers_of(
             try:
                 name = vocabulary.find(name, among=where)
             except ParameterError as error:
-                error.restate(**{**error.fields, "name": who})
+                told = _known_otherwise(name, vocabulary, where)
+                own = {"allowed": "a label that the model knows", "hint": told} if told else {}
+                error.restate(**{**error.fields, "name": who, **own})
                 raise
         numbers.append(where[name])
     return numbers
+
+
+def _known_otherwise(name: str, vocabulary: Vocabulary, labels: Collection[str]) -> str:
+    """Say of a concept that is no label of a model what it is; nothing for words that are no concept."""
+    ids = vocabulary.candidates(name)
+    if not ids or any(id in labels for id in ids):
+        return ""
+    after = vocabulary.replacement(ids[0]) if vocabulary.is_deprecated(ids[0]) else None
+    told = " It is a concept of the vocabulary, but no training row has it."
+    return told if after is None else f"{told[:-1]}; it is deprecated, replaced by {vocabulary.name(after)!r}."
 
 
 def split_known(

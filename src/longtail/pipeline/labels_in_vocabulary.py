@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from longtail.data import Dataset
-from longtail.errors import DataError, Parameter, ParameterError
+from longtail.errors import DataError, Parameter, ParameterError, warn_of_data
 from longtail.facts import DatasetFacts, VocabularyFacts, VocabularyLabelFacts
 from longtail.validate import check_choice, make_csr
 from longtail.vocabulary import Vocabulary
@@ -25,9 +26,9 @@ def match_labels(
 ) -> tuple[Dataset, VocabularyFacts]:
     """Return data whose labels are ids of concepts, and facts about what the vocabulary and the data lack.
 
-    A label that is the notation or the name of one concept becomes its id. Labels that the vocabulary does not have are
-    kept, dropped or refused ("error"). Deprecated concepts are kept, or replaced by what took their place ("replace").
-    The facts name `listed` labels of a kind at most.
+    A label that is the notation or the name of one concept becomes its id. Labels that the vocabulary does not have,
+    and names of several concepts, are kept, dropped or refused ("error"). Deprecated concepts are kept, or replaced by
+    what took their place ("replace"). The facts name `listed` labels of a kind at most.
 
     >>> from longtail.vocabulary import Concept
     >>> data = Dataset.from_lists(["a cat", "a dog"], [["cats"], ["dogs"]])
@@ -45,14 +46,14 @@ def match_labels(
     counts = np.bincount(data.Y.indices, minlength=len(names))
     strange = [number for number, id in enumerate(ids) if id is None and counts[number]]
     strange.sort(key=lambda number: (-counts[number], names[number]))
+    unclear = dict.fromkeys(n for n in strange if vocabulary.candidates(names[n]))  # names of several concepts
+    lacking = [number for number in strange if number not in unclear]
     if strange and unknown == "error":
-        raise DataError(
-            f"{len(strange):,} of {int((counts > 0).sum()):,} labels of the data are not in the vocabulary: "
-            f"{_some([names[number] for number in strange])}."
-        )
+        _refuse([names[n] for n in lacking], [names[n] for n in unclear], int((counts > 0).sum()), vocabulary)
     kept = [number for number, id in enumerate(ids) if id is not None or unknown != "drop"]
-    if not any(ids[number] is not None and counts[number] for number in kept) and unknown == "drop":
-        raise DataError(f"no label of the data is in the vocabulary; the first are: {_some(names)}.")
+    if unknown == "drop" and not any(ids[number] is not None and counts[number] for number in kept):
+        check_any_known(names, vocabulary)
+        raise DataError("the data has no label that means one concept of the vocabulary.")
     new = [ids[number] or names[number] for number in kept]
     known = {id for number, id in enumerate(ids) if id is not None and counts[number]}
     facts: VocabularyFacts = {
@@ -63,9 +64,13 @@ def match_labels(
         "labels_by_name": sum(
             id is not None and id != name and bool(count) for id, name, count in zip(before, names, counts, strict=True)
         ),
-        "labels_unknown": len(strange),
+        "labels_unknown": len(lacking),
         "unknown_labels": unknown,
-        "unknown": [{"label": names[number], "rows": int(counts[number])} for number in strange[:listed]],
+        "unknown": [{"label": names[number], "rows": int(counts[number])} for number in lacking[:listed]],
+        "labels_ambiguous": len(unclear),
+        "ambiguous": [
+            _ambiguous_facts(names[number], int(counts[number]), vocabulary) for number in [*unclear][:listed]
+        ],
         "concepts_without_rows": len(vocabulary) - len(known),
         "deprecated_in_use": 0,
         "deprecated": [],
@@ -107,6 +112,38 @@ def current_id(id: str, vocabulary: Vocabulary) -> str:
     return id
 
 
+def check_any_known(labels: Sequence[str], vocabulary: Vocabulary, of: str = "the data") -> None:
+    """Refuse a vocabulary that has none of some labels: it is probably another one."""
+    if labels and not any(vocabulary.candidates(label) for label in labels):
+        few = (", ".join(repr(name[:100]) for name in names) for names in (labels[:NAMED], vocabulary.ids[:NAMED]))
+        raise DataError(
+            "none of the {n:,} labels of {input} is in the vocabulary: {input} has {ours}, the vocabulary {theirs}.",
+            n=len(labels),
+            input=of,
+            ours=next(few),
+            theirs=next(few),
+        )
+
+
+def count_ambiguous(data: Dataset, known: Collection[str], vocabulary: Vocabulary | None) -> int:
+    """Return how many labels of rows that a model does not know are names of several concepts; warn of them."""
+    if vocabulary is None:
+        return 0
+    there = set(known)
+    names = [name for name in data.compact_labels().names() if name not in there and name not in vocabulary]
+    unclear = [name for name in names if len(vocabulary.candidates(name)) > 1]
+    if unclear:
+        first = _ambiguous_facts(unclear[0], 0, vocabulary)
+        sentence = _ambiguous_sentence({"labels_ambiguous": len(unclear), "ambiguous": [first]})
+        warn_of_data("{problem}; such labels count as unknown. Give them by id.", problem=sentence)
+    return len(unclear)
+
+
+def unknown_choice(data: DatasetFacts) -> str:
+    """Return what a model that was trained on some data does with labels that the vocabulary lacks."""
+    return data["vocabulary"].get("unknown_labels", UNKNOWN[0]) if "vocabulary" in data else UNKNOWN[0]
+
+
 def deprecated_choice(data: DatasetFacts) -> str:
     """Return what a model that was trained on some data does with deprecated concepts: keep or replace."""
     return data["vocabulary"].get("deprecated_labels", DEPRECATED[0]) if "vocabulary" in data else DEPRECATED[0]
@@ -127,17 +164,19 @@ def label_ids(names: Sequence[str], vocabulary: Vocabulary) -> tuple[str, ...]:
 def vocabulary_sentences(facts: VocabularyFacts) -> list[str]:
     """Return in a few sentences how the labels of the data and the vocabulary differ."""
     known, strange = facts["labels_known"], facts["labels_unknown"]
-    total = known + strange
+    total = known + strange + facts.get("labels_ambiguous", 0)
+    what = {"keep": "kept all the same", "drop": "dropped", "error": "refused"}[facts["unknown_labels"]]
     out = [f"Vocabulary: {known:,} of {total:,} labels of the data are among its {facts['concepts']:,} concepts."]
     if facts["labels_by_name"]:
         out.append(
             f"{facts['labels_by_name']:,} of them were given by name or notation and are called by their ids now."
         )
     if strange:
-        what = {"keep": "kept all the same", "drop": "dropped"}[facts["unknown_labels"]]
         listed = _some([row["label"] for row in facts["unknown"]], strange)
         are = "label is" if strange == 1 else "labels are"
         out.append(f"{strange:,} {are} not in the vocabulary and {what}: {listed}.")
+    if facts.get("labels_ambiguous"):
+        out.append(f"{_ambiguous_sentence(facts)}; {what}. Give such labels by id.")
     if facts["concepts_without_rows"]:
         n = facts["concepts_without_rows"]
         have = "concept has" if n == 1 else "concepts have"
@@ -187,6 +226,30 @@ def _id_of(name: str, vocabulary: Vocabulary) -> str | None:
         return name
     found = vocabulary.candidates(name)
     return found[0] if len(found) == 1 else None
+
+
+def _refuse(lacking: Sequence[str], unclear: Sequence[str], total: int, vocabulary: Vocabulary) -> None:
+    """Refuse labels that the vocabulary lacks, or that are names of several concepts."""
+    parts = []
+    if lacking:
+        parts.append(f"{len(lacking):,} of {total:,} labels of the data are not in the vocabulary: {_some(lacking)}")
+    if unclear:
+        few = [_ambiguous_facts(name, 0, vocabulary) for name in unclear[:1]]
+        parts.append(_ambiguous_sentence({"labels_ambiguous": len(unclear), "ambiguous": few}))
+    raise DataError("; ".join(parts) + ".")
+
+
+def _ambiguous_facts(name: str, rows: int, vocabulary: Vocabulary) -> VocabularyLabelFacts:
+    """Return a name of several concepts with their ids."""
+    return {"label": name, "rows": rows, "ids": vocabulary.candidates(name)[:LISTED]}
+
+
+def _ambiguous_sentence(facts: Mapping[str, Any]) -> str:
+    """Say how many labels are names of several concepts, with an example."""
+    n, first = facts["labels_ambiguous"], facts["ambiguous"][0]
+    are = "label of the data is the name" if n == 1 else "labels of the data are names"
+    ids = " or ".join(f"<{id[:100]}>" for id in first["ids"][:NAMED]) + (" or …" if len(first["ids"]) > NAMED else "")
+    return f"{n:,} {are} of several concepts, such as {first['label'][:100]!r}, which may be {ids}"
 
 
 def _renamed(data: Dataset, kept: Sequence[int], new: Sequence[str]) -> Dataset:

@@ -35,7 +35,7 @@ _READING: dict[str, Value] = {
 _DATA: dict[str, Value] = {
     "name": Text(4096),
     "digest": Text(200),
-    **dict.fromkeys((*_COUNTS, "labels_unknown_to_model"), Whole()),
+    **dict.fromkeys((*_COUNTS, "labels_unknown_to_model", "labels_ambiguous"), Whole()),
     **dict.fromkeys(("labels_per_row", "rows_per_label", "features_per_row"), Real(0)),
     **dict.fromkeys(("has_texts", "has_label_texts"), Flag()),
     "tail": ListOf(ListOf(Whole(), 2, 2), 0, 10_000),

@@ -38,7 +38,14 @@ from longtail.pipeline.held_out import held_out_facts, hold_out
 from longtail.pipeline.imputation import Imputed, impute_dataset
 from longtail.pipeline.label_names import check_new_labels, numbers_of
 from longtail.pipeline.label_numbering import truth
-from longtail.pipeline.labels_in_vocabulary import hierarchy_of, ids_of, label_texts_of, match_labels, new_concepts
+from longtail.pipeline.labels_in_vocabulary import (
+    check_any_known,
+    hierarchy_of,
+    ids_of,
+    label_texts_of,
+    match_labels,
+    new_concepts,
+)
 from longtail.pipeline.registry import DEFAULT_METHOD, METHODS, new_features
 from longtail.pipeline.update import check_labels_agree, update_tagger, without_labels
 from longtail.storage import Part, save_folder
@@ -327,6 +334,7 @@ class Tagger(Estimator):
         model = self.chosen(self.choose_method(data, vocabulary)).new_model() if self._is_auto() else self.new_model()
         matched = None
         if vocabulary is not None:
+            check_any_known(data.names(), vocabulary)
             data, matched = match_labels(data, vocabulary, unknown_labels, deprecated_labels)
             if model.reads_texts and data.label_texts is None:
                 data = replace(data, label_texts=label_texts_of(data.names(), vocabulary))

@@ -16,8 +16,8 @@ import scipy.sparse as sp
 
 from longtail.data import Dataset, TopK
 from longtail.decisions import GUARANTEES, Decision
-from longtail.errors import DataError, ModelError, ParameterError
-from longtail.facts import DatasetFacts, UpdateFacts
+from longtail.errors import DataError, ModelError, ParameterError, warn_of_data
+from longtail.facts import DatasetFacts, UpdateFacts, UpdateVocabularyFacts
 from longtail.metrics import evaluate
 from longtail.model import HeldOut, Stages, Updatable, XMCEstimator
 from longtail.monitoring import Reference
@@ -25,6 +25,13 @@ from longtail.pipeline.deciding import decide_on_held_out
 from longtail.pipeline.drift import reference_of_held_out
 from longtail.pipeline.held_out import held_out_facts, hold_out
 from longtail.pipeline.label_numbering import with_ids_of
+from longtail.pipeline.labels_in_vocabulary import (
+    LISTED,
+    count_ambiguous,
+    deprecated_choice,
+    match_labels,
+    unknown_choice,
+)
 from longtail.text import TfidfFeatures
 from longtail.validate import Json, Rows, resolve_seed
 
@@ -32,6 +39,8 @@ if TYPE_CHECKING:
     from longtail.pipeline.tagger import Tagger
 
 RANKED = 20  # labels per held-out row, as for a calibration
+FEW_KNOWN = 0.1  # of the labels of new rows; fewer look like rows of other data ...
+MANY_NEW = 10  # ... if there are so many new labels
 
 
 def updatable(tagger: Tagger) -> Any:
@@ -52,10 +61,11 @@ def update_tagger(
 
     Rows of `replay` were learned before; they are shown again so that less of them is forgotten.
     """
-    data = with_ids_of(tagger, data)
+    data, matched = _matched(tagger, data)
     if not data.Y.nnz:
         raise DataError("the new data must hold at least one label; every row is empty.")
     model = updatable(tagger)
+    _warn_of_odd_rows(tagger, data)
     names = (*tagger.labels_, *sorted(set(data.names()) - set(tagger.labels_)))
     features, X = _read_rows(tagger, data)
     Y = data.align(names)[0].Y
@@ -96,7 +106,47 @@ def update_tagger(
         "calibration": None if not model.calibrated_ else "kept" if split is None else "learned again",
         "decision": decision,
     }
+    if matched is not None and tagger.vocabulary_ is not None:
+        facts["vocabulary"] = matched
+        known = tagger.vocabulary_
+        facts["added_names"] = [known.name(id) if id in known else id for id in facts["labels_added"]]
     return state, facts
+
+
+def _matched(tagger: Tagger, data: Dataset) -> tuple[Dataset, UpdateVocabularyFacts | None]:
+    """Return new rows with labels called and chosen as in training, and facts about those the vocabulary lacks."""
+    vocabulary, data = tagger.vocabulary_, data.compact_labels()
+    if vocabulary is None:
+        return data, None
+    choice = unknown_choice(tagger.data_)
+    given = set(data.names()) - set(tagger.labels_)
+    count = count_ambiguous(data, tagger.labels_, vocabulary)
+    data, _ = match_labels(data, vocabulary, choice, deprecated_choice(tagger.data_))
+    strange = sorted(name for name in given if not vocabulary.candidates(name))
+    return data.compact_labels(), {
+        "unknown_labels": choice,
+        "labels_unknown": len(strange),
+        "unknown": strange[:LISTED],
+        "labels_ambiguous": count,
+    }
+
+
+def _warn_of_odd_rows(tagger: Tagger, data: Dataset) -> None:
+    """Warn of rows that the model was trained on, and of rows with hardly any label that it knows."""
+    if data.digest() == tagger.data_.get("digest"):
+        warn_of_data("the new rows are those that the model was trained on: it learns them twice.")
+        return
+    known, names = set(tagger.labels_), data.names()
+    shared = np.array([name in known for name in names], dtype=bool)[data.Y.indices]
+    if shared.mean() < FEW_KNOWN and len(set(names) - known) >= MANY_NEW:
+        told = "none" if not shared.any() else f"only {100 * shared.mean():.0f}%"
+        ours, theirs = (", ".join(repr(name[:60]) for name in some[:3]) for some in (names, tagger.labels_))
+        warn_of_data(
+            "the model knows {told} of the labels of the new rows: they have {ours}, the model {theirs}.",
+            told=told,
+            ours=ours,
+            theirs=theirs,
+        )
 
 
 def _decision(tagger: Tagger, model: XMCEstimator, held_out: HeldOut | None) -> tuple[Decision | None, str | None]:

@@ -18,6 +18,8 @@ UNLEARNED = "They have too few rows, or no row of theirs got them when it was le
 ALIKE = "The same name, or the same words in their rows: perhaps one of them is enough."
 DEPRECATED = "They are used in the data, though the vocabulary has given them up."
 STRANGE = "Rows have them, and no concept of the vocabulary has this id, notation or name."
+UNCLEAR = "Nobody can tell which concept is meant: give these labels by id."
+NOTHING_FOUND = "Nothing found."
 NONE: CheckCountFacts = {"wrong": 0, "missing": 0, "duplicates": 0, "unlearned": 0, "synonyms": 0}
 
 
@@ -36,7 +38,8 @@ def check_sentence(facts: LabelCheckFacts) -> str:
     told = f"{plural(facts.get('rows', 0), 'row')}, {plural(facts.get('labels', 0), 'label')}"
     out = f"{told}, {count(facts.get('pairs', 0))} labels given. Look at the first of each kind; these are suspicions."
     if "vocabulary" in facts:
-        known, strange = facts["vocabulary"]["labels_known"], facts["vocabulary"]["labels_unknown"]
+        found = facts["vocabulary"]
+        known, strange = found["labels_known"], found["labels_unknown"] + found.get("labels_ambiguous", 0)
         out += f" {count(known)} of {count(known + strange)} labels are concepts of the vocabulary."
     return out
 
@@ -94,7 +97,10 @@ def _vocabulary_tables(facts: LabelCheckFacts, shown: int) -> list[CheckTable]:
         for row in found["deprecated"][:shown]
     ]
     strange = [[row["label"], f"{row['rows']:,}"] for row in found["unknown"][:shown]]
+    unclear = [[row["label"], ", ".join(row["ids"]), f"{row['rows']:,}"] for row in found.get("ambiguous", [])[:shown]]
+    title, total = "Labels that are names of several concepts", found.get("labels_ambiguous", 0)
     return [
+        CheckTable(title, UNCLEAR, total, ["label", "concepts ", "rows"], unclear),
         CheckTable(
             "Deprecated concepts in use", DEPRECATED, found["deprecated_in_use"], ["label", "replaced by ", "rows"], old
         ),

@@ -45,5 +45,7 @@ def _shown(facts: Any) -> Any:
             out[labels] = facts[names]
     if "label" in facts and "name" in facts:
         del out["name"]
-        out["label"], out["id"] = facts["name"], facts["label"]
+        out["label"] = facts["name"]
+        if facts["name"] != facts["label"]:
+            out["id"] = facts["label"]
     return out

@@ -19,6 +19,7 @@ from longtail.vocabulary.concept import Concept
 
 ID_KEYS = ("id", "uri")
 NAME_KEYS = ("label", "name", "prefLabel", "pref_label", "text", "title")
+NAMES_OF_CONCEPTS = tuple(key for key in NAME_KEYS if key not in ("text", "title"))  # which rows of data lack
 ALTERNATIVE_KEYS = ("alt_label", "altLabel", "alt_labels", "altLabels")
 BROADER_KEYS = ("broader", "parents")
 
@@ -61,6 +62,8 @@ def concept_line(concept: Concept) -> bytes:
 
 
 def _concept(where: str, record: dict[str, Any]) -> Concept:
+    if "text" in record and "labels" in record and _first(record, NAMES_OF_CONCEPTS) is None:
+        raise DataError(f"{where} is a row of data with 'text' and 'labels', no concept of a vocabulary.")
     id = _first(record, ID_KEYS)
     if isinstance(id, bool) or not isinstance(id, str | int) or id == "":
         keys = ", ".join(record) or "nothing"

@@ -11,11 +11,14 @@ from typing import IO, Any
 from xml.parsers import expat
 
 from longtail.data import Limits, open_bytes
-from longtail.errors import DataError, LongtailError, MissingExtraError
+from longtail.errors import DataError, Keyword, LongtailError, MissingExtraError
 from longtail.vocabulary.triples import Triple
 
 LONGEST_ENTITY = 1000  # characters that an XML entity may stand for; namespaces are shorter
 BASE = "urn:x-relative:"  # what relative names are relative to
+FIRST_BYTES = 4096
+LETTERS = 60  # shown of the text where a parser stopped
+XML = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:\?xml|!DOCTYPE|!--|rdf:RDF)", re.IGNORECASE)
 NAMES = {"turtle": "Turtle", "xml": "RDF/XML"}
 LINE = re.compile(r"(?:at line |<unknown>:|^)(\d+)")
 
@@ -69,8 +72,25 @@ def rdflib_triples(path: Path, format: str, limits: Limits, predicates: Containe
         except RecursionError:
             raise DataError(f"{path} is nested too deeply.") from None
         except Exception as error:  # rdflib and the parsers below it raise many kinds
+            if format == "turtle":
+                _refuse_other_files(path, limits)
             raise DataError(_sentence(path, format, error)) from error
     return found
+
+
+def _refuse_other_files(path: Path, limits: Limits) -> None:
+    """Refuse a file that should be Turtle and is XML, or not in UTF-8."""
+    with open_bytes(path, limits) as file:
+        if XML.match(file.read(FIRST_BYTES)):
+            sentence = "{path} looks like RDF/XML, not Turtle; {advice}."
+            raise DataError(sentence, path=path, advice=Keyword("format", "rdfxml", verb="use"))
+    with open_bytes(path, limits) as file:
+        for number, line in enumerate(file, 1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                byte = f"the byte 0x{line[error.start]:02x}"
+                raise DataError(f"{path} line {number} is not UTF-8, as Turtle must be: it has {byte}.") from None
 
 
 def _refuse_entities(path: Path, file: IO[bytes]) -> None:
@@ -118,9 +138,18 @@ def _sentence(path: Path, format: str, error: Exception) -> str:
     line = getattr(error, "lines", None)
     if line is None and hasattr(error, "getLineNumber"):
         line = error.getLineNumber()
-    told = str(getattr(error, "_why", "") or getattr(error, "message", "") or error).strip().splitlines()
     if line is None:
         match = LINE.search(str(error))
         line = int(match[1]) - 1 if match else None
     where = f" line {line + (format == 'turtle')}" if isinstance(line, int) else ""
-    return f"{path}{where} is not {NAMES[format]}: {(told or ['it cannot be parsed'])[0][:300].rstrip('.')}."
+    return f"{path}{where} is not {NAMES[format]}: {_complaint(error)}."
+
+
+def _complaint(error: Exception) -> str:
+    """Return what a parser complained of: the text it stopped at, where it tells that."""
+    text, at = getattr(error, "_str", None), getattr(error, "_i", None)
+    if isinstance(text, bytes) and isinstance(at, int):
+        rest = text.decode("utf-8", "replace")[at:].strip().splitlines()
+        return f"it cannot be read from {rest[0][:LETTERS]!r} on" if rest else "it ends in the middle of a statement"
+    told = str(getattr(error, "message", "") or error).strip().splitlines()
+    return (told or ["it cannot be parsed"])[0].partition(" at ^ in")[0][:300].rstrip(".")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from longtail.facts import LabelCheckFacts
 from longtail.report.formatting import count
 from longtail.report.html.rendering import Tile, render_page
-from longtail.report.label_check_tables import check_sentence, check_tables
+from longtail.report.label_check_tables import NOTHING_FOUND, check_sentence, check_tables
 
 ROWS_SHOWN, TEXT_LETTERS = 1000, 80
 
@@ -21,7 +21,7 @@ def label_check_page(facts: LabelCheckFacts) -> str:
         "label_check.html",
         str(facts.get("title") or "Label check"),
         facts,
-        headline=check_sentence(facts),
+        headline=check_sentence(facts) + ("" if tables else f" {NOTHING_FOUND}"),
         tiles=[Tile(table.title, count(table.total)) for table in tables],
         tables=tables,
         words=sorted({name for table in tables for name in table.columns if name.endswith(" ")}),
