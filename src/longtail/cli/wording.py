@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -13,12 +14,23 @@ import click
 
 from longtail.cli.model_options import ModelOption
 from longtail.cli.output import note
-from longtail.errors import NOTHING, DataError, DataWarning, Keyword, LongtailError, Parameter, ParameterError
+from longtail.errors import (
+    NOTHING,
+    DataError,
+    DataWarning,
+    Keyword,
+    LongtailError,
+    Parameter,
+    ParameterError,
+    with_decimal_point,
+)
 
 # Python's name -> the name of the command's parameter, where they differ
 ALIASES = {"random_state": "seed", "n_jobs": "jobs", "n_bootstrap": "resamples", "batch_rows": "batch"}
 ARGUMENTS = {"data": "DATA", "name": "the name after 'bundled:'"}  # parameters that are no options
 VALUES = {("zero_based", False): "1", ("zero_based", True): "0"}  # where the option takes other values
+OF_TRAINING = {"calibrate": "--calibrate"}  # what other commands advise to train with
+NO_NUMBER = re.compile("Invalid value for '(--[a-zA-Z-]+)': '([^']*)' is not a valid float\\.")
 CONSTANT = {"optional": "", "caller": "the command line"}  # fields with one text on the command line
 
 
@@ -27,8 +39,13 @@ def usage_sentence(error: click.ClickException) -> str:
 
     >>> usage_sentence(click.UsageError("Missing argument 'DATA'."))
     "Missing argument 'DATA'."
+    >>> usage_sentence(click.UsageError("Invalid value for '--eps': '1,5' is not a valid float."))
+    "--eps must be a number; got '1,5'. Write 1.5."
     """
     message = " ".join(error.format_message().split())
+    if (found := NO_NUMBER.fullmatch(message)) is not None:
+        dotted = with_decimal_point(found[2])
+        return f"{found[1]} must be a number; got '{found[2]}'." + ("" if dotted is None else f" Write {dotted}.")
     if message.endswith(("?", "?)")):  # it names what was meant already
         return message
     context = getattr(error, "ctx", None)
@@ -92,7 +109,7 @@ def _reworded(error: LongtailError, key: str, options: Mapping[str, str]) -> Any
 
 def _keyword(keyword: Keyword, options: Mapping[str, str]) -> Keyword | str:
     """Return a keyword argument as an option with its value."""
-    option = _option(keyword.name, options)
+    option = _option(keyword.name, options) or OF_TRAINING.get(keyword.name)
     if option is None:
         return keyword
     value = keyword.value

@@ -28,6 +28,7 @@ class DatasetFacts(TypedDict, total=False):
 
     name: str
     digest: str  # fingerprint of the content, of the data a model was trained on
+    digests: list[str]  # of every file that a model learned from, as it was read: of its training and its updates
     rows: int
     labels: int
     labels_used: int  # labels with at least one row

@@ -25,6 +25,7 @@ from longtail.pipeline.deciding import decide_on_held_out
 from longtail.pipeline.drift import reference_of_held_out
 from longtail.pipeline.held_out import held_out_facts, hold_out
 from longtail.pipeline.label_numbering import with_ids_of
+from longtail.pipeline.schema import MOST_DIGESTS
 from longtail.text import TfidfFeatures
 from longtail.validate import Json, Rows, resolve_seed
 
@@ -52,6 +53,7 @@ def update_tagger(
 
     Rows of `replay` were learned before; they are shown again so that less of them is forgotten.
     """
+    learned = [rows.compact_labels().digest() for rows in (data, replay) if rows is not None]
     data = with_ids_of(tagger, data)
     if not data.Y.nnz:
         raise DataError("the new data must hold at least one label; every row is empty.")
@@ -83,6 +85,7 @@ def update_tagger(
         progress("Updating", 2, 2)
     state |= {"model_": model, "label_texts_": _label_texts(tagger, data, names)}
     state["data_"] = _data_facts(tagger, data, model, names)
+    state["data_"]["digests"] = _digests(tagger.data_, learned)
     state["decision_"], decision = _decision(tagger, model, held_out)
     state["reference_"] = tagger.reference_
     if held_out is not None and split is not None:
@@ -216,6 +219,13 @@ def _data_facts(tagger: Tagger, data: Dataset, model: Any, names: tuple[str, ...
     if "features" in old:
         facts["features"] = int(model.n_features_in_)
     return facts
+
+
+def _digests(old: DatasetFacts, learned: list[str]) -> list[str]:
+    """Return the digests of all data that a model learned from, of its training first; of very many the last."""
+    known = old.get("digests", [old["digest"]] if "digest" in old and not old.get("updates") else [])
+    out = list(dict.fromkeys([*known, *learned]))
+    return out if len(out) <= MOST_DIGESTS else [out[0], *out[1 - MOST_DIGESTS :]]
 
 
 def check_labels_agree(tagger: Tagger) -> None:
