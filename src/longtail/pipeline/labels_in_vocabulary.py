@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from longtail.data import Dataset
-from longtail.errors import DataError, Parameter, ParameterError
+from longtail.errors import DataError, Keyword, Parameter, ParameterError
 from longtail.facts import DatasetFacts, VocabularyFacts, VocabularyLabelFacts
 from longtail.validate import check_choice, make_csr
 from longtail.vocabulary import Vocabulary
@@ -47,8 +47,13 @@ def match_labels(
     strange.sort(key=lambda number: (-counts[number], names[number]))
     if strange and unknown == "error":
         raise DataError(
-            f"{len(strange):,} of {int((counts > 0).sum()):,} labels of the data are not in the vocabulary: "
-            f"{_some([names[number] for number in strange])}."
+            "{strange:,} of {used:,} labels of the data are not in the vocabulary: {some}; {keep} keeps them, "
+            "{drop} leaves them out.",
+            strange=len(strange),
+            used=int((counts > 0).sum()),
+            some=_some([names[number] for number in strange]),
+            keep=Keyword("unknown_labels", "keep"),
+            drop=Keyword("unknown_labels", "drop"),
         )
     kept = [number for number, id in enumerate(ids) if id is not None or unknown != "drop"]
     if not any(ids[number] is not None and counts[number] for number in kept) and unknown == "drop":
