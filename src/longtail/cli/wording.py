@@ -31,6 +31,7 @@ ARGUMENTS = {"data": "DATA", "name": "the name after 'bundled:'"}  # parameters 
 VALUES = {("zero_based", False): "1", ("zero_based", True): "0"}  # where the option takes other values
 OF_TRAINING = {"calibrate": "--calibrate"}  # what other commands advise to train with
 NO_NUMBER = re.compile("Invalid value for '(--[a-zA-Z-]+)': '([^']*)' is not a valid float\\.")
+GUESSED, EXPECTED = "longtail.guessed_encodings", "longtail.expected_encoding"  # of a command, while it runs
 CONSTANT = {"optional": "", "caller": "the command line"}  # fields with one text on the command line
 
 
@@ -74,13 +75,36 @@ def warnings_as_notes(command: Callable[[], click.Command | None]) -> Iterator[N
 
         def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
             if isinstance(message, DataWarning) and isinstance(message.args[0], LongtailError):
-                reword(message.args[0], command())
-                note(str(message))
+                if not _is_expected(message.args[0]):
+                    reword(message.args[0], command())
+                    note(str(message))
             else:
                 before(message, category, *where, **more)
 
         warnings.showwarning = show
         yield
+
+
+def _is_expected(warning: LongtailError) -> bool:
+    """Return whether a warning tells of an encoding that the model's training file had too; keep it in mind if not."""
+    encoding, context = warning.fields.get("guessed_encoding"), click.get_current_context(silent=True)
+    if encoding is None or context is None:
+        return False
+    context.meta.setdefault(GUESSED, {})[str(warning.fields.get("path"))] = encoding
+    return bool(context.meta.get(EXPECTED) == encoding)
+
+
+def expect_encoding(encoding: str | None) -> None:
+    """Let the command say nothing where this encoding is guessed."""
+    context = click.get_current_context(silent=True)
+    if context is not None and encoding is not None:
+        context.meta[EXPECTED] = encoding
+
+
+def guessed_encoding(path: str) -> str | None:
+    """Return the encoding that was guessed for a file of this command; None where none had to be."""
+    context = click.get_current_context(silent=True)
+    return None if context is None else context.meta.get(GUESSED, {}).get(str(Path(path)))
 
 
 def _own_template(error: LongtailError) -> str | None:

@@ -21,6 +21,7 @@ class ReadingFacts(TypedDict, total=False):
     label_separator: str
     delimiter: str
     encoding: str
+    guessed_encoding: str  # that was noticed, where none was told: of a file that is not UTF-8
 
 
 class DatasetFacts(TypedDict, total=False):

@@ -30,7 +30,9 @@ _COUNTS = (
     "rows_of_updates",
 )
 _READING: dict[str, Value] = {
-    **dict.fromkeys(("format", "suffix", "labels_column", "id_column", "label_separator", "encoding"), Text()),
+    **dict.fromkeys(
+        ("format", "suffix", "labels_column", "id_column", "label_separator", "encoding", "guessed_encoding"), Text()
+    ),
     "delimiter": Text(3),
     "text_column": ListOf(Text(), 1, 1000),
 }
