@@ -112,7 +112,7 @@ def test_audit_asks_for_the_top_of_the_ranking(files, run):
 
 
 def test_inspect_shows_the_encoder_and_its_epochs(files, run):
-    out = run("inspect", files / "model")
+    out = run("inspect", files / "model", "--details")
     for line in ("encoder a new one", "preset prime", "epochs 4", "labels 6", "index exact", "precision float32"):
         assert line in " ".join(out.split())
     assert "fusion prototypes alone" in " ".join(out.split()) and "encoder weights" in out

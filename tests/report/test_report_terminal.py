@@ -108,7 +108,7 @@ def test_an_inspection_shows_metrics_arrays_and_the_tail():
         "files": {"tree.safetensors": {"bytes": 1500, "sha256": "0123456789abcdef" * 4}},
     }
     out = printed(show_inspection, facts)
-    for shown in ("900 rows down to 1, 3 labels", "81.23", "79.0-83.0", "1,200 x 30 float32", "1.5 kB"):
+    for shown in ("3 labels, 900 rows down to 1", "81.23", "79.0-83.0", "1,200 x 30 float32", "1.5 kB"):
         assert shown in out
     assert "0123456789abcdef\n" in out.replace(" ", "") and "0123456789abcdef0" not in out
     assert max(len(line) for line in out.splitlines()) <= 80

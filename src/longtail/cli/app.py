@@ -64,6 +64,12 @@ CHECKED = os.environ.get("LONGTAIL_CHECKED", "") not in ("", "0")  # as in longt
 class Program(click.Group):
     """The commands; their errors name options, and a reader of the output that goes away ends them quietly."""
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands, each with its whole first sentence."""
+        rows = [(name, command.get_short_help_str(limit=200)) for name, command in sorted(self.commands.items())]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was asked for."""
         try:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 Facts = TypeVar("Facts")
 TRANSFORMER = "encoder.weights."
+DETAILS = ("parts", "files")  # of an inspection, what --details shows
 MOST_UNNAMED = 20  # files beside a model that are listed one by one
 HIDDEN = ("history", "network", "tree")  # of a model that reads texts; the first and the last are told in other words
 
@@ -44,6 +45,7 @@ HIDDEN = ("history", "network", "tree")  # of a model that reads texts; the firs
 @click.option(
     "--labels", type=int, default=None, help="Labels to name per cluster. [default: 4 with --tree, 6 with --label]"
 )
+@click.option("--details", is_flag=True, help="Also show every part with its parameters and arrays, and the files.")
 @data_options
 @vocabulary_options
 @key_option
@@ -65,7 +67,12 @@ def inspect(model: Path, tree: bool, label: str | None, data: str | None, as_jso
     elif tree:
         _print(_facts_of_tree(model, given, shown, options["key"]), show_tree, as_json)
     else:
-        _print(inspection(model, options["key"]), show_inspection, as_json)
+        facts = inspection(model, options["key"])
+        if not (as_json or options["details"]):
+            facts = {name: value for name, value in facts.items() if name not in DETAILS}
+        _print(facts, show_inspection, as_json)
+        if not (as_json or options["details"]):
+            console().print("\n--details shows every part with its parameters and arrays, and the files.")
 
 
 def _print(facts: Facts, show: Callable[[Console, Facts], None], as_json: bool) -> None:

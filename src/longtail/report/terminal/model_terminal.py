@@ -102,7 +102,7 @@ def show_tail(console: Console, tail: Sequence[Sequence[int]]) -> None:
     """Print the long tail of labels, (rank, count) pairs, as one line."""
     first, last = tail[0], tail[-1]
     drawn = tail_sparkline(tail, 40, ascii=is_plain(console))
-    note = f"  {first[1]:,} rows down to {last[1]:,}, {last[0]:,} labels"
+    note = f"  {last[0]:,} labels, {first[1]:,} rows down to {last[1]:,}"
     say(console, Text.assemble((drawn, "cyan"), (note, "dim")))
 
 
