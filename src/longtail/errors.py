@@ -28,6 +28,7 @@ from typing import Any
 
 LONGEST = 2000  # characters of a sentence
 BREAKING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # lines, or the screen
+DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 NOTHING: Any = ...  # a field that was not given; stays itself when an error is copied or pickled
 
 
@@ -243,6 +244,15 @@ def one_line(sentence: str) -> str:
 def _without_middle(sentence: str) -> str:
     """Return a sentence of at most `LONGEST` characters."""
     return sentence if len(sentence) <= LONGEST else f"{sentence[: LONGEST * 3 // 4]} … {sentence[-LONGEST // 5 :]}"
+
+
+def with_decimal_point(text: str) -> str | None:
+    """Return a number that is written with a decimal comma with a point instead; None for anything else.
+
+    >>> with_decimal_point("0,8"), with_decimal_point("0.8"), with_decimal_point("1,2,3")
+    ('0.8', None, None)
+    """
+    return text.replace(",", ".") if DECIMAL_COMMA.fullmatch(text) else None
 
 
 def near(value: object, allowed: Iterable[str]) -> str:

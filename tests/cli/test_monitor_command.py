@@ -96,7 +96,10 @@ def test_a_model_without_a_reference_says_what_to_do(files, capsys, tmp_path):
     assert main_code("train", files / "train.jsonl", "-o", tmp_path / "m", "--calibrate", "0") == 0
     capsys.readouterr()
     assert main_code("monitor", tmp_path / "m", files / "new.txt") == 4
-    assert "holds nothing to compare with" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "holds nothing to compare with" in err and "as a reference (--reference)." in err
+    assert main_code("monitor", tmp_path / "m", files / "train.jsonl") == 4  # rows with labels too
+    capsys.readouterr()
     assert main_code("monitor", tmp_path / "m", files / "new.txt", "--reference", files / "train.jsonl") in (0, 8)
 
 

@@ -262,25 +262,29 @@ def test_what_does_not_fit_is_named(files, topics, tmp_path, run, often, broken_
     assert "MODEL is another one." in run("predict", tmp_path / "other", *again[2:], code=2)
     before = rows.read_bytes()
     rows.write_bytes(before + before[:200])
-    assert f"rows.jsonl had {len(before):,} bytes and has {len(before) + 200:,}." in run(*again, code=2)
+    err = run(*again, code=2)
+    assert "rows.jsonl is another file than the one it was made from, or was changed since" in err
+    assert f"({len(before) + 200:,} bytes; it had {len(before):,})." in err
     rows.write_bytes(before)
-    assert "rows.jsonl is another one, or was changed since." in run(*again, code=2)  # a later time
-    run(*command)  # which is no --resume: told about and written anew
+    assert "rows.jsonl is another file than the one it was made from, or was changed since." in run(*again, code=2)
+    assert "tags.jsonl.partial holds 250 rows of another command" in run(*command, code=3)  # a later time
+    for name in ("tags.jsonl.partial", "tags.jsonl.partial.json"):
+        (tmp_path / name).unlink()
+    run(*command)
     assert names_in(tmp_path) == ["other", "rows.jsonl", "tags.jsonl"]
 
 
-def test_a_left_over_of_another_command_is_told_about(files, tmp_path, run, often, broken_off, capfd):
+def test_a_left_over_of_another_command_is_not_lost(files, tmp_path, run, often, broken_off, capfd):
     command = ["predict", files / "m", files / "rows.jsonl", "--batch", 50, "-o", tmp_path / "tags.jsonl"]
+    run(*command[:-1], tmp_path / "whole.jsonl")
     broken_off(5, *command)
-    capfd.readouterr()
-    with pytest.raises(SystemExit) as end:
-        main([str(arg) for arg in [*command, "-k", 1]])
-    err = capfd.readouterr().err
-    assert end.value.code == 0
+    err = run(*command, "-k", 1, code=3)
     assert (
-        "holds 250 rows of another command, which did not end (-k was not given and is 1); it is written anew." in err
+        "tags.jsonl.partial holds 250 rows of another command, which did not end (-k was not given and is 1); "
+        "use --resume with all that it was given to go on, or delete it to begin anew." in err
     )
-    assert len((tmp_path / "tags.jsonl").read_text().splitlines()) == 600
+    run(*command, "--resume")
+    assert (tmp_path / "tags.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
 
 
 def test_partial_files_that_are_damaged_or_not_ours(files, tmp_path, run, often, broken_off):
@@ -288,9 +292,11 @@ def test_partial_files_that_are_damaged_or_not_ours(files, tmp_path, run, often,
     broken_off(5, *command)
     partial, record = tmp_path / "tags.jsonl.partial", tmp_path / "tags.jsonl.partial.json"
     kept = partial.read_bytes()
-    for damaged in (kept[:-200], kept[:-20] + b"x" * 20, b""):
+    middle = len(kept) // 2
+    for damaged in (kept[:-200], kept[:-20] + b"x" * 20, kept[:middle] + b"XXXX" + kept[middle + 4 :], b""):
         partial.write_bytes(damaged)
         err = run(*command, "--resume", code=3)
+        assert "Resuming" not in err
         assert "tags.jsonl.partial is not what its record tells; delete it to begin anew." in err
         assert partial.read_bytes() == damaged
     partial.write_bytes(kept)

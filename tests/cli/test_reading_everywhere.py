@@ -55,6 +55,25 @@ def test_every_command_with_a_model_reads_as_it_remembers(files, tmp_path, run):
     assert json.loads(run(*command, "--encoding", "cp850"))["text"] == "größe"
 
 
+def test_a_guessed_encoding_is_told_once(topics, tmp_path, capfd):
+    def err_of(*args):
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as end:
+            main([str(arg) for arg in args])
+        out, err = capfd.readouterr()
+        assert end.value.code == 0, err
+        return out, err
+
+    for name, encoding in (("train", "cp1252"), ("test", "cp1252"), ("utf-8", "utf-8")):
+        table(topics.take(slice(0, 100)), tmp_path / f"{name}.csv", encoding, ",")
+    train = ["train", tmp_path / "train.csv", "-o", tmp_path / "m", "--method", "ova", *COLUMNS]
+    assert "is read as Windows-1252; use --encoding if it is another." in err_of(*train)[1]
+    said = [err_of("predict", tmp_path / "m", tmp_path / name, "-k", 2) for name in ("test.csv", "utf-8.csv")]
+    assert not any("Windows-1252" in err for _, err in said)
+    assert said[0][0] == said[1][0]  # the same letters, read as UTF-8
+    assert "Windows-1252" not in err_of("evaluate", tmp_path / "m", tmp_path / "test.csv", "--resamples", 0)[1]
+
+
 def test_commands_without_a_model_are_told_how_to_read(files, tmp_path, run):
     how = ["--delimiter", "#", "--encoding", "cp850", *COLUMNS]
     assert json.loads(run("check-labels", files / "test.csv", *how, "--folds", 2, "--json"))["rows"] == 50

@@ -112,6 +112,11 @@ def test_libsvm_is_as_wide_as_the_model_and_never_shifted_silently(files, run, t
     [
         (["train"], "error: Missing argument 'DATA' (see longtail train --help)."),
         (["train", "a", "-o", "b", "--trees", "x"], "error: Invalid value for '--trees': 'x' is not a valid integer"),
+        (
+            ["predict", "a", "b", "--min-probability", "1,5"],
+            "error: --min-probability must be a number; got '1,5'. Write 1.5.",
+        ),
+        (["predict", "a", "b", "--min-probability", "x"], "error: --min-probability must be a number; got 'x'."),
         (["train", "a", "-o", "b", "--nothing"], "error: No such option"),
         (["train", "a", "b", "-o", "c"], "error: Got unexpected extra argument (b) (see longtail train --help)."),
         (["trane"], "error: No such command 'trane'"),
@@ -121,6 +126,27 @@ def test_libsvm_is_as_wide_as_the_model_and_never_shifted_silently(files, run, t
 def test_a_usage_error_is_one_line(run, args, sentence):
     err = run(*args, code=2)
     assert err.startswith(sentence) and err.count("\n") == 1
+
+
+def test_a_training_without_enough_rows_or_labels_says_so(run, tmp_path):
+    rows = tmp_path / "rows.csv"
+    rows.write_text("text,labels\n" + "red apple,fruit\nfast car,vehicle\n" * 20)
+    out = run("train", rows, "-o", tmp_path / "m")
+    assert "Not calibrated, which takes at least 50 rows (there are 40): scores only, no probabilities." in out
+    rows.write_text("text,labels\n" + "red apple,\n" * 20)
+    err = run("train", rows, "-o", tmp_path / "m2", code=3)
+    assert f"the rows of {rows} must have at least one label; every row is empty; a table has them in the column" in err
+    assert "--labels-column" in err and not (tmp_path / "m2").exists()
+
+
+def test_fewer_suggestions_than_asked_for_are_told_as_they_are(run, tmp_path):
+    (tmp_path / "rows.csv").write_text("id,text,labels\n" + "".join(f"r{i},red apple,a;b\n" for i in range(60)))
+    labels = ["a", "b"]
+    lines = [json.dumps({"id": f"r{i}", "labels": [{"label": x, "score": 1.0} for x in labels]}) for i in range(60)]
+    (tmp_path / "tags.jsonl").write_text("\n".join(lines) + "\n")
+    out = run("evaluate", tmp_path / "rows.csv", "--predictions", tmp_path / "tags.jsonl", "--resamples", 0)
+    assert "Of the at most 2 suggestions per text, 2.0 are right on average" in out
+    assert not [line for line in out.splitlines() if line.startswith("60 rows") and line.endswith(" ")]
 
 
 def test_help_stays_as_it_is(run):

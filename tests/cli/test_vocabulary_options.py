@@ -94,9 +94,9 @@ def test_what_is_refused(folder, capfd, tmp_path):
     )
     strange = tmp_path / "rows.csv"
     strange.write_text("text,labels\nred apple,fruit\nfast car,strange\n")
-    assert "1 of 2 labels of the data are not in the vocabulary: strange" in refused(
-        capfd, "train", strange, *out, "--vocabulary", folder / "v.tsv", "--unknown-labels", "error"
-    )
+    err = refused(capfd, "train", strange, *out, "--vocabulary", folder / "v.tsv", "--unknown-labels", "error")
+    assert "1 of 2 labels of the data are not in the vocabulary: strange; --unknown-labels keep keeps them, " in err
+    assert "--unknown-labels drop leaves them out." in err
     assert "a vocabulary is given with --vocabulary" in refused(capfd, *train, "--labels-file", folder / "v.tsv")
     assert not (tmp_path / "model").exists()
 

@@ -1,5 +1,7 @@
 """Thresholds for a purpose: what is promised on the rows they are chosen on, against slow twins."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -44,6 +46,19 @@ def test_precision_and_recall_are_reached_and_not_by_more_than_needed(per):
     assert sets(learn_decision(Y, top, counts, 3000, target="labels-per-row=3", per=per), Y, top)[
         "labels_per_row"
     ] == pytest.approx(3, abs=0.02)
+
+
+@pytest.mark.parametrize("per", ["global", "band", "label"])
+@pytest.mark.parametrize("target", ["precision=0.8", "recall=0.9"])
+def test_a_target_costs_nothing_where_all_labels_can_be_told_apart(target, per):
+    n_rows, n_labels = 300, 10
+    true = np.arange(n_rows) % n_labels
+    ids = np.stack([true, (true + 1) % n_labels, (true + 2) % n_labels], axis=1)
+    chances = np.stack([0.6 + np.arange(n_rows) / 1000, np.arange(n_rows) / 1000, np.zeros(n_rows)], axis=1)
+    Y = sp.csr_array((np.ones(n_rows, dtype=np.float32), true, np.arange(n_rows + 1)), shape=(n_rows, n_labels))
+    top, counts = TopK(ids, chances), np.arange(1, n_labels + 1) ** 3
+    here = sets(learn_decision(Y, top, counts, 3000, target=target, per=per), Y, top)
+    assert (here["micro_p"], here["micro_r"]) == (1.0, 1.0)
 
 
 def test_finer_thresholds_are_never_worse_on_the_rows_they_are_chosen_on():
@@ -109,6 +124,7 @@ def test_what_is_out_of_reach_is_said():
     ("target", "per", "sentence"),
     [
         ("precison=0.8", "global", "target must be precision=0.8, .* got 'precison=0.8'. Did you mean 'precision'?"),
+        ("precision=0,8", "global", "got 'precision=0,8'. Write precision=0.8.$"),
         ("precision", "global", "target must be precision=0.8"),
         ("f1=0.5", "global", "target must be precision=0.8"),
         ("recall=x", "global", "target must be"),
@@ -139,9 +155,10 @@ def best_cut_plain(chances, right, true, goal, value):
     cuts = [c for c in range(1, len(chances) + 1) if c == len(chances) or chances[c] != chances[c - 1]]
     hits = {c: sum(right[:c]) for c in cuts}
     if goal == PRECISION:
-        return max((c for c in cuts if hits[c] >= value * c), default=-1)
+        return max((c for c in cuts if hits[c] >= value * c), key=lambda c: (hits[c], -c), default=-1)
     if goal == RECALL:
-        return min((c for c in cuts if hits[c] >= value * true), default=-1)
+        reached = [c for c in cuts if hits[c] >= value * true]
+        return max(reached, key=lambda c: (Fraction(hits[c], c), hits[c]), default=-1)
     if goal == COUNT:
         return min([0, *cuts], key=lambda c: (abs(c - value), c))
     return max([0, *cuts], key=lambda c: (2 * hits.get(c, 0) - value * c, -c))

@@ -126,6 +126,23 @@ def test_rows_of_the_training_are_refused(tagger, parts):
         tagger.learn_decision(parts[0], target="f1")
 
 
+def test_rows_of_the_training_and_of_every_update_are_refused_after_updates(tmp_path, tagger, parts, topics):
+    more = [topics.take(np.arange(400, 440)), topics.take(np.arange(440, 480))]
+    updated = tagger
+    for rows in more:
+        updated.save(tmp_path / "m")
+        updated = lt.load(tmp_path / "m")
+        updated.update_dataset(rows)
+    updated.save(tmp_path / "m2")
+    updated = lt.load(tmp_path / "m2")
+    for rows in (parts[0], *more):
+        for purpose in ({"guarantee": "wrong=0.1"}, {"target": "f1"}):
+            with pytest.raises(DataError, match="is what the model was trained or updated on"):
+                updated.learn_decision(rows, **purpose)
+    updated.learn_decision(parts[2], target="f1")
+    assert len(updated.data_["digests"]) == 3
+
+
 def test_targets_that_cannot_be_chosen_are_refused_before_training(parts):
     for settings, sentence in (
         ({"target": "precision=2"}, "target precision must be"),
@@ -164,6 +181,10 @@ def test_probabilities_are_needed(tmp_path, run, parts):
         plain.predict(parts[2].texts, optimise="macro-f1@3")
     with pytest.raises(ParameterError, match="target needs probabilities"):
         plain.learn_decision(parts[1], target="f1")
+    plain.save(tmp_path / "m")
+    write(parts[1], tmp_path / "valid.jsonl")
+    err = run("decide", tmp_path / "m", tmp_path / "valid.jsonl", "-o", tmp_path / "m2", "--target", "f1", code=2)
+    assert "train it again with --calibrate 0.1, on 50 rows or more." in err
     facts = evaluate_tagger(plain, parts[2], n_bootstrap=0)
     assert facts["tradeoff"] is None and facts["assigned"]["decision"]["purpose"] == "score"
 

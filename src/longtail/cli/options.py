@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from longtail.cli.output import note
-from longtail.cli.wording import renaming
+from longtail.cli.wording import expect_encoding, guessed_encoding, renaming
 from longtail.errors import DataError, ParameterError, near
 
 if TYPE_CHECKING:
@@ -234,6 +234,8 @@ def told_reading(path: str, options: Mapping[str, Any]) -> ReadingFacts:
     told: dict[str, Any] = {name: options[name] for name in REMEMBERED if options.get(name)}
     if "text_column" in told:
         told["text_column"] = list(told["text_column"])
+    if (guessed := guessed_encoding(path)) is not None:
+        told["guessed_encoding"] = guessed
     if path.startswith(BUNDLED) or not (told or options["format_name"]):
         return {}
     told["format"] = options["format_name"] or guess_format(Path(path))[0]
@@ -253,6 +255,7 @@ def how_to_read(path: str, options: Mapping[str, Any], *taggers: Tagger) -> dict
     if remembered:
         actual = format_name or ("lines" if path == "-" else guess_format(Path(path), options["limits"])[0])
         remembered = remembered if actual == remembered.get("format") else {}
+        expect_encoding(remembered.get("guessed_encoding"))
     out = {name: options.get(name) or remembered.get(name, usual) for name, usual in REMEMBERED.items()}
     return {"format": format_name, **out}
 

@@ -140,7 +140,7 @@ def _predict_in_parts(
     choice: LabelChoice, model: Path, data: str, output: Path, to: str, options: dict[str, Any]
 ) -> int:
     """Write the labels of all rows to a file, so that the same command can go on after a kill; returns how many."""
-    from longtail.data import Done, ParquetTable, PartialFile, ReadingPosition, check_writable
+    from longtail.data import Done, ParquetTable, PartialFile, ReadingPosition, check_writable, partial_names
     from longtail.report import progress
 
     named = choice.tagger.vocabulary_ is not None
@@ -158,6 +158,7 @@ def _predict_in_parts(
             add_rows = _parts_writer(file, table)
         write = batch_writer(to, file.write, add_rows, named=named, head=not done.bytes)
         if rows:
+            note(f"Resuming after {rows:,} rows of {partial_names(output)[0]}.")
             advance(rows)
         for ids, top in choice.of_batches(batches, data, advance, first=rows):
             write(ids, choice.tags(top, options["min_probability"]))

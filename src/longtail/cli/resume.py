@@ -90,8 +90,11 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any], data: str) -> str
     if before != now:
         sizes = [facts.get("size") if isinstance(facts, dict) else None for facts in (before, now)]
         if sizes[0] == sizes[1] or not all(type(size) is int for size in sizes):
-            return f"{data} is another one, or was changed since"
-        return f"{data} had {sizes[0]:,} bytes and has {sizes[1]:,}"
+            return f"{data} is another file than the one it was made from, or was changed since"
+        return (
+            f"{data} is another file than the one it was made from, or was changed since "
+            f"({sizes[1]:,} bytes; it had {sizes[0]:,})"
+        )
     for name in sorted({*old, *new} - {"DATA"}):
         was, is_now = old.get(name), new.get(name)
         if was != is_now and (name in WHOLE and None not in (was, is_now)):
@@ -108,7 +111,7 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any], data: str) -> str
 def begin(output: Path, facts: dict[str, Any], data: str, *, resume: bool) -> Done | None:
     """Return how far an earlier run of the same command came, with --resume; None to begin at the first row.
 
-    Without it a left-over of the same command is refused, since it would be lost, and another one told about.
+    Without it a left-over is refused, since it would be lost.
     """
     from longtail.data import left_over
 
@@ -130,15 +133,16 @@ def begin(output: Path, facts: dict[str, Any], data: str, *, resume: bool) -> Do
             f"--resume does not fit {left.partial}, which holds {rows}: {differs}. Delete it to begin anew."
         )
     if resume:
-        note(f"Resuming after {rows} of {left.partial}.")
         return left.done
     if differs is None:
         raise DataError(
             f"{left.partial} holds {rows} of the same command, which did not end; "
             "use --resume to go on, or delete it to begin anew."
         )
-    note(f"{left.partial} holds {rows} of another command, which did not end ({differs}); it is written anew.")
-    return None
+    raise DataError(
+        f"{left.partial} holds {rows} of another command, which did not end ({differs}); "
+        "use --resume with all that it was given to go on, or delete it to begin anew."
+    )
 
 
 @contextlib.contextmanager

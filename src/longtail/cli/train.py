@@ -24,10 +24,11 @@ from longtail.cli.options import (
 from longtail.cli.output import announce_compilation, note, noting_warnings, print_json, stages
 from longtail.cli.plan import choice_lines
 from longtail.cli.wording import naming_data, renaming
-from longtail.errors import LongtailError, ParameterError
+from longtail.errors import DataError, LongtailError, ParameterError
 from longtail.report import decision_sentences, file_size, plural
 
 if TYPE_CHECKING:
+    from longtail.data import Dataset
     from longtail.facts import PlanFacts
     from longtail.pipeline import Imputed, Tagger
 
@@ -81,6 +82,7 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     imputed = _impute_labels(data, tagger, options)
     rows = read_data(data, "train", options) if imputed is None else imputed.labelled()
     check_words_are_read(options, data, rows)
+    _check_labelled(data, rows)
     if options["method"] == AUTO:
         choice = tagger.choose_method(rows, vocabulary)
         note(choice_lines(choice)[0])
@@ -117,6 +119,15 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
         print_json(facts)
         return
     click.echo(summary(facts))
+
+
+def _check_labelled(data: str, rows: Dataset) -> None:
+    """Refuse rows without any label, and say where labels are looked for."""
+    if rows.Y.nnz:
+        return
+    table = "; a table has them in the column 'labels' or the one that --labels-column names"
+    where = "" if rows.texts is None else table
+    raise DataError(f"the rows of {data} must have at least one label; every row is empty{where}.")
 
 
 def _check_memory(plan: PlanFacts) -> None:
@@ -174,9 +185,19 @@ def summary(facts: dict[str, Any]) -> str:
         if facts["decision"].get("reached"):
             lines += decision_sentences(facts["decision"])
     else:
-        lines.append("Not calibrated: scores only, no probabilities.")
+        lines.append(f"Not calibrated{_why_not_calibrated(facts)}: scores only, no probabilities.")
     lines.append(f"Model: {facts['model_folder']} ({file_size(facts['bytes'])}).")
     return "\n".join(lines)
+
+
+def _why_not_calibrated(facts: dict[str, Any]) -> str:
+    """Return in words why no rows were held out, where that was not asked for."""
+    from longtail.pipeline import FEWEST_ROWS_TO_CALIBRATE
+
+    rows = facts["trained_on"]["rows"]
+    if rows < FEWEST_ROWS_TO_CALIBRATE:
+        return f", which takes at least {FEWEST_ROWS_TO_CALIBRATE} rows (there are {rows})"
+    return ""
 
 
 def _training_line(facts: dict[str, Any], what: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -13,12 +14,24 @@ import click
 
 from longtail.cli.model_options import ModelOption
 from longtail.cli.output import note
-from longtail.errors import NOTHING, DataError, DataWarning, Keyword, LongtailError, Parameter, ParameterError
+from longtail.errors import (
+    NOTHING,
+    DataError,
+    DataWarning,
+    Keyword,
+    LongtailError,
+    Parameter,
+    ParameterError,
+    with_decimal_point,
+)
 
 # Python's name -> the name of the command's parameter, where they differ
 ALIASES = {"random_state": "seed", "n_jobs": "jobs", "n_bootstrap": "resamples", "batch_rows": "batch"}
 ARGUMENTS = {"data": "DATA", "name": "the name after 'bundled:'"}  # parameters that are no options
 VALUES = {("zero_based", False): "1", ("zero_based", True): "0"}  # where the option takes other values
+OF_TRAINING = {"calibrate": "--calibrate"}  # what other commands advise to train with
+NO_NUMBER = re.compile("Invalid value for '(--[a-zA-Z-]+)': '([^']*)' is not a valid float\\.")
+GUESSED, EXPECTED = "longtail.guessed_encodings", "longtail.expected_encoding"  # of a command, while it runs
 CONSTANT = {"optional": "", "caller": "the command line"}  # fields with one text on the command line
 
 
@@ -27,8 +40,13 @@ def usage_sentence(error: click.ClickException) -> str:
 
     >>> usage_sentence(click.UsageError("Missing argument 'DATA'."))
     "Missing argument 'DATA'."
+    >>> usage_sentence(click.UsageError("Invalid value for '--eps': '1,5' is not a valid float."))
+    "--eps must be a number; got '1,5'. Write 1.5."
     """
     message = " ".join(error.format_message().split())
+    if (found := NO_NUMBER.fullmatch(message)) is not None:
+        dotted = with_decimal_point(found[2])
+        return f"{found[1]} must be a number; got '{found[2]}'." + ("" if dotted is None else f" Write {dotted}.")
     if message.endswith(("?", "?)")):  # it names what was meant already
         return message
     context = getattr(error, "ctx", None)
@@ -57,13 +75,36 @@ def warnings_as_notes(command: Callable[[], click.Command | None]) -> Iterator[N
 
         def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
             if isinstance(message, DataWarning) and isinstance(message.args[0], LongtailError):
-                reword(message.args[0], command())
-                note(str(message))
+                if not _is_expected(message.args[0]):
+                    reword(message.args[0], command())
+                    note(str(message))
             else:
                 before(message, category, *where, **more)
 
         warnings.showwarning = show
         yield
+
+
+def _is_expected(warning: LongtailError) -> bool:
+    """Return whether a warning tells of an encoding that the model's training file had too; keep it in mind if not."""
+    encoding, context = warning.fields.get("guessed_encoding"), click.get_current_context(silent=True)
+    if encoding is None or context is None:
+        return False
+    context.meta.setdefault(GUESSED, {})[str(warning.fields.get("path"))] = encoding
+    return bool(context.meta.get(EXPECTED) == encoding)
+
+
+def expect_encoding(encoding: str | None) -> None:
+    """Let the command say nothing where this encoding is guessed."""
+    context = click.get_current_context(silent=True)
+    if context is not None and encoding is not None:
+        context.meta[EXPECTED] = encoding
+
+
+def guessed_encoding(path: str) -> str | None:
+    """Return the encoding that was guessed for a file of this command; None where none had to be."""
+    context = click.get_current_context(silent=True)
+    return None if context is None else context.meta.get(GUESSED, {}).get(str(Path(path)))
 
 
 def _own_template(error: LongtailError) -> str | None:
@@ -92,7 +133,7 @@ def _reworded(error: LongtailError, key: str, options: Mapping[str, str]) -> Any
 
 def _keyword(keyword: Keyword, options: Mapping[str, str]) -> Keyword | str:
     """Return a keyword argument as an option with its value."""
-    option = _option(keyword.name, options)
+    option = _option(keyword.name, options) or OF_TRAINING.get(keyword.name)
     if option is None:
         return keyword
     value = keyword.value

@@ -21,12 +21,13 @@ def best_cuts(
 ):  # fmt: skip
     """Find how many pairs of every group to keep; equal probabilities stay together.
 
-    PRECISION: the most pairs of which a share of at least `value` is right. RECALL: the fewest that hold a share of at
-    least `value` of the true ones. COUNT: the number nearest to `value`, and no pair where that is nearest. WORTH: the
-    most of 2 × right - value × kept, and of equal ones the fewest.
+    PRECISION: of the cuts with a share of at least `value` right, the one with the most right pairs, and of equal ones
+    the fewest pairs. RECALL: of those that hold a share of at least `value` of the true ones, the one with the greatest
+    share right, and of equal ones the most right pairs. COUNT: the number nearest to `value`, and no pair where that is
+    nearest. WORTH: the most of 2 × right - value × kept, and of equal ones the fewest.
     """
     for group in range(cuts.size):
-        first, last, hits = starts[group], starts[group + 1], 0
+        first, last, hits, found = starts[group], starts[group + 1], 0, 0
         value = values[group]
         cuts[group] = -1 if goal <= RECALL else 0
         best = abs(value) if goal == COUNT else 0.0
@@ -36,11 +37,15 @@ def best_cuts(
                 continue
             kept = at + 1 - first
             if goal == PRECISION:
-                if hits >= value * kept:
-                    cuts[group] = kept
+                if hits >= value * kept and hits > found:
+                    found, cuts[group] = hits, kept
             elif goal == RECALL:
-                if hits >= value * true[group] and cuts[group] < 0:
-                    cuts[group] = kept
+                if hits >= value * true[group] and (
+                    cuts[group] < 0
+                    or hits * cuts[group] > found * kept
+                    or (hits * cuts[group] == found * kept and hits > found)
+                ):
+                    found, cuts[group] = hits, kept
             elif goal == COUNT:
                 if abs(kept - value) < best:
                     best, cuts[group] = abs(kept - value), kept

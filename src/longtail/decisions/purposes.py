@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from longtail.errors import ParameterError, near
+from longtail.errors import ParameterError, near, with_decimal_point
 from longtail.validate import check_integer, check_real
 
 COVERAGE, MACRO_F1, MACRO_RECALL = 0, 1, 2  # numbers of the goals in kernels
@@ -108,6 +108,9 @@ def _split(text: str, argument: str, known: tuple[str, ...], words: str) -> tupl
     try:
         value = float(number) if equals else None
     except ValueError:
+        dotted = with_decimal_point(number)
+        if name in known and dotted is not None:
+            raise ParameterError(name=argument, allowed=words, got=text, hint=f" Write {name}={dotted}.") from None
         name, value = "", None
     if name not in known:
         raise ParameterError(name=argument, allowed=words, got=text, hint=near(str(text).partition("=")[0], known))

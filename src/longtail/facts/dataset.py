@@ -21,6 +21,7 @@ class ReadingFacts(TypedDict, total=False):
     label_separator: str
     delimiter: str
     encoding: str
+    guessed_encoding: str  # that was noticed, where none was told: of a file that is not UTF-8
 
 
 class DatasetFacts(TypedDict, total=False):
@@ -28,6 +29,7 @@ class DatasetFacts(TypedDict, total=False):
 
     name: str
     digest: str  # fingerprint of the content, of the data a model was trained on
+    digests: list[str]  # of every file that a model learned from, as it was read: of its training and its updates
     rows: int
     labels: int
     labels_used: int  # labels with at least one row

@@ -107,6 +107,7 @@ class MetricsFacts(CountFacts, total=False):
     """Every metric of one set of predictions, from `metrics.evaluate`."""
 
     remove_empty: bool
+    suggested_at_most: int  # labels of a row, where the predictions came from a file
     interval: IntervalFacts
     metrics: dict[str, MetricFacts]  # by name such as "p@5"
     by_place: list[float]  # share of rows whose suggestion at each position is right

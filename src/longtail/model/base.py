@@ -300,7 +300,7 @@ class XMCEstimator(Estimator):
         rows, labels = as_rows(X, "X"), as_labels(Y, "Y")
         check_same_rows(rows, labels)
         if labels.shape[1] == 0:
-            raise DataError(input="Y", problem="must have at least one label; got 0 columns.")
+            raise DataError(input="Y", problem="must have at least one label; no row has any.")
         if labels.nnz == 0:
             raise DataError(input="Y", problem="must hold at least one label; every row is empty.")
         if rows.shape[1] == 0:

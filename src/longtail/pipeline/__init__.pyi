@@ -11,6 +11,7 @@ from .evaluation import evaluate_predictions as evaluate_predictions
 from .evaluation import evaluate_tagger as evaluate_tagger
 from .evaluation import evaluation_facts as evaluation_facts
 from .evaluation import model_facts as model_facts
+from .held_out import FEWEST_ROWS_TO_CALIBRATE as FEWEST_ROWS_TO_CALIBRATE
 from .imputation import Imputed as Imputed
 from .imputation import impute as impute
 from .imputation import impute_dataset as impute_dataset

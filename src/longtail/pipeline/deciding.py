@@ -16,7 +16,7 @@ from longtail.decisions import (
     learn_decision,
     read_goal,
 )
-from longtail.errors import DataError, ModelError, ParameterError
+from longtail.errors import DataError, Keyword, ModelError, ParameterError
 from longtail.facts import DecisionFacts
 from longtail.model import HeldOut, XMCEstimator
 from longtail.pipeline.label_numbering import check_shared_labels, predict_dataset, truth
@@ -58,7 +58,10 @@ def check_probabilities(tagger: Tagger, argument: str) -> None:
     """Refuse what needs probabilities where the model has none."""
     if tagger.model_._why_no_probabilities() is not None:
         raise ParameterError(
-            name=argument, problem="needs probabilities, and the model was trained without rows held out for them."
+            "{name} needs probabilities, and the model was trained without rows held out for them; "
+            "train it again with {how}, on 50 rows or more.",
+            name=argument,
+            how=Keyword("calibrate", 0.1),
         )
 
 
@@ -79,9 +82,11 @@ def decide_on_data(
     """Return the decision for a target or a guarantee, chosen on rows not trained on, and the candidates of these."""
     check_purpose(target, guarantee, per)
     check_probabilities(tagger, "target" if guarantee is None else "guarantee")
-    if data.compact_labels().digest() == tagger.data_.get("digest"):
+    learned = {tagger.data_.get("digest"), *tagger.data_.get("digests", ())}
+    if data.compact_labels().digest() in learned:
+        how = "trained or updated on" if tagger.data_.get("updates") else "trained on"
         raise DataError(
-            "{input} is what the model was trained on; a decision needs rows that it has not seen.", input="the data"
+            f"{{input}} is what the model was {how}; a decision needs rows that it has not seen.", input="the data"
         )
     check_shared_labels(tagger, data)
     count_ambiguous(data, tagger.labels_, tagger.vocabulary_)

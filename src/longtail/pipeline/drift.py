@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import Dataset, TopK
-from longtail.errors import DataError, ModelError
+from longtail.errors import DataError, Keyword, ModelError
 from longtail.facts import (
     CalibrationBinFacts,
     CalibrationFacts,
@@ -197,7 +197,7 @@ class Monitor:
         held_out = self.tagger.held_out_ or {}
         metric = (held_out.get("metrics") or {}).get("p@1") or {}
         if metric.get("value") is None or not self.profile.labelled_rows:
-            raise ModelError(f"{NO_REFERENCE}; {REMEDY}.")
+            raise ModelError(f"{NO_REFERENCE}; {REMEDY} ({{how}}).", how=Keyword("reference"))
         rows = int(held_out["rows"])
         right = min(max(round(rows * metric["value"]), 0), rows)
         empty = Reference.of(Profile(self.tagger.n_labels_))

@@ -141,6 +141,7 @@ def evaluate_predictions(
         "labels_left_out": max(len(table) - LABELS_LISTED, 0),
         "worst_labels": _worst(table),
     }
+    facts["evaluation"]["suggested_at_most"] = int((top.ids >= 0).sum(axis=1).max(initial=0))
     if by is not None:
         facts["by"] = _by_groups(data, by, Y, top, ks, n_bootstrap)
     return facts

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from longtail.data import Dataset
-from longtail.errors import DataError, Parameter, ParameterError, warn_of_data
+from longtail.errors import DataError, Keyword, Parameter, ParameterError, warn_of_data
 from longtail.facts import DatasetFacts, VocabularyFacts, VocabularyLabelFacts
 from longtail.validate import check_choice, make_csr
 from longtail.vocabulary import Vocabulary
@@ -236,7 +236,12 @@ def _refuse(lacking: Sequence[str], unclear: Sequence[str], total: int, vocabula
     if unclear:
         few = [_ambiguous_facts(name, 0, vocabulary) for name in unclear[:1]]
         parts.append(_ambiguous_sentence({"labels_ambiguous": len(unclear), "ambiguous": few}))
-    raise DataError("; ".join(parts) + ".")
+    raise DataError(
+        "{told}; {keep} keeps them, {drop} leaves them out.",
+        told="; ".join(parts),
+        keep=Keyword("unknown_labels", "keep"),
+        drop=Keyword("unknown_labels", "drop"),
+    )
 
 
 def _ambiguous_facts(name: str, rows: int, vocabulary: Vocabulary) -> VocabularyLabelFacts:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from longtail.model import SEED
 from longtail.storage import Facts, Flag, ListOf, MapOf, ParamSpec, PartSchema, Real, Record, Text, Value, Whole
 
+MOST_DIGESTS = 1000  # of data that a model learned from; of more updates the last are kept
+
 TAGGER = PartSchema(
     kind="tagger.v1",
     about="how a `Tagger` was made",
@@ -28,13 +30,16 @@ _COUNTS = (
     "rows_of_updates",
 )
 _READING: dict[str, Value] = {
-    **dict.fromkeys(("format", "suffix", "labels_column", "id_column", "label_separator", "encoding"), Text()),
+    **dict.fromkeys(
+        ("format", "suffix", "labels_column", "id_column", "label_separator", "encoding", "guessed_encoding"), Text()
+    ),
     "delimiter": Text(3),
     "text_column": ListOf(Text(), 1, 1000),
 }
 _DATA: dict[str, Value] = {
     "name": Text(4096),
     "digest": Text(200),
+    "digests": ListOf(Text(200), 0, MOST_DIGESTS),
     **dict.fromkeys((*_COUNTS, "labels_unknown_to_model", "labels_ambiguous"), Whole()),
     **dict.fromkeys(("labels_per_row", "rows_per_label", "features_per_row"), Real(0)),
     **dict.fromkeys(("has_texts", "has_label_texts"), Flag()),

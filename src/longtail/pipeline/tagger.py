@@ -332,7 +332,7 @@ class Tagger(Estimator):
         """
         data, seed = data.compact_labels(), resolve_seed(self.random_state)
         model = self.chosen(self.choose_method(data, vocabulary)).new_model() if self._is_auto() else self.new_model()
-        matched = None
+        matched, as_read = None, data.digest()
         if vocabulary is not None:
             check_any_known(data.names(), vocabulary)
             data, matched = match_labels(data, vocabulary, unknown_labels, deprecated_labels)
@@ -351,7 +351,8 @@ class Tagger(Estimator):
         self.labels_ = data.names()
         self.label_texts_ = data.label_texts
         self.vocabulary_ = vocabulary
-        self.data_ = {"digest": data.digest(), **data.summary()}
+        digest = as_read if matched is None else data.digest()
+        self.data_ = {"digest": digest, "digests": [as_read], **data.summary()}
         if matched is not None:
             self.data_["vocabulary"] = matched
         self._seed = seed

@@ -32,6 +32,7 @@ from longtail.pipeline.labels_in_vocabulary import (
     match_labels,
     unknown_choice,
 )
+from longtail.pipeline.schema import MOST_DIGESTS
 from longtail.text import TfidfFeatures
 from longtail.validate import Json, Rows, resolve_seed
 
@@ -61,11 +62,12 @@ def update_tagger(
 
     Rows of `replay` were learned before; they are shown again so that less of them is forgotten.
     """
+    learned = [rows.compact_labels().digest() for rows in (data, replay) if rows is not None]
     data, matched = _matched(tagger, data)
     if not data.Y.nnz:
         raise DataError("the new data must hold at least one label; every row is empty.")
     model = updatable(tagger)
-    _warn_of_odd_rows(tagger, data)
+    _warn_of_odd_rows(tagger, data, learned[0])
     names = (*tagger.labels_, *sorted(set(data.names()) - set(tagger.labels_)))
     features, X = _read_rows(tagger, data)
     Y = data.align(names)[0].Y
@@ -93,6 +95,7 @@ def update_tagger(
         progress("Updating", 2, 2)
     state |= {"model_": model, "label_texts_": _label_texts(tagger, data, names)}
     state["data_"] = _data_facts(tagger, data, model, names)
+    state["data_"]["digests"] = _digests(tagger.data_, learned)
     state["decision_"], decision = _decision(tagger, model, held_out)
     state["reference_"] = tagger.reference_
     if held_out is not None and split is not None:
@@ -131,10 +134,10 @@ def _matched(tagger: Tagger, data: Dataset) -> tuple[Dataset, UpdateVocabularyFa
     }
 
 
-def _warn_of_odd_rows(tagger: Tagger, data: Dataset) -> None:
-    """Warn of rows that the model was trained on, and of rows with hardly any label that it knows."""
-    if data.digest() == tagger.data_.get("digest"):
-        warn_of_data("the new rows are those that the model was trained on: it learns them twice.")
+def _warn_of_odd_rows(tagger: Tagger, data: Dataset, digest: str) -> None:
+    """Warn of rows that the model has learned before, and of rows with hardly any label that it knows."""
+    if digest in _digests(tagger.data_, []):
+        warn_of_data("the model has learned the new rows before, in its training or an update: it learns them twice.")
         return
     known, names = set(tagger.labels_), data.names()
     shared = np.array([name in known for name in names], dtype=bool)[data.Y.indices]
@@ -266,6 +269,13 @@ def _data_facts(tagger: Tagger, data: Dataset, model: Any, names: tuple[str, ...
     if "features" in old:
         facts["features"] = int(model.n_features_in_)
     return facts
+
+
+def _digests(old: DatasetFacts, learned: list[str]) -> list[str]:
+    """Return the digests of all data that a model learned from, of its training first; of very many the last."""
+    known = old.get("digests", [old["digest"]] if "digest" in old and not old.get("updates") else [])
+    out = list(dict.fromkeys([*known, *learned]))
+    return out if len(out) <= MOST_DIGESTS else [out[0], *out[1 - MOST_DIGESTS :]]
 
 
 def check_labels_agree(tagger: Tagger) -> None:

@@ -13,7 +13,7 @@ from longtail.report.fact_rows import (
     model_names,
     verdict,
 )
-from longtail.report.formatting import whole_percent
+from longtail.report.formatting import plural, whole_percent
 from longtail.report.plots.canvas import finite
 
 ROWS_TO_TELL = 50  # of a part of the rows before a sentence names it
@@ -33,7 +33,9 @@ def headline(facts: EvaluationFacts) -> str:
     mean, recall = _value(metrics, f"p@{k}"), _value(metrics, f"r@{k}")
     parts = []
     if k > 1 and mean is not None:
-        parts.append(f"Of the {k} suggestions per {thing}, {k * mean:.1f} are right on average")
+        most = evaluation.get("suggested_at_most", k)
+        suggested = f"{k} suggestions" if most >= k else f"at most {plural(most, 'suggestion')}"
+        parts.append(f"Of the {suggested} per {thing}, {k * mean:.1f} are right on average")
         if first is not None:
             parts[0] += f"; the first one is right {whole_percent(first)} of the time"
         parts[0] += "."

@@ -314,6 +314,7 @@ def _guess_encoding(path: Path, line: int, block: bytes, named: bool) -> str:
                 "{path} line {line} is not UTF-8, so the file is read as Windows-1252; {advice} if it is another.",
                 path=path,
                 line=line + block.count(b"\n", 0, error.start),
+                guessed_encoding=FALLBACK,
                 advice=Keyword("encoding", verb="pass") if named else "save it as UTF-8",
             )
             return FALLBACK

@@ -27,7 +27,7 @@ from longtail.validate import Json
 SECONDS = 1.0  # between two records, at least
 SHARE = 20  # of the time goes to work for each part that goes to records
 PACKED_TOGETHER = 1 << 22  # bytes of text in each stream of a compressed file
-TAIL = 1 << 16  # bytes before the recorded end by which a partial file is known again
+READ = 1 << 20  # bytes read at a time where a partial file is checked against its digest
 PACK: dict[str, Callable[[bytes], bytes]] = {
     ".gz": lambda text: gzip.compress(text, mtime=0),
     ".xz": lzma.compress,
@@ -45,13 +45,13 @@ class ReadingPosition:
 
 @dataclass
 class Done:
-    """How far a partial file goes: rows, bytes, the position in the file they were read from, and its last bytes."""
+    """How far a partial file goes: rows, bytes, the position in the file they were read from, a digest of the bytes."""
 
     rows: int = 0
     bytes: int = 0
     block: int = 0
     batch: int = 0
-    tail: str = ""
+    digest: str = ""  # of all bytes
 
 
 @dataclass
@@ -83,7 +83,7 @@ def left_over(path: Path) -> LeftOver | None:
         done = Done(**known["done"])
         facts = known["facts"]
         whole = all(type(value) is int and value >= 0 for value in (done.rows, done.bytes, done.block, done.batch))
-        if isinstance(facts, dict) and whole and isinstance(done.tail, str):
+        if isinstance(facts, dict) and whole and isinstance(done.digest, str):
             return LeftOver(shown, facts, done)
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         pass
@@ -107,13 +107,14 @@ class PartialFile:
         self.pack = PACK.get(self.path.suffix.lower())
         self.recorded = replace(self.done)  # by the file of the record
         self.next_record = 0.0
+        self.digest = hashlib.blake2b(digest_size=32)  # of all that is written
 
     def __enter__(self) -> PartialFile:
         with self._failing():
             self.file = self._open()
             try:
                 end = self.done.bytes
-                if end and (_size(self.file) < end or self._tail(end) != self.done.tail):
+                if end and (_size(self.file) < end or not self._is_as_recorded()):
                     name = partial_names(self.named)[0]
                     raise DataError(f"{name} is not what its record tells; delete it to begin anew.")
                 if not end:
@@ -150,8 +151,7 @@ class PartialFile:
         if self.pack is not None and self.waiting_bytes < PACKED_TOGETHER:
             return
         self._write_out()
-        self.done.rows, self.done.block, self.done.batch = rows, position.block, position.batch
-        self.done.bytes = self.file.tell()
+        self.done = Done(rows, self.file.tell(), position.block, position.batch, self.digest.hexdigest())
         now = time.monotonic()
         if now >= self.next_record:
             with self._failing():
@@ -174,23 +174,25 @@ class PartialFile:
     def _write_out(self) -> None:
         with self._failing():
             text = b"".join(self.waiting)
-            self.file.write(text if self.pack is None else self.pack(text))
+            written = text if self.pack is None else self.pack(text)
+            self.file.write(written)
+            self.digest.update(written)
             self.waiting, self.waiting_bytes = [], 0
             self.file.flush()
 
-    def _tail(self, end: int) -> str:
-        """Return a digest of the last bytes before an end."""
-        start = max(end - TAIL, 0)
-        self.file.seek(start)
-        tail = self.file.read(end - start)
-        self.file.seek(end)
-        return hashlib.sha256(tail).hexdigest()
+    def _is_as_recorded(self) -> bool:
+        """Return whether the bytes up to the recorded end are those that were written, every one of them."""
+        self.file.seek(0)
+        left = self.done.bytes
+        while left and (block := self.file.read(min(left, READ))):
+            self.digest.update(block)
+            left -= len(block)
+        return self.digest.hexdigest() == self.done.digest
 
     def _write_record(self, sync: bool = False) -> None:
         """Record what is done, after it is on the disk: the record never tells of more than there is."""
         if sync:
             os.fsync(self.file.fileno())
-        self.done.tail = self._tail(self.done.bytes) if self.done.bytes else ""
         new = self.record.with_name(f"{self.record.name}.new")
         new.write_text(json.dumps({"facts": self.facts, "done": asdict(self.done)}), "utf-8")
         new.replace(self.record)

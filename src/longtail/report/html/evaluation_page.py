@@ -142,7 +142,7 @@ def metrics_section(facts: EvaluationFacts) -> View | None:
     if not plots and not rows:
         return None
     measured = f"Measured on {count(evaluation.get('rows'))} rows. " if finite(evaluation.get("rows")) else ""
-    return {"lead": measured + interval_sentence(interval), "plots": plots, "ks": ks, "rows": rows}
+    return {"lead": (measured + interval_sentence(interval)).strip(), "plots": plots, "ks": ks, "rows": rows}
 
 
 def assigned_section(assigned: AssignedFacts, tradeoff: TradeoffFacts | None) -> View | None:

@@ -41,7 +41,7 @@ def show_evaluation_summary(console: Console, facts: EvaluationFacts, *, more: s
         console.print()
         show_metrics(console, metrics)
         rows = f"{count(evaluation.get('rows'))} rows. " if evaluation.get("rows") else ""
-        say(console, rows + sentences.interval_sentence(evaluation.get("interval") or {}), "dim")
+        say(console, (rows + sentences.interval_sentence(evaluation.get("interval") or {})).strip(), "dim")
     _show_bands(console, facts)
     _show_parts(console, facts)
     told = [_assigned_sentence(facts), _probability_sentence(facts), _worst_sentence(facts.get("worst_labels") or [])]
