@@ -105,11 +105,10 @@ def make_batch(
         cells = values.get(column)
         return None if cells is None else as_names(where, lines, column, cells, separator)
 
+    groups = names(columns.group) if columns.splits_groups else None
     if columns.group in values and not columns.splits_groups:
         whole = [(cell.strip() or None) if isinstance(cell, str) else cell for cell in values[columns.group]]
         groups = as_names(where, lines, columns.group, whole, None)
-    else:
-        groups = names(columns.group)
 
     return Batch(
         lines,
