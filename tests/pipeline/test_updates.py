@@ -215,6 +215,9 @@ def test_rows_learned_before_and_rows_of_other_labels_are_warned_of():
     tagger = lt.Tagger(random_state=0, calibrate=0).fit(texts, labels * 2)
     with pytest.warns(DataWarning, match="the model has learned the new rows before"):
         tagger.partial_fit(texts, labels * 2)
+    tagger.partial_fit(FRUIT, [["fruit"]] * 6)
+    with pytest.warns(DataWarning, match="the model has learned the new rows before"):
+        tagger.partial_fit(FRUIT, [["fruit"]] * 6)
     others = [[f"other {number}"] for number in range(12)]
     with pytest.warns(DataWarning, match="the model knows none of the labels of the new rows: they have 'other 0'"):
         tagger.partial_fit(FRUIT + CARS, others)
