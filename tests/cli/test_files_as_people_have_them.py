@@ -198,6 +198,33 @@ def test_predictions_of_any_program_are_judged_as_the_model_is(model, judged_row
 
 
 @pytest.mark.parametrize(
+    ("to", "delimiter", "decimal"), [("spreadsheet", ",", "."), ("spreadsheet-semicolon", ";", ",")]
+)
+def test_predictions_for_a_spreadsheet_open_there_and_come_back(
+    model, judged_rows, tmp_path, run, to, delimiter, decimal
+):
+    rows, file = judged_rows / "rows.jsonl", tmp_path / "tags.csv"
+    run("predict", model, rows, "-o", file, "--to", to)
+    raw = file.read_bytes()
+    assert raw.startswith(b"\xef\xbb\xbfid") and raw.count(b"\xef\xbb\xbf") == 1
+    head, first = (line.split(delimiter) for line in raw.decode("utf-8-sig").splitlines()[:2])
+    assert head == ["id", "place", "label", "score", "probability"] and first[0] == "r0"
+    assert decimal in first[3] and ("." if decimal == "," else ",") not in first[3]
+    expected = json.loads(run("evaluate", model, rows, "--resamples", 0, "--json"))["evaluation"]["metrics"]
+    facts = json.loads(run("evaluate", rows, "--predictions", file, "--resamples", 0, "--json"))
+    assert facts["evaluation"]["metrics"]["p@5"]["value"] == pytest.approx(expected["p@5"]["value"])
+
+
+def test_no_cell_of_a_spreadsheet_is_a_formula(tmp_path, run):
+    texts, labels = ["red apple", "old car"] * 30, [["=1+1"], ["@car"]] * 30
+    write(Dataset.from_lists(texts, labels), tmp_path / "rows.jsonl")
+    run("train", tmp_path / "rows.jsonl", "-o", tmp_path / "m")
+    (tmp_path / "new.txt").write_text("red apple\n")
+    assert "'=1+1" in run("predict", tmp_path / "m", tmp_path / "new.txt", "-k", 1, "--to", "spreadsheet")
+    assert "'=1+1" not in run("predict", tmp_path / "m", tmp_path / "new.txt", "-k", 1, "--to", "csv")
+
+
+@pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
         ("a.trec", "r0 Q0 topic0 1 0.5\n", "a.trec line 1 has 5 cells; a TREC run has 6."),

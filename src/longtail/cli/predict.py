@@ -54,7 +54,12 @@ STDIN_FORMATS = ("lines", "jsonl", "csv", "tsv", "fasttext")
 @click.argument("data")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write; stdout if not given.")
 @click.option("-k", "k", type=int, default=None, help="Labels per row, at most. [default: 5; with --assign no limit]")
-@click.option("--to", type=click.Choice(FORMATS), default=None, help="Output format. [default: by name, else jsonl]")
+@click.option(
+    "--to",
+    type=click.Choice(FORMATS),
+    default=None,
+    help="Output format; spreadsheet: CSV that Excel opens, -semicolon with decimal commas. [default: by name]",
+)
 @click.option("--assign", is_flag=True, help="Only labels the model would assign.")
 @click.option(
     "--optimise",

@@ -1,13 +1,14 @@
-"""Predictions as files: JSONL, CSV, TSV and Parquet."""
+"""Predictions as files: JSONL, CSV, TSV and Parquet, and CSV as spreadsheets want it."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from longtail.cli.output import as_json_bytes
 from longtail.errors import ParameterError
@@ -15,7 +16,22 @@ from longtail.errors import ParameterError
 if TYPE_CHECKING:
     from longtail.pipeline import Tag
 
-FORMATS = ("jsonl", "csv", "tsv", "parquet")
+
+class Table(NamedTuple):
+    """How a table of text is written; one for people begins with a byte order mark and holds no formulas."""
+
+    delimiter: str
+    decimal: str = "."
+    for_people: bool = False
+
+
+TABLES = {
+    "csv": Table(","),
+    "tsv": Table("\t"),
+    "spreadsheet": Table(",", ".", for_people=True),
+    "spreadsheet-semicolon": Table(";", ",", for_people=True),  # where numbers have decimal commas
+}
+FORMATS = ("jsonl", "csv", "tsv", "parquet", "spreadsheet", "spreadsheet-semicolon")
 COMPRESSED = (".gz", ".xz", ".bz2")
 NOT_WRITTEN = ("npz", "npy", "arrow", "feather", "xlsx", "xls", "safetensors", "svm", "libsvm")  # suffixes
 
@@ -72,7 +88,9 @@ def row_writer(to: str, write: Callable[[bytes], object], *, named: bool, head: 
 
         return line
 
-    delimiter = "," if to == "csv" else "\t"
+    from longtail.data import plain_cell
+
+    delimiter, decimal, for_people = TABLES[to]
 
     def write_cells(fields: list[str]) -> None:
         text = io.StringIO()
@@ -81,14 +99,20 @@ def row_writer(to: str, write: Callable[[bytes], object], *, named: bool, head: 
         (writer() if plain else writer(quoting=csv.QUOTE_ALL)).writerow(fields)
         write(text.getvalue().encode("utf-8", "backslashreplace"))
 
+    def name_cell(text: str) -> str:
+        return str(plain_cell(text)) if for_people else text
+
     if head:
+        if for_people:
+            write(codecs.BOM_UTF8)
         write_cells(["id", "place", *columns])
 
     def lines(row: str, tags: Sequence[Tag]) -> None:
         for rank, tag in enumerate(tags, 1):
             chance = "" if tag.probability is None else f"{tag.probability:.6g}"
-            cells = [row, str(rank), tag.label, f"{tag.score:.6g}", chance]
-            write_cells([*cells, *([tag.name or tag.label] if named else [])])
+            numbers = [number.replace(".", decimal) for number in (f"{tag.score:.6g}", chance)]
+            cells = [name_cell(row), str(rank), name_cell(tag.label), *numbers]
+            write_cells([*cells, *([name_cell(tag.name or tag.label)] if named else [])])
 
     return lines
 

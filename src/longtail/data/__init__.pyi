@@ -54,6 +54,7 @@ from .limits import Limits as Limits
 from .limits import parse_limits as parse_limits
 from .splits import split_random as split_random
 from .splits import split_stratified as split_stratified
+from .spreadsheet import plain_cell as plain_cell
 from .spreadsheet import write_spreadsheet as write_spreadsheet
 from .synthetic.entangle import component_map as component_map
 from .synthetic.entangle import entangle_labels as entangle_labels
