@@ -151,5 +151,5 @@ def _check_columns(path: Path, names: list[str]) -> None:
 def _one(where: str, row: object, label: object, score: object) -> tuple[str, str, str, float]:
     try:
         return where, str(row), str(label), float(score)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError(f"{where}: a score must be a number; got {short_repr(score)}.") from None
