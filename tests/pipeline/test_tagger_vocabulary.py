@@ -154,6 +154,7 @@ def test_deprecated_labels_are_replaced_where_asked_for_in_training_and_in_judgi
     for model in (tagger, again):
         found = evaluate_tagger(model, data, n_bootstrap=0)
         assert found["data"]["labels_unknown_to_model"] == 0 and found["evaluation"]["metrics"]["p@1"]["value"] == 1
+        assert model.monitor(TEXTS, LABELS)["unknown_labels"] == []
     assert f"{BASE}4" not in again.partial_fit(TEXTS[:4], LABELS[:4]).labels_
     ova = lt.Tagger("ova", random_state=0).fit(TEXTS, LABELS, **asked)
     assert audit_model(ova, data).facts["unknown"] is None

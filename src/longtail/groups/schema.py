@@ -1,4 +1,4 @@
-"""What a saved Deep-MIML network holds."""
+"""The schema of a saved Deep-MIML network: its parameters and arrays."""
 
 from __future__ import annotations
 

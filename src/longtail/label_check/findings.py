@@ -1,4 +1,4 @@
-"""What a label check found as one table: a line per finding, for a spreadsheet."""
+"""Write the findings of a label check as one table for a spreadsheet, a line per finding."""
 
 from __future__ import annotations
 

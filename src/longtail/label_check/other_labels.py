@@ -35,7 +35,7 @@ RISING = [1, 1, 1, 1, 0]  # features that can only raise a probability: the scor
 ROUNDS = 50
 
 
-class Judged(NamedTuple):
+class LabelProbabilities(NamedTuple):
     """Probabilities by a row's text and its other labels."""
 
     top: TopK  # of the candidates
@@ -62,12 +62,14 @@ class _Pairs(NamedTuple):
     candidates: int
 
 
-def with_other_labels(Y: sp.csr_array, found: OutOfFold, seed: int, progress: Stages | None = None) -> Judged:
+def with_other_labels(
+    Y: sp.csr_array, found: OutOfFold, seed: int, progress: Stages | None = None
+) -> LabelProbabilities:
     """Return the probabilities of every row's candidates and of the labels given, by its text and its other labels."""
     own, ids = given_probabilities(Y, found.top), found.top.ids
     hits = binary_hits(found.top, Y)
     if hits.sum() < FEWEST_HITS or hits[ids >= 0].all():
-        return Judged(found.top, own)
+        return LabelProbabilities(found.top, own)
     probabilities, given = np.full(ids.shape, -np.inf, np.float32), own.copy()
     with threadpool_limits(1, user_api="openmp"):  # steps this small are far slower on threads that wait for a core
         model = _learn(Y, found, own, seed)
@@ -86,7 +88,9 @@ def with_other_labels(Y: sp.csr_array, found: OutOfFold, seed: int, progress: St
     if progress is not None:
         progress("Weighing the other labels", found.n_folds, found.n_folds)
     order = np.argsort(-probabilities, axis=1, kind="stable")
-    return Judged(TopK(np.take_along_axis(ids, order, 1), np.take_along_axis(probabilities, order, 1)), given)
+    return LabelProbabilities(
+        TopK(np.take_along_axis(ids, order, 1), np.take_along_axis(probabilities, order, 1)), given
+    )
 
 
 def _learn(Y: sp.csr_array, found: OutOfFold, own: np.ndarray, seed: int) -> HistGradientBoostingClassifier:

@@ -23,6 +23,7 @@ from .ranking import psndcg_at_k as psndcg_at_k
 from .ranking import psp_at_k as psp_at_k
 from .ranking import recall_at_k as recall_at_k
 from .reliability import calibration as calibration
+from .reliability import calibration_of_bins as calibration_of_bins
 from .resample import share_interval as share_interval
 from .sklearn_scorers import Scorer as Scorer
 from .sklearn_scorers import scorer as scorer

@@ -53,25 +53,27 @@ def calibration_facts(judged: Judged, n_bins: int = 10) -> CalibrationFacts:
     right = judged.hits[present].astype(np.float64)
     bin_of = np.minimum((p * n_bins).astype(np.int64), n_bins - 1)  # the last bin holds 1 too
     size = np.bincount(bin_of, minlength=n_bins)
-    score = np.bincount(bin_of, weights=p, minlength=n_bins) / np.maximum(size, 1)
-    accuracy = np.bincount(bin_of, weights=right, minlength=n_bins) / np.maximum(size, 1)
+    sums = (np.bincount(bin_of, weights=values, minlength=n_bins) for values in (p, right))
+    facts = calibration_of_bins(int(judged.ids.shape[1]), size, *sums)
+    return {**facts, "brier": float(np.mean((p - right) ** 2)) if p.size else None}
+
+
+def calibration_of_bins(k: int, size: np.ndarray, probability: np.ndarray, right: np.ndarray) -> CalibrationFacts:
+    """Return the calibration facts, without the Brier score, from counts and sums of bins of equal width."""
+    score, accuracy = probability / np.maximum(size, 1), right / np.maximum(size, 1)
     bins: list[CalibrationBinFacts] = [
         {
-            "low": b / n_bins,
-            "high": (b + 1) / n_bins,
+            "low": b / size.size,
+            "high": (b + 1) / size.size,
             "count": int(size[b]),
             "mean_probability": float(score[b]) if size[b] else None,
             "share_right": float(accuracy[b]) if size[b] else None,
         }
-        for b in range(n_bins)
+        for b in range(size.size)
     ]
-    return {
-        "k": int(judged.ids.shape[1]),
-        "pairs": int(p.size),
-        "bins": bins,
-        "expected_calibration_error": float(size @ np.abs(score - accuracy) / p.size) if p.size else None,
-        "brier": float(np.mean((p - right) ** 2)) if p.size else None,
-    }
+    pairs = int(size.sum())
+    gap = float(size @ np.abs(score - accuracy) / pairs) if pairs else None
+    return {"k": k, "pairs": pairs, "bins": bins, "expected_calibration_error": gap}
 
 
 def brier_measure(judged: Judged) -> Measure:

@@ -1,7 +1,7 @@
 from .compare import compare_profiles as compare_profiles
 from .compare import worst_verdict as worst_verdict
 from .frequent import FrequentNames as FrequentNames
-from .label_changes import changed_labels as changed_labels
+from .label_changes import LabelChanges as LabelChanges
 from .reference import Profile as Profile
 from .reference import Reference as Reference
 from .row_measures import JUDGED as JUDGED

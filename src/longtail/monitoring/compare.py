@@ -1,4 +1,4 @@
-"""What of a batch is compared with the reference, how, and from which difference on it matters.
+"""Compare the rows of a batch with the reference, and judge each difference: steady, watch or changed.
 
 Every comparison asks two things. Is the difference more than chance gives once in 1,000 batches of this size? And is
 what goes beyond chance large enough to matter? Only both together make "watch" or "changed".

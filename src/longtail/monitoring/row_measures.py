@@ -1,4 +1,4 @@
-"""What is measured of every row: its length, its unknown words, how sure the model is, its labels, its hits."""
+"""Measures of single rows: length, unknown words, first probability, labels given, and which of them are right."""
 
 from __future__ import annotations
 

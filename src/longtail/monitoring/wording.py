@@ -1,4 +1,4 @@
-"""What a comparison says, and what to do about it, in sentences."""
+"""Sentences about a comparison: how batch and reference differ, and what to do about it."""
 
 from __future__ import annotations
 

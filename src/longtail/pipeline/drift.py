@@ -11,28 +11,28 @@ import scipy.sparse as sp
 from longtail.data import Dataset, TopK
 from longtail.errors import DataError, Keyword, ModelError
 from longtail.facts import (
-    CalibrationBinFacts,
     CalibrationFacts,
     LabelChangeFacts,
     MonitorFacts,
     StrangeRowFacts,
 )
 from longtail.kernels import blocks
+from longtail.metrics import calibration_of_bins
 from longtail.model import HeldOut
 from longtail.monitoring import (
     JUDGED,
     FrequentNames,
+    LabelChanges,
     Profile,
     Reference,
     RowMeasures,
-    changed_labels,
     compare_profiles,
     judge_rows,
     monitor_advice,
     worst_verdict,
 )
 from longtail.pipeline.deciding import assign, n_candidates
-from longtail.pipeline.labels_in_vocabulary import with_ids
+from longtail.pipeline.label_numbering import with_ids_of
 from longtail.text import TfidfFeatures, UnknownTerms
 from longtail.validate import Rows
 from longtail.vocabulary import add_names
@@ -114,7 +114,7 @@ class Monitor:
                 reference = self._metrics_as_reference()
                 not_compared.append(f"Only P@1 could be compared: {NO_REFERENCE}; {REMEDY}.")
         unit = "characters" if self.tagger.reads_texts_ else "features"
-        comparisons, _ = compare_profiles(reference, self.profile, unit)
+        comparisons, changes = compare_profiles(reference, self.profile, unit)
         verdict = worst_verdict(one["verdict"] for one in comparisons)
         not_compared += self._gaps(reference, {one["what"] for one in comparisons}) if not not_compared else []
         off = {one["what"] for one in comparisons if one["verdict"] != "steady"}
@@ -130,7 +130,7 @@ class Monitor:
             "not_compared": not_compared,
             "unknown_words": [{"word": word, "rows": rows} for word, rows in self._words.top(WORDS_LISTED)],
             "unknown_labels": [{"label": label, "rows": rows} for label, rows in self._labels.top(LABELS_LISTED)],
-            **self._label_lists(reference),
+            **self._label_lists(changes),
             "strange_rows": [entry[-1] for entry in sorted(self._strange, key=lambda entry: entry[:3], reverse=True)]
             if "unknown_words" in off
             else [],
@@ -140,7 +140,7 @@ class Monitor:
 
     def _own_numbers(self, data: Dataset) -> tuple[sp.csr_array, list[str]]:
         """Return the labels of rows by the Tagger's numbers, those it does not know after them, and their names."""
-        data = with_ids(data.compact_labels(), self.tagger.vocabulary_)
+        data = with_ids_of(self.tagger, data)
         used, codes = np.unique(data.Y.indices, return_inverse=True)
         names = [str(i) if data.label_names is None else data.label_names[i] for i in used.tolist()]
         strange = [name for name in names if name not in self._numbers]
@@ -172,9 +172,8 @@ class Monitor:
             else:
                 heapq.heappushpop(self._strange, entry)
 
-    def _label_lists(self, reference: Reference) -> Any:
+    def _label_lists(self, changes: LabelChanges) -> Any:
         """Return the labels that are assigned more and less often than chance allows."""
-        changes = changed_labels(reference, self.profile)
         out: dict[str, list[LabelChangeFacts]] = {"labels_more": [], "labels_less": []}
         columns = (changes.labels, changes.rows, changes.shares, changes.reference_shares)
         for number, rows, share, before in zip(*(column.tolist() for column in columns), strict=True):
@@ -291,21 +290,6 @@ def _measured(tagger: Tagger, data: Dataset) -> Monitor:
 
 
 def _calibration_facts(profile: Profile) -> CalibrationFacts | None:
-    """Return how far the probabilities of the first suggestions were right, as `longtail.metrics.calibration` does."""
+    """Return how far the probabilities of the first suggestions were right; None without any."""
     size, p, right = profile.calibration.T
-    if not size.any():
-        return None
-    mean, share = p / np.maximum(size, 1), right / np.maximum(size, 1)
-    n_bins = size.size
-    bins: list[CalibrationBinFacts] = [
-        {
-            "low": b / n_bins,
-            "high": (b + 1) / n_bins,
-            "count": int(size[b]),
-            "mean_probability": float(mean[b]) if size[b] else None,
-            "share_right": float(share[b]) if size[b] else None,
-        }
-        for b in range(n_bins)
-    ]
-    gap = float(size @ np.abs(mean - share) / size.sum())
-    return {"k": JUDGED, "pairs": int(size.sum()), "bins": bins, "expected_calibration_error": gap}
+    return calibration_of_bins(JUDGED, size, p, right) if size.any() else None

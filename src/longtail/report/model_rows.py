@@ -1,4 +1,4 @@
-"""What a model is, in words: its method, what it was trained on, and the settings that were in effect."""
+"""Rows that describe a model: its method, its training data, and the settings that were in effect."""
 
 from __future__ import annotations
 
