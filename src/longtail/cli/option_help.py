@@ -87,6 +87,8 @@ HELP = {
     "compile": "Compile the encoder.",
     "index": "Search of labels: exact, hnsw or ivf.",
     "precision": "Of label vectors: float32, float16 or int8.",
+    "encoder_precision": "Of the trained encoder on a CPU: float32, or int8, which is faster (needs ONNX Runtime).",
+    "runtime": "What runs the trained encoder: auto, torch or onnx.",
     # texts
     "ngrams": "Longest run of words that is a feature, or SHORTEST,LONGEST.",
     "ngram_weight": "What longer runs of words count, beside 1 for words.",
