@@ -19,6 +19,7 @@ LAYERS = [  # from the ground up; docs/contributing.md says what each is for
     {"vocabulary"},
     {"model"},
     {"text"},
+    {"name_matches"},
     {"planning"},
     {"training"},
     {"encoder"},
