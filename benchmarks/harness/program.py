@@ -27,7 +27,7 @@ PACKAGES = ("longtail", "numpy", "scipy", "scikit-learn", "numba")
 OWN_OPTIONS = ("--output", "--figure", "--work", "--keep", "--plot")  # where files lie: no part of what was measured
 FOLDERS = (
     *("--data", "--translations", "--cleanlab", "--fashion", "--features", "--weights", "--source"),
-    *("--annif", "--setfit", "--encoder"),
+    *("--annif", "--interpreter", "--encoder"),
 )
 
 

@@ -21,7 +21,7 @@ MLLM_DOCUMENTS = 5_000  # MLLM learns what a good match is: its authors train it
 TRIALS = 20  # of weights
 AGAIN = 0.07  # where the held-out rows are a larger share, Omikuji is trained again on all
 CHARACTERS = 5_000  # of a text that count, unless its data set names another number
-CHARACTERS_OF = {"eurlex57k": 2_000}
+CHARACTERS_OF = {"eurlex57k": 1_500}
 SETTINGS = """\
 [bonsai]
 name = Omikuji Bonsai

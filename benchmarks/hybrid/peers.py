@@ -2,11 +2,13 @@
 
     python benchmarks/hybrid/peers.py annif --data FOLDER --work WORK --annif ENVIRONMENT/bin/annif
     python benchmarks/hybrid/peers.py encoder --data FOLDER --work WORK
-    python benchmarks/hybrid/peers.py setfit --work WORK --setfit ENVIRONMENT/bin/python
+    python benchmarks/hybrid/peers.py setfit --only debtags --work WORK --interpreter ENVIRONMENT/bin/python
+    python benchmarks/hybrid/peers.py xr-transformer --only debtags --work WORK --interpreter ENVIRONMENT/bin/python
 
 `annif` runs Annif's own commands: Omikuji Bonsai and MLLM, alone, averaged, with weights that Annif's hyperopt finds on
 held-out rows, and joined by Annif's neural network. `encoder` puts one classifier per label on the vectors of a frozen
-sentence encoder. `setfit` tunes the encoder by pairs of texts, on as many rows as it can take.
+sentence encoder. `setfit` tunes the encoder by pairs of texts, `xr-transformer` down a tree of labels (libpecos 1.2.8
+with transformers 4.36.2), both on as many rows as they can take without a GPU.
 Each peer and data set is measured once and kept in WORK; the file of results holds all that is there.
 """
 
@@ -36,7 +38,8 @@ TITLES = {
     "annif-neural": "Annif, neural ensemble",
     "encoder-one-vs-all": "frozen encoder, one logistic regression per label",
     "setfit": "SetFit, few rows",
-    "setfit-rows-words": "longtail one-vs-all on words, the same few rows",
+    "xr-transformer": "XR-Transformer, few rows",
+    "few-rows-words": "longtail one-vs-all on words, the same few rows",
 }
 
 
@@ -47,10 +50,10 @@ def options() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, default=Path("hybrid-peers"), help="folder for corpora, models and cells")
     parser.add_argument("--annif", type=Path, help="the program annif of the environment it is installed in")
     parser.add_argument("--ngram", type=int, default=1, help="in `annif`: words that count together")
-    parser.add_argument("--encoder", default=DEFAULT_ENCODER, help="in `encoder` and `setfit`: name or folder")
-    parser.add_argument("--setfit", type=Path, help="the interpreter of the environment SetFit is installed in")
-    parser.add_argument("--rows", type=int, default=1_000, help="in `setfit`: training rows")
-    parser.add_argument("--steps", type=int, default=60, help="in `setfit`: steps of 16 pairs")
+    parser.add_argument("--encoder", default=DEFAULT_ENCODER, help="name or folder")
+    parser.add_argument("--interpreter", type=Path, help="interpreter of the environment of SetFit or XR-Transformer")
+    parser.add_argument("--rows", type=int, default=1_000, help="of training, for SetFit and XR-Transformer")
+    parser.add_argument("--steps", type=int, default=60, help="of training, for SetFit and XR-Transformer")
     parser.add_argument("--no-network", action="store_true", help="in `annif`: leave the neural ensemble out")
     return parser.parse_args()
 
@@ -75,19 +78,19 @@ def run_encoder_peer(args: argparse.Namespace, name: str, data: PeerData) -> Fou
     return run_encoder(data, args.work / name, args.encoder)
 
 
-def run_setfit_peer(args: argparse.Namespace, name: str, data: PeerData) -> Found:
-    """Run SetFit on few rows, beside one-vs-all on the same rows."""
-    from benchmarks.hybrid.setfit_few import run_setfit
+def run_few_rows_peer(args: argparse.Namespace, name: str, data: PeerData) -> Found:
+    """Run SetFit or XR-Transformer on few rows, beside one-vs-all on the same rows."""
+    from benchmarks.hybrid.few_rows import FewRows, run_few_rows
 
-    found = run_setfit(data, args.work / name, args.setfit.absolute(), args.encoder, args.rows, args.steps)
-    used = peer_versions(args.setfit)
-    return [(peer, {**facts, "versions": used} if peer == "setfit" else facts, top) for peer, facts, top in found]
+    given = FewRows(args.interpreter.absolute(), args.encoder, args.rows, args.steps)
+    return run_few_rows(args.peer, data, args.work / name, given)
 
 
 PEERS: dict[str, Callable[[argparse.Namespace, str, PeerData], Found]] = {
     "annif": run_annif_peer,
     "encoder": run_encoder_peer,
-    "setfit": run_setfit_peer,
+    "setfit": run_few_rows_peer,
+    "xr-transformer": run_few_rows_peer,
 }
 
 
