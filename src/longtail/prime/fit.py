@@ -23,7 +23,7 @@ from longtail.prime.new_labels import SAMPLE, text_scale
 from longtail.prime.search import LabelSearch, quantize
 from longtail.prime.settings import PrimeSettings
 from longtail.prime.train import Examples, PrimeTraining, Record, Stopwatch, train_prime
-from longtail.training import Checkpoint, ProcessGroup, check_folder, seeded, torch_threads
+from longtail.training import Checkpoint, ProcessGroup, check_folder, gpu_memory_errors, seeded, torch_threads
 from longtail.validate import resolve_seed
 
 HELD_OUT_AT_MOST = 5000
@@ -131,7 +131,7 @@ def fit_prime(
     if how.checkpoint is not None:
         check_folder(how.checkpoint)
     ProcessGroup.start(options.device)  # before anything lies on a GPU: each process has its own
-    with torch_threads(options.n_jobs), seeded(how.seed, options.device):
+    with torch_threads(options.n_jobs), seeded(how.seed, options.device), gpu_memory_errors():
         encoder = named_or_new_encoder(options.encoder, [*texts, *label_texts], options.max_length).to(options.device)
         held_out, train = _split(Y, options.validation, how.seed)
         labels = encoder.tokens(label_texts)

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from longtail.encoder import TokenRows
+from longtail.prime.batch_memory import BatchEncoder, fitting_tokens
 from longtail.prime.losses import PrimeLoss
 from longtail.prime.network import PrimeNetwork
 from longtail.prime.prototypes import Centroids
@@ -99,6 +100,28 @@ class PrimeBatch(NamedTuple):
     pool: LabelPool
     every: np.ndarray
     labels: LabelRows | None  # None where there are no centroids
+    begins_step: bool = True  # or goes on with one that batches before it have begun
+
+
+class Changes:
+    """What the batches of a step have changed beside gradients, so that the step can begin again."""
+
+    def __init__(self) -> None:
+        self._before: list[tuple[Tensor, Tensor, Tensor]] = []
+
+    def note(self, values: Tensor, rows: Tensor) -> None:
+        """Keep some rows of values that are about to change."""
+        self._before.append((values, rows, values[rows]))
+
+    def forget(self) -> None:
+        """Let the changes stand."""
+        self._before.clear()
+
+    def take_back(self) -> None:
+        """Make all values what they were when the step began."""
+        while self._before:
+            values, rows, before = self._before.pop()
+            values[rows] = before
 
 
 class QueryBank:
@@ -185,6 +208,11 @@ def train_prime(
     checkpoint = None if how.checkpoint is None else _open_checkpoint(network, identity, how)
     if how.compile:
         network.encoder.compile()
+    encode, changes = BatchEncoder(network.encoder, _tokens_at_once(network, examples, how)), Changes()
+
+    def out_of_memory() -> bool:
+        changes.take_back()
+        return encode.halve()
 
     def begin_epoch(epoch: int) -> None:
         if how.curriculum.refresh(epoch, how.epochs):
@@ -199,7 +227,7 @@ def train_prime(
             rng = np.random.default_rng([how.seed, 1, epoch, step, within, processes.rank])
             own = processes.share(rows)
             labels = None if network.centroids is None else sampler.label_rows(rows)
-            batch = PrimeBatch(own, sampler(own, rng), rows, labels)
+            batch = PrimeBatch(own, sampler(own, rng), rows, labels, begins_step=within == 0)
             watch.add("sampling", began)
             yield batch
 
@@ -208,7 +236,7 @@ def train_prime(
         [make_optimizer(network, how)],
         -(-len(examples.queries) // how.batch_size),
         epoch_batches,
-        lambda batch: batch_loss(network, bank, examples, batch, loss, processes),
+        lambda batch: batch_loss(network, bank, examples, batch, loss, processes, encode, changes),
         how,
         begin_epoch=begin_epoch,
         learning_rate=warmup_and_decay(how.lr, how.warmup),
@@ -216,6 +244,7 @@ def train_prime(
         extra={"bank": bank.vectors, "cluster": bank.cluster},
         processes=processes,
         checkpoint=checkpoint,
+        out_of_memory=out_of_memory if processes.world == 1 else None,  # else the others would wait for this one
         on_step=on_step,
         on_epoch=None if on_epoch is None else lambda record: on_epoch(_record(record)),
     )
@@ -232,14 +261,20 @@ def batch_loss(
     batch: PrimeBatch,
     loss: PrimeLoss,
     processes: ProcessGroup = ALONE,
+    encode: BatchEncoder | None = None,
+    changes: Changes | None = None,
 ) -> Tensor:
     """Return the loss of one batch; afterwards centroids and bank hold its query vectors.
 
-    The networks run in the precision that is set; the loss is always computed in float32.
+    The networks run in the precision that is set; the loss is always computed in float32. `encode` encodes the texts,
+    None for all at once; `changes` gets what centroids and bank were before.
     """
+    if changes is not None and batch.begins_step:
+        changes.forget()
     device, pool = examples.queries.device, batch.pool
     unique, position, rows = (to_device(array, device) for array in (pool.unique, pool.position, batch.every))
-    queries, texts = network.encoder.embed_together((examples.queries, batch.rows), (examples.labels, pool.unique))
+    embed = network.encoder.embed_together if encode is None else encode
+    queries, texts = embed((examples.queries, batch.rows), (examples.labels, pool.unique))
     prototypes = network.prototypes_of(texts, unique)
     with torch.autocast(device.type, enabled=False):
         queries, texts, prototypes = (F.normalize(v.float(), dim=1) for v in (queries, texts, prototypes))
@@ -248,16 +283,22 @@ def batch_loss(
         total = loss(queries, prototypes[position], texts[position], target[:, position]).total
         with torch.no_grad():
             latest = processes.gather(queries.detach())[: rows.numel()]  # each process has all of too small a batch
+            if changes is not None:
+                changes.note(bank.vectors, rows)
             if network.centroids is not None and batch.labels is not None:
                 # after their use: a query does not see itself in this step's centroid
-                _move_centroids(network.centroids, batch.labels, latest, bank.vectors[rows])
+                _move_centroids(network.centroids, batch.labels, latest, bank.vectors[rows], changes)
             bank.vectors[rows] = latest.to(bank.vectors.dtype)
     return total
 
 
-def _move_centroids(centroids: Centroids, labels: LabelRows, latest: Tensor, before: Tensor) -> None:
+def _move_centroids(
+    centroids: Centroids, labels: LabelRows, latest: Tensor, before: Tensor, changes: Changes | None = None
+) -> None:
     """Move the centroids of all labels of a batch by its queries, whose vectors were `before` and are `latest`."""
     numbers, counts, rows = (to_device(array, latest.device) for array in labels)
+    if changes is not None:
+        changes.note(centroids.values, numbers)
     if centroids.rule == "mean":  # of the vectors as they are kept
         centroids.move(numbers, counts, latest.to(before.dtype)[rows], before[rows])
     else:
@@ -279,6 +320,14 @@ def make_optimizer(network: PrimeNetwork, how: PrimeTraining) -> torch.optim.Opt
     groups = [{"params": decayed, "weight_decay": how.weight_decay}, {"params": others, "weight_decay": 0.0}]
     fused = network.encoder.device.type == "cuda"
     return torch.optim.AdamW(groups, lr=how.lr, eps=ADAM_EPS, fused=fused)
+
+
+def _tokens_at_once(network: PrimeNetwork, examples: Examples, how: PrimeTraining) -> int:
+    """Return how many tokens of a batch are encoded at once."""
+    longest = max(int(tokens.lengths.max(initial=1)) for tokens in (examples.queries, examples.labels))
+    n_rows = min(how.batch_size, len(examples.queries))
+    n_scores = n_rows * min(n_rows * how.n_positives, examples.Y.nnz)
+    return fitting_tokens(network, longest, n_scores, how.mixed)
 
 
 def _open_checkpoint(network: PrimeNetwork, identity: object, how: PrimeTraining) -> Checkpoint:
