@@ -231,6 +231,31 @@ def test_an_interrupted_training_writes_nothing_and_goes_on(files, run, tmp_path
 
 
 @pytest.mark.parametrize(
+    "where",
+    [
+        "longtail.prime.estimator.Prime.judge",
+        "longtail.prime.estimator.fit_tree_stage",
+        "longtail.pipeline.tagger.save_folder",
+    ],
+)
+def test_an_interrupt_after_the_training_costs_no_training(files, run, tmp_path, monkeypatch, where):
+    args = ("train", files / "rows.jsonl", *PRIME, "--epochs", 1, "--tree", "-o", tmp_path / "model")
+    args = (*args, "--checkpoint", tmp_path / "kept")
+
+    def stop(*given, **more):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(where, stop)
+        run(*args, code=130)
+    assert not (tmp_path / "model").exists() and list((tmp_path / "kept").iterdir())
+    with monkeypatch.context() as patch:
+        patch.setattr("longtail.prime.train.batch_loss", stop)  # not one step is made again
+        assert "for 1 epoch" in run(*args)
+    assert not list((tmp_path / "kept").iterdir())
+
+
+@pytest.mark.parametrize(
     ("args", "code", "sentence"),
     [
         (["--encoder", "owner/not-here"], 2, "--encoder 'owner/not-here' is not on this machine"),

@@ -131,7 +131,12 @@ def test_a_stopped_training_ends_with_the_same_weights(data, tmp_path, stop):
     assert resumed.history_ == expected.history_
     for name, array in expected.to_part().arrays.items():
         assert array.tobytes() == resumed.to_part().arrays[name].tobytes(), name
-    assert not list(tmp_path.iterdir())  # done: the checkpoint is gone
+    assert list(tmp_path.iterdir())  # what comes next may be interrupted as well
+    again = small(**params, checkpoint=tmp_path).fit(texts, Y, names, progress=lambda done, _: seen.append(-done))
+    assert seen[-1] > 0  # no step was made: the network was there
+    np.testing.assert_array_equal(again.output_weights()[0], expected.output_weights()[0])
+    again.save(tmp_path / "saved")
+    assert [p.name for p in tmp_path.iterdir()] == ["saved"]  # done: the checkpoint is gone
 
 
 def test_a_checkpoint_of_other_data_is_refused(data, tmp_path):

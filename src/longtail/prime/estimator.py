@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 
     from longtail.prime.network import PrimeNetwork
     from longtail.prime.search import LabelSearch
+    from longtail.training import Checkpoint
 
 NOT_SAVED = ("checkpoint", "checkpoint_minutes", "device", "compile")  # no part of the model
 
@@ -141,7 +142,9 @@ class Prime(XMCEstimator):
     precision : {"float32", "float16", "int8"}, default="float32"
         How label vectors are stored.
     checkpoint : str or Path, default=None
-        Folder of checkpoints; an interrupted training goes on from the last one.
+        Folder of checkpoints; an interrupted training goes on from the last one. The last one is kept until the
+        model is saved (or `drop_checkpoint` is called): a `fit` that was interrupted after the training of the
+        encoder has that behind it when it is called again.
     checkpoint_minutes : float, default=10.0
         Minutes between two checkpoints.
     device : str, default=None
@@ -190,6 +193,7 @@ class Prime(XMCEstimator):
     tree_: TreeStage | None  # trained by `fit_tree`
     stored_: dict[str, np.ndarray]  # the label vectors, as `precision` keeps them
     _saved: Part
+    _checkpoint: Checkpoint | None = None  # of the training of this very model
     _network: PrimeNetwork
     _search: tuple[tuple[str, str, str], LabelSearch]  # with the index, precision and device it was made for
     _text_vectors: Tensor  # of the trained labels' texts
@@ -334,12 +338,15 @@ class Prime(XMCEstimator):
         self._network, self.history_, self.fusion_ = fitted.network, fitted.history, fitted.fusion
         self.stored_, self.seconds_ = fitted.stored, fitted.seconds
         self.n_features_in_ = int(self._network.encoder.width)
-        self.tree_ = None
+        self.tree_, self._checkpoint = None, fitted.checkpoint
         if self.tree:
             self.tree_ = fit_tree_stage(self, texts, Y, SHARE, WEIGHT, {}, words)
-        if fitted.checkpoint is not None:
-            fitted.checkpoint.remove()
         return self
+
+    def drop_checkpoint(self) -> None:
+        """Remove the checkpoint of the training, which `fit` leaves until the model is saved."""
+        if self._checkpoint is not None:
+            self._checkpoint.remove()
 
     def fit_classifier(self, texts: Sequence[str], Y: Any, fusion: float = 0.5, **settings: Any) -> Self:
         """Train a classifier vector per label on texts that the encoder no longer learns from.

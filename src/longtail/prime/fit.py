@@ -108,7 +108,7 @@ class PrimeFit(NamedTuple):
     fusion: float | None  # share of the classifier's vectors in the label vectors
     text_scale: float  # length of the vectors of labels that are added later
     seconds: dict[str, float]
-    checkpoint: Checkpoint | None  # to be removed when all is done
+    checkpoint: Checkpoint | None  # to be removed when the model is saved
 
 
 class TokenisedRows(NamedTuple):

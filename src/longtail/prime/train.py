@@ -171,7 +171,7 @@ def train_prime(
     on_epoch: Callable[[Record], None] | None = None,
     stopwatch: Stopwatch | None = None,
 ) -> tuple[list[Record], Checkpoint | None]:
-    """Train the network in place; return a record per epoch and the checkpoint, which the caller removes at the end.
+    """Train the network in place; return a record per epoch and the checkpoint, which the caller removes some day.
 
     Started by `torchrun`, every process takes its share of each batch (negatives come from the share), and all end
     with the same network.
