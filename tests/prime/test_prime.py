@@ -322,7 +322,7 @@ def test_bad_input_gets_one_sentence(data, tmp_path):
         (r"margin must be a number or a pair \(low, high\); got 'x'", {"margin": "x"}),
         ("loss_weights must be three numbers", {"loss_weights": (1, 2)}),
         ("precision must be one of", {"precision": "int4"}),
-        ("epochs must be an integer >= 1; got 0", {"epochs": 0}),
+        ("epochs must be an integer >= 0; got -1", {"epochs": -1}),
         ("encoder must be a name, a folder, a dict or None; got 3", {"encoder": 3}),
     ]:
         with pytest.raises(ParameterError, match=sentence):

@@ -71,7 +71,11 @@ def plan_prime(data: Dataset, model: Prime, n_held_out: int, probe: bool) -> Tra
         batches = -(-n_rows // settings.batch_size)
         once = n_rows * timed["text"] + batches * pool * timed["label"]
         start = FORWARD * (n_rows * timed["text"] + 2 * data.n_labels * timed["label"])
-        seconds = int(model.epochs) * once + start + timed["loading"] + n_held_out * timed["reading"]
+        start += timed["loading"]
+        epochs = int(model.epochs)
+        if model.minutes is not None and epochs:
+            epochs = min(epochs, max(1, int((60 * float(model.minutes) - start) / once)))
+        seconds = epochs * once + start + n_held_out * timed["reading"]
         predict_us = 1e6 * timed["reading"]
     encoder_alone = TrainingPlan(
         n_features=network["width"],

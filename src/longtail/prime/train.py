@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,19 +21,21 @@ from longtail.prime.network import PrimeNetwork
 from longtail.prime.prototypes import Centroids
 from longtail.prime.query_clusters import balanced_clusters
 from longtail.prime.sampling import Curriculum, LabelPool, LabelRows, PositiveSampler, cut_batches, label_weights
+from longtail.prime.time_budget import TimeBudget
 from longtail.training import (
     ALONE,
     Checkpoint,
     Epoch,
     ProcessGroup,
     Training,
+    TrainingState,
     to_device,
     train,
     warmup_and_decay,
 )
 
 ADAM_EPS = 1e-6
-NOT_PART_OF_IDENTITY = ("patience", "checkpoint", "checkpoint_minutes", "compile")
+NOT_PART_OF_IDENTITY = ("patience", "checkpoint", "checkpoint_minutes", "compile", "minutes")
 Record = dict[str, Any]  # of an epoch: epoch, loss and, with held-out rows, p@1 and best
 
 
@@ -67,6 +69,8 @@ class PrimeTraining(Training):
         Folder of checkpoints; None for none.
     checkpoint_minutes : float, default=10.0
         Minutes between two checkpoints.
+    minutes : float, default=None
+        About how long the training may take: as many epochs as fit are made, at least 1; None for all of them.
     """
 
     epochs: int = 20
@@ -80,6 +84,7 @@ class PrimeTraining(Training):
     curriculum: Curriculum = field(default_factory=Curriculum)
     checkpoint: str | Path | None = None
     checkpoint_minutes: float = 10.0
+    minutes: float | None = None
 
 
 class Examples(NamedTuple):
@@ -170,6 +175,7 @@ def train_prime(
     on_step: Callable[[int, int], None] | None = None,
     on_epoch: Callable[[Record], None] | None = None,
     stopwatch: Stopwatch | None = None,
+    budget: TimeBudget | None = None,
 ) -> tuple[list[Record], Checkpoint | None]:
     """Train the network in place; return a record per epoch and the checkpoint, which the caller removes some day.
 
@@ -199,6 +205,8 @@ def train_prime(
         Called after every epoch.
     stopwatch : Stopwatch, default=None
         Gets the time of "sampling", of "clustering" and of all the "training".
+    budget : TimeBudget, default=None
+        The minutes there are; the epochs that fit are planned before the first one. None for `how.epochs`.
     """
     started = time.perf_counter()
     watch = Stopwatch() if stopwatch is None else stopwatch
@@ -231,27 +239,70 @@ def train_prime(
             watch.add("sampling", began)
             yield batch
 
-    state = train(
-        network,
-        [make_optimizer(network, how)],
-        -(-len(examples.queries) // how.batch_size),
-        epoch_batches,
-        lambda batch: batch_loss(network, bank, examples, batch, loss, processes, encode, changes),
+    n_batches = -(-len(examples.queries) // how.batch_size)
+
+    def run(how: PrimeTraining, **more: Any) -> TrainingState:
+        return train(
+            network,
+            [make_optimizer(network, how)],
+            n_batches,
+            epoch_batches,
+            lambda batch: batch_loss(network, bank, examples, batch, loss, processes, encode, changes),
+            how,
+            processes=processes,
+            out_of_memory=out_of_memory if processes.world == 1 else None,  # else the others would wait for this one
+            **more,
+        )
+
+    if budget is not None and how.epochs:
+        planned = None if checkpoint is None else checkpoint.planned_epochs()
+        if planned is None:
+            planned = _epochs_that_fit(budget, how, n_batches, run, changes, processes)
+        budget.planned, budget.asked = planned, how.epochs
+        how = replace(how, epochs=planned)
+        if checkpoint is not None:
+            checkpoint.planned = planned
+    state = run(
         how,
         begin_epoch=begin_epoch,
         learning_rate=warmup_and_decay(how.lr, how.warmup),
         validate=None if precision_at_1 is None else lambda: -precision_at_1(),
         extra={"bank": bank.vectors, "cluster": bank.cluster},
-        processes=processes,
         checkpoint=checkpoint,
-        out_of_memory=out_of_memory if processes.world == 1 else None,  # else the others would wait for this one
         on_step=on_step,
         on_epoch=None if on_epoch is None else lambda record: on_epoch(_record(record)),
     )
     if checkpoint is not None and processes.is_first:
         checkpoint.save(state)  # what comes after training may be interrupted as well
+    if budget is not None and state.history:
+        budget.epoch_seconds = sum(record.seconds for record in state.history) / len(state.history)
     watch.add("training", started)
     return [_record(record) for record in state.history], checkpoint
+
+
+def _epochs_that_fit(
+    budget: TimeBudget,
+    how: PrimeTraining,
+    n_batches: int,
+    run: Callable[..., TrainingState],
+    changes: Changes,
+    processes: ProcessGroup,
+) -> int:
+    """Return how many epochs fit into the minutes; the steps that are timed leave nothing behind.
+
+    They have the learning rate 0, `train` gives the random numbers back, and changes are taken back after each.
+    """
+
+    def time_steps(after_step: Callable[[int, int], None]) -> None:
+        def on_step(done: int, total: int) -> None:
+            changes.take_back()
+            after_step(done, total)
+
+        run(replace(how, epochs=1), learning_rate=lambda step, n_steps: 0.0, on_step=on_step)
+
+    n_steps = -(-n_batches // how.accumulate)
+    fit = torch.tensor(budget.plan(n_steps, budget.time_steps(time_steps), how.epochs), device=budget.device)
+    return int(processes.mean(fit))  # all processes make as many
 
 
 def batch_loss(
@@ -333,6 +384,8 @@ def _tokens_at_once(network: PrimeNetwork, examples: Examples, how: PrimeTrainin
 def _open_checkpoint(network: PrimeNetwork, identity: object, how: PrimeTraining) -> Checkpoint:
     """Return the checkpoint of this training; a folder that holds that of another is refused."""
     settings = {name: value for name, value in asdict(how).items() if name not in NOT_PART_OF_IDENTITY}
+    if how.minutes is not None:
+        settings["minutes"] = how.minutes
     identity = [identity, settings, network.encoder.device.type]
     checkpoint = Checkpoint(str(how.checkpoint), identity, network, how.checkpoint_minutes)
     checkpoint.refuse_others()
