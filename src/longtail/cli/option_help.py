@@ -63,6 +63,8 @@ HELP = {
     # prime
     "encoder": "A sentence-transformers model, or none for a new small one.",
     "preset": "prime, prime-lite, dexa or ngame.",
+    "prime.epochs": "Passes over the rows; 0 leaves the encoder as it is.",
+    "minutes": "About how long to train; the epochs that fit are planned, --epochs at most.",
     "max_length": "Tokens of a text that are read.",
     "n_positives": "Labels shown per text.",
     "n_negatives": "Hardest labels of the batch that a text is held against.",
@@ -112,6 +114,7 @@ MEANING_OF_NONE = {
     "tree.rounds": "1 with --overlap",
     "tree.path_weight": "1 with --negatives tfn, else 0.3, or 0.5 with --overlap",
     "device": "a GPU if there is one",
+    "minutes": "as long as the epochs take",
     "prime.batch_size": "the preset's, less for small data",
     "prime.lr": "the preset's",
     "n_positives": "the preset's",

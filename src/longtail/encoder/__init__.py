@@ -2,11 +2,12 @@
 
 Where to read:
 
-features       `EncoderFeatures`: dense rows of texts, by an encoder on this machine; how one is found and loaded
-text_encoder   `TextEncoder`, which can be trained: a pretrained one, or a small new one
-new_encoder    sizes of a new encoder and their limits, checked without torch
-tokens         texts as token numbers, in batches; tokenizers of new encoders
-packed         transformers run without padding
+features           `EncoderFeatures`: dense rows of texts, by an encoder on this machine; how one is found and loaded
+text_encoder       `TextEncoder`, which can be trained: a pretrained one, or a small new one
+new_encoder        sizes of a new encoder and their limits, checked without torch
+tokens             texts as token numbers, in batches; tokenizers of new encoders
+packed             transformers run without padding
+gradient_caching   large batches with gradients, in the memory of small ones
 """
 
 from longtail._front_door import front_door

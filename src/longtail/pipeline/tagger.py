@@ -780,7 +780,7 @@ class Tagger(Estimator):
         self.model_.build()
 
     def save(self, path: str | Path) -> Path:
-        """Write the tagger to a folder; `longtail.load` reads it back."""
+        """Write the tagger to a folder; `longtail.load` reads it back. A checkpoint of its training is then removed."""
         self._check_fitted()
         parts = {"tagger": Part("tagger.v1", {"method": self.method_name, "calibrate": plain_value(self.calibrate)})}
         if self.features_ is not None:
@@ -807,4 +807,6 @@ class Tagger(Estimator):
             "data": self.data_,
             "held_out": self.held_out_,
         }
-        return save_folder(path, "tagger.v1", parts, labels, facts)
+        saved = save_folder(path, "tagger.v1", parts, labels, facts)
+        self.model_.drop_checkpoint()
+        return saved

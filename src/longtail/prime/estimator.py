@@ -64,6 +64,8 @@ if TYPE_CHECKING:
 
     from longtail.prime.network import PrimeNetwork
     from longtail.prime.search import LabelSearch
+    from longtail.prime.time_budget import BudgetFacts
+    from longtail.training import Checkpoint
 
 NOT_SAVED = ("checkpoint", "checkpoint_minutes", "device", "compile")  # no part of the model
 
@@ -82,11 +84,18 @@ class Prime(XMCEstimator):
         Published settings; they decide all that is None below. "prime-lite": one label per query and half the batch.
         "dexa": text plus free vector, fixed margin. "ngame": label text alone, fixed margin.
     epochs : int, default=20
-        Passes over the texts.
+        Passes over the texts. 0 leaves the encoder as it is: labels are the averages of their texts and of the texts
+        that have them, as the encoder sees them, and nothing is trained but what comes after. (A new encoder would
+        stay random.)
+    minutes : float, default=None
+        About how long `fit` may take, without the label tree: some steps are timed, and as many epochs as fit are
+        planned, at least 1 and at most `epochs`. What a clock decides is not the same on another day or machine;
+        `budget_` tells the number of epochs, and `epochs` set to it gives the same model again. None for all epochs.
     batch_size : int, default=None
         Queries in a batch; small data gets smaller batches than the preset's.
     lr : float, default=None
-        Largest learning rate.
+        Largest learning rate. Those of the presets are for hundreds of epochs; a small encoder that is trained for 5
+        to 20 learns more with 5e-4.
     max_length : int, default=128
         Tokens of a text that are read.
     n_positives : int, default=None
@@ -141,7 +150,9 @@ class Prime(XMCEstimator):
     precision : {"float32", "float16", "int8"}, default="float32"
         How label vectors are stored.
     checkpoint : str or Path, default=None
-        Folder of checkpoints; an interrupted training goes on from the last one.
+        Folder of checkpoints; an interrupted training goes on from the last one. The last one is kept until the
+        model is saved (or `drop_checkpoint` is called): a `fit` that was interrupted after the training of the
+        encoder has that behind it when it is called again.
     checkpoint_minutes : float, default=10.0
         Minutes between two checkpoints.
     device : str, default=None
@@ -159,6 +170,9 @@ class Prime(XMCEstimator):
         Label vectors in `precision`; `output_weights` returns them as float32.
     history_ : list of dict
         Per epoch `epoch`, `loss` and, with `validation`, `p@1` and `best`.
+    budget_ : dict or None
+        With `minutes`: these and the `minutes_used`, the `epochs` planned of the `epochs_asked`, and how many
+        `more_minutes` all of them would have taken.
     seconds_ : dict of str to float
         Time of sampling, clustering and training.
     fusion_ : float or None
@@ -187,9 +201,11 @@ class Prime(XMCEstimator):
     has_epochs: ClassVar[bool] = True
     trained_twice: ClassVar[bool] = False
     prediction_params: ClassVar[tuple[str, ...]] = ("device", "index", "mixed_precision", "n_jobs", "precision")
+    budget_: BudgetFacts | None
     tree_: TreeStage | None  # trained by `fit_tree`
     stored_: dict[str, np.ndarray]  # the label vectors, as `precision` keeps them
     _saved: Part
+    _checkpoint: Checkpoint | None = None  # of the training of this very model
     _network: PrimeNetwork
     _search: tuple[tuple[str, str, str], LabelSearch]  # with the index, precision and device it was made for
     _text_vectors: Tensor  # of the trained labels' texts
@@ -200,6 +216,7 @@ class Prime(XMCEstimator):
         preset: str = "prime",
         *,
         epochs: int = 20,
+        minutes: float | None = None,
         batch_size: int | None = None,
         lr: float | None = None,
         max_length: int = 128,
@@ -236,6 +253,7 @@ class Prime(XMCEstimator):
         self.encoder = encoder
         self.preset = preset
         self.epochs = epochs
+        self.minutes = minutes
         self.batch_size = batch_size
         self.lr = lr
         self.max_length = max_length
@@ -279,6 +297,8 @@ class Prime(XMCEstimator):
             out |= self._idle_among(*names, word="without", other=Keyword("centroids", True))
         if not self.validation:
             out |= self._idle_among("patience", word="without", other=Keyword("validation"))
+        if self.epochs == 0:
+            out |= self._idle_among("minutes", "patience", word="with", other=Keyword("epochs", 0))
         if self.n_free == 0:
             out |= self._idle_among("n_private", word="with", other=Keyword("n_free", 0))
         if self.checkpoint is None:
@@ -332,14 +352,17 @@ class Prime(XMCEstimator):
         self.label_counts_ = np.bincount(Y.indices, minlength=self.n_labels_).astype(np.int64)
         self.label_texts_, self.text_scale_ = tuple(names), fitted.text_scale
         self._network, self.history_, self.fusion_ = fitted.network, fitted.history, fitted.fusion
-        self.stored_, self.seconds_ = fitted.stored, fitted.seconds
+        self.stored_, self.seconds_, self.budget_ = fitted.stored, fitted.seconds, fitted.budget
         self.n_features_in_ = int(self._network.encoder.width)
-        self.tree_ = None
+        self.tree_, self._checkpoint = None, fitted.checkpoint
         if self.tree:
             self.tree_ = fit_tree_stage(self, texts, Y, SHARE, WEIGHT, {}, words)
-        if fitted.checkpoint is not None:
-            fitted.checkpoint.remove()
         return self
+
+    def drop_checkpoint(self) -> None:
+        """Remove the checkpoint of the training, which `fit` leaves until the model is saved."""
+        if self._checkpoint is not None:
+            self._checkpoint.remove()
 
     def fit_classifier(self, texts: Sequence[str], Y: Any, fusion: float = 0.5, **settings: Any) -> Self:
         """Train a classifier vector per label on texts that the encoder no longer learns from.
@@ -633,6 +656,8 @@ class Prime(XMCEstimator):
         for name in params:
             params[name] = getattr(settings, name, None) if params[name] is None else params[name]
         params["fusion"] = self.fusion_
+        if self.budget_ is not None:
+            params["epochs"] = self.budget_["epochs"]
         known = {name: value for name, value in params.items() if value is not None}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in known.items()}
 
@@ -640,6 +665,7 @@ class Prime(XMCEstimator):
         """Return facts about the trained model, with the records of its epochs."""
         return super().describe() | {
             "epochs": self.history_,
+            "budget": self.budget_,
             "fusion": self.fusion_,
             "tree": self.tree_ is not None,
         }
@@ -653,7 +679,7 @@ class Prime(XMCEstimator):
         facts = {
             "encoder": params["encoder"] if isinstance(params["encoder"], str) else "a new one, made for the texts",
             "preset": params["preset"],
-            "epochs": len(fitted["history"]),
+            "epochs": _epochs_told(fitted),
             "rows": fitted["n_rows"],
             "labels": n_labels,
             "labels_trained": None if centroids is None else centroids.shape[0],
@@ -722,6 +748,8 @@ class Prime(XMCEstimator):
         arrays |= {"label_counts": self.label_counts_, **pack_strings("label_texts", self.label_texts_)}
         facts = {"n_rows": self.n_rows_, "history": self.history_, "fusion": self.fusion_, "network": params}
         facts["text_scale"] = self.text_scale_
+        if self.budget_ is not None:
+            facts["budget"] = dict(self.budget_)
         if self.tree_ is not None:
             facts["tree"], more = self.tree_.to_saved()
             arrays |= more
@@ -738,6 +766,7 @@ class Prime(XMCEstimator):
         model.label_texts_ = tuple(unpack_strings("label_texts", part))
         model.n_rows_, model.n_labels_ = facts["n_rows"], len(model.label_texts_)
         model.history_, model.fusion_ = facts["history"], facts["fusion"]
+        model.budget_ = facts.get("budget")
         model.text_scale_ = float(facts.get("text_scale", 1.0))
         model.n_features_in_ = int(part.array("labels.vectors").shape[1])
         model.tree_ = None
@@ -747,7 +776,9 @@ class Prime(XMCEstimator):
         return model
 
     def _check_params(self) -> None:
-        check_integer("epochs", self.epochs, low=1)
+        check_integer("epochs", self.epochs, low=0)
+        if self.minutes is not None:
+            check_real("minutes", self.minutes, low=0, open_low=True)
         check_integer("max_length", self.max_length, low=3)
         check_real("momentum", self.momentum, low=0, high=1)
         if self.fusion is not None:
@@ -758,6 +789,8 @@ class Prime(XMCEstimator):
         check_real("checkpoint_minutes", self.checkpoint_minutes, low=0)
         for name in ("warm_start", "classifier", "tree", "mixed_precision", "compile"):
             check_flag(name, getattr(self, name))
+        if self.epochs == 0 and not self.warm_start:
+            raise ParameterError(name="warm_start", allowed="True with epochs=0, which trains no prototypes", got=False)
         check_choice("index", self.index, INDEXES)
         check_choice("precision", self.precision, PRECISIONS)
         if self.encoder is not None and not isinstance(self.encoder, str | Path | dict):
@@ -765,3 +798,9 @@ class Prime(XMCEstimator):
         if self.encoder is None or isinstance(self.encoder, dict):
             check_new_encoder(plain_value(self.encoder or {}), int(self.max_length))
         resolve_seed(self.random_state)
+
+
+def _epochs_told(fitted: Json) -> int | str:
+    """Return how many epochs were trained and, where minutes decided, of how many."""
+    n, budget = len(fitted["history"]), fitted.get("budget")
+    return n if budget is None else f"{n} of {budget['epochs_asked']}, as fitted {budget['minutes']:g} minutes"

@@ -22,8 +22,9 @@ from longtail.prime.network import PrimeNetwork, start_network
 from longtail.prime.new_labels import SAMPLE, text_scale
 from longtail.prime.search import LabelSearch, quantize
 from longtail.prime.settings import PrimeSettings
+from longtail.prime.time_budget import BudgetFacts, TimeBudget
 from longtail.prime.train import Examples, PrimeTraining, Record, Stopwatch, train_prime
-from longtail.training import Checkpoint, ProcessGroup, check_folder, seeded, torch_threads
+from longtail.training import Checkpoint, ProcessGroup, check_folder, gpu_memory_errors, seeded, torch_threads
 from longtail.validate import resolve_seed
 
 HELD_OUT_AT_MOST = 5000
@@ -108,7 +109,8 @@ class PrimeFit(NamedTuple):
     fusion: float | None  # share of the classifier's vectors in the label vectors
     text_scale: float  # length of the vectors of labels that are added later
     seconds: dict[str, float]
-    checkpoint: Checkpoint | None  # to be removed when all is done
+    checkpoint: Checkpoint | None  # to be removed when the model is saved
+    budget: BudgetFacts | None  # what was planned for the minutes that were given
 
 
 class TokenisedRows(NamedTuple):
@@ -130,16 +132,22 @@ def fit_prime(
     how, mixed = options.training, options.mixed
     if how.checkpoint is not None:
         check_folder(how.checkpoint)
+    budget = None if how.minutes is None else TimeBudget(how.minutes, options.device)
     ProcessGroup.start(options.device)  # before anything lies on a GPU: each process has its own
-    with torch_threads(options.n_jobs), seeded(how.seed, options.device):
+    with torch_threads(options.n_jobs), seeded(how.seed, options.device), gpu_memory_errors():
         encoder = named_or_new_encoder(options.encoder, [*texts, *label_texts], options.max_length).to(options.device)
         held_out, train = _split(Y, options.validation, how.seed)
         labels = encoder.tokens(label_texts)
         rows = TokenisedRows(encoder.tokens([texts[i] for i in train]), sp.csr_array(Y[train]))
+        loaded = None if budget is None else budget.passed()
         network, vectors = _start(encoder, rows, labels, options)
         valid = None
         if held_out.size:
             valid = TokenisedRows(encoder.tokens([texts[i] for i in held_out]), sp.csr_array(Y[held_out]))
+        if budget is not None and loaded is not None:
+            _set_aside(
+                budget, budget.passed() - loaded, len(rows.tokens), held_out.size, len(labels), options.classifier
+            )
         watch = Stopwatch()
         history, checkpoint = train_prime(
             network,
@@ -155,6 +163,7 @@ def fit_prime(
             on_step=progress,
             on_epoch=on_epoch,
             stopwatch=watch,
+            budget=budget,
         )
         prototypes, fusion = network.prototypes(labels, mixed), None
         if options.classifier:
@@ -166,7 +175,17 @@ def fit_prime(
             prototypes = (1 - fusion) * prototypes + fusion * classes
         scale = scale_of_texts(network, rows.tokens, labels, prototypes, mixed)
     stored = quantize(prototypes.cpu().numpy(), options.precision)
-    return PrimeFit(network, stored, history, fusion, scale, watch.seconds, checkpoint)
+    facts = None if budget is None else budget.facts()
+    return PrimeFit(network, stored, history, fusion, scale, watch.seconds, checkpoint, facts)
+
+
+def _set_aside(
+    budget: TimeBudget, seconds: float, n_rows: int, n_held_out: int, n_labels: int, classifier: bool
+) -> None:
+    """Set aside the time of all encoding but that of steps, from the seconds that rows and labels once have taken."""
+    each = seconds / (n_rows + n_labels)
+    budget.each = each * (n_held_out + n_labels) if n_held_out else 0.0
+    budget.after = each * (2 * n_labels + (2 * n_rows if classifier else 0))
 
 
 def _start(
@@ -225,6 +244,7 @@ def loop_settings(params: dict[str, Any], settings: PrimeSettings) -> PrimeTrain
         patience=params["patience"],
         checkpoint=params["checkpoint"],
         checkpoint_minutes=params["checkpoint_minutes"],
+        minutes=params["minutes"],
     )
 
 
