@@ -89,6 +89,11 @@ HELP = {
     "compile": "Compile the encoder.",
     "index": "Search of labels: exact, hnsw or ivf.",
     "precision": "Of label vectors: float32, float16 or int8.",
+    # hybrid
+    "experts": "Which experts there are: prototypes, classifier, tree, neighbours, names.",
+    "hybrid.epochs": "Passes over the rows that train the encoder; 0 leaves it as it is.",
+    "tail": "How much rare labels are favoured; 0 for not at all.",
+    "language": "Take the endings off words of this language, such as english.",
     # texts
     "ngrams": "Longest run of words that is a feature, or SHORTEST,LONGEST.",
     "ngram_weight": "What longer runs of words count, beside 1 for words.",
@@ -117,6 +122,11 @@ MEANING_OF_NONE = {
     "minutes": "as long as the epochs take",
     "prime.batch_size": "the preset's, less for small data",
     "prime.lr": "the preset's",
+    "hybrid.epochs": "4 to 12 on a GPU; on a CPU 0, or what fits into --minutes",
+    "hybrid.batch_size": "512 or 1,600, less for small data",
+    "hybrid.lr": "0.0005, less for wide encoders",
+    "language": "whole words",
+    "tail": "the best of 0, 0.25 and 0.5 on rows held out",
     "n_positives": "the preset's",
     "n_negatives": "the preset's",
     "sampling": "the preset's",

@@ -49,6 +49,7 @@ from longtail.validate import (
     RandomState,
     Rows,
     as_dense,
+    as_labels,
     as_sparse,
     check_choice,
     check_flag,
@@ -535,6 +536,58 @@ class Prime(XMCEstimator):
 
             self._search = key, LabelSearch(self.stored_, key[0], key[2])
         return self._search[1]
+
+    def search_device(self) -> str:
+        """Return the device on which label vectors are searched."""
+        return str(self.torch_device())
+
+    def label_vectors(self, labels: np.ndarray) -> np.ndarray:
+        """Return the vectors of some labels, as float32."""
+        self._check_fitted()
+        from longtail.prime.search import dequantize
+
+        return dequantize({name: array[labels] for name, array in self.stored_.items()})
+
+    def train_label_vectors(self, queries: np.ndarray, Y: MatrixLike, **settings: Any) -> np.ndarray:
+        """Return a vector per label, trained from its prototype on vectors of texts that stay as they are (PRIME(W)).
+
+        The model itself is not changed. `settings` are fields of `longtail.prime.classifier_stage.ClassifierTraining`.
+        """
+        self._check_fitted()
+        require_transformers()
+        import torch
+
+        from longtail.prime.classifier_stage import classifier_settings, train_classifier
+        from longtail.training import torch_threads
+
+        how = classifier_settings({"seed": resolve_seed(self.random_state), **settings})
+        labels, device = as_labels(Y, "Y"), self.torch_device()
+        rows = np.flatnonzero(np.diff(labels.indptr))
+        with torch_threads(self.n_jobs):
+            prototypes = torch.nn.functional.normalize(torch.from_numpy(self.output_weights()[0]).to(device), dim=1)
+            vectors = torch.from_numpy(np.ascontiguousarray(queries[rows], dtype=np.float32)).to(device)
+            return train_classifier(vectors, sp.csr_array(labels[rows]), prototypes, how).cpu().numpy()
+
+    def use_texts_of(self, labels: np.ndarray) -> Self:
+        """Let some labels be known by their texts alone, as those that `add_labels` adds; returns self."""
+        self._check_fitted()
+        if labels.size:
+            vectors = self.output_weights()[0]
+            texts = self.encode([self.label_texts_[label] for label in labels])
+            vectors[labels] = texts * np.float32(self.text_scale_)
+            from longtail.prime.search import quantize
+
+            self.stored_ = quantize(vectors, self._keep_precision())
+            self.__dict__.pop("_search", None)
+        return self
+
+    def keep_encoder_alone(self) -> Self:
+        """Let go of what prototypes were made of; label vectors stay, and labels can still be added by their texts."""
+        from longtail.prime.network import PrimeNetwork
+
+        self._network = PrimeNetwork(self.network_.encoder, "text").eval()
+        self.__dict__.pop("_text_vectors", None)
+        return self
 
     def _keep_precision(self) -> str:
         """Keep the label vectors as `precision` says, which may have changed after training; return it."""
