@@ -94,6 +94,8 @@ HELP = {
     "hybrid.epochs": "Passes over the rows that train the encoder; 0 leaves it as it is.",
     "tail": "How much rare labels are favoured; 0 for not at all.",
     "language": "Take the endings off words of this language, such as english.",
+    "encoder_precision": "Of the trained encoder on a CPU: float32, or int8, which is faster (needs ONNX Runtime).",
+    "runtime": "What runs the trained encoder: auto, torch or onnx.",
     # texts
     "ngrams": "Longest run of words that is a feature, or SHORTEST,LONGEST.",
     "ngram_weight": "What longer runs of words count, beside 1 for words.",
