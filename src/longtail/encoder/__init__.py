@@ -3,6 +3,8 @@
 Where to read:
 
 features           `EncoderFeatures`: dense rows of texts, by an encoder on this machine; how one is found and loaded
+split_package      encoders that come in several packages
+universal          a multilingual encoder that needs numpy alone
 text_encoder       `TextEncoder`, which can be trained: a pretrained one, or a small new one
 new_encoder        sizes of a new encoder and their limits, checked without torch
 tokens             texts as token numbers, in batches; tokenizers of new encoders

