@@ -8,6 +8,7 @@ universal          a multilingual encoder that needs numpy alone
 text_encoder       `TextEncoder`, which can be trained: a pretrained one, or a small new one
 new_encoder        sizes of a new encoder and their limits, checked without torch
 tokens             texts as token numbers, in batches; tokenizers of new encoders
+long_texts         texts longer than an encoder reads, in chunks
 packed             transformers run without padding
 gradient_caching   large batches with gradients, in the memory of small ones
 """
