@@ -152,23 +152,27 @@ def constant_mix(evidence: Evidence) -> np.ndarray:
 
 
 def new_labels(given: PeerData, seed: int, settings: dict[str, Any], n_jobs: int) -> dict[str, Any]:
-    """Hold labels out of the training rows, so that they are known by their texts alone; measure them and the others.
-
-    "before": the new labels may not come, as if nobody had heard of them; "after": all labels may.
-    """
+    """Train without some labels, add them by their texts, and measure them and the others before and after."""
     labelled = np.flatnonzero(given.counts() > 0)
-    new = np.sort(np.random.default_rng([seed, 17]).permutation(labelled)[: labelled.size // NEW_SHARE])
-    Y, others = (without_labels(matrix, new) for matrix in (given.Y, given.Y_test))
-    fit, seconds = train(given, Y, seed, settings, n_jobs)
-    rows, counts = fit.experts.read(given.test_texts), np.bincount(Y.indices, minlength=Y.shape[1])
-    facts: dict[str, Any] = {"seconds": seconds, "labels": int(new.size), "device": device_name()}
+    chosen = np.random.default_rng([seed, 17]).permutation(labelled)
+    new, old = np.sort(chosen[: labelled.size // NEW_SHARE]), np.sort(chosen[labelled.size // NEW_SHARE :])
+    every = np.concatenate([old, new])
+    known = given._replace(names=[given.names[label] for label in old])
+    fit, seconds = train(known, sp.csr_array(given.Y[:, old]), seed, settings, n_jobs)
+    rows, counts = fit.experts.read(given.test_texts), given.counts()
+    counts[new] = 0
+    others = without_labels(given.Y_test, new)
     with_new = np.flatnonzero(np.diff(sp.csr_array(given.Y_test[:, new]).indptr))
-    old = np.ones(Y.shape[1], dtype=bool)
-    old[new] = False
-    for when, allowed in (("before", old), ("after", None)):
-        evidence = fit.experts.evidence(rows, allowed)
-        scores = fit.weighing.combination.scores(evidence.features, evidence.candidates, fit.experts.counts)
+    facts: dict[str, Any] = {"seconds": seconds, "labels": int(new.size), "device": device_name()}
+    experts = fit.experts
+    for when in ("before", "after"):
+        if when == "after":
+            experts = experts.with_labels(["; ".join(given.names[label]) for label in new])
+            rows = rows._replace(names=experts.list_names(given.test_texts))
+        evidence = experts.evidence(rows)
+        scores = fit.weighing.combination.scores(evidence.features, evidence.candidates, experts.counts)
         top = ranked(evidence.candidates, scores, K)
+        top = TopK(np.where(top.ids >= 0, every[top.ids], -1), top.scores)
         facts[when] = {
             "all labels": measures(top, given.Y_test, counts, len(given.texts)),
             "old labels": measures(top, others, counts, len(given.texts)),

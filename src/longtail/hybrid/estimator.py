@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -11,13 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import Dataset, TopK, binary_hits
-from longtail.encoder import DEFAULT_ENCODER
+from longtail.encoder import DEFAULT_ENCODER, ENCODER_PRECISIONS, LONG_TEXTS, RUNTIMES
 from longtail.errors import DataError, ModelError, ParameterError
 from longtail.facts import ModelFacts, WordFacts
 from longtail.hybrid.combine import BANDS, EXPERTS, FEATURES, Combination
 from longtail.hybrid.experts import Experts, HybridRows
 from longtail.hybrid.explain import expert_shares
-from longtail.hybrid.fit import HELD_OUT_AT_MOST, fit_hybrid, names_of, ranked
+from longtail.hybrid.fit import HELD_OUT_AT_MOST, fit_hybrid, ranked
 from longtail.hybrid.plan import plan_hybrid
 from longtail.hybrid.schema import HYBRID_SCHEMA
 from longtail.hybrid.settings import check_experts
@@ -62,7 +61,7 @@ from longtail.validate import (
 
 MOST_TAIL = 10.0
 BLOCK = 1024  # rows whose labels are compared at once
-NOT_SAVED = ("checkpoint", "checkpoint_minutes", "device", "minutes")  # no part of the model
+NOT_SAVED = ("checkpoint", "checkpoint_minutes", "device", "minutes", "runtime")  # no part of the model
 
 
 class Hybrid(XMCEstimator):
@@ -91,16 +90,22 @@ class Hybrid(XMCEstimator):
         Largest learning rate; None for 5e-4, less for encoders wider than the default one.
     max_length : int, default=128
         Tokens of a text that are read.
+    long_texts : {"beginning", "chunks", "both"}, default="beginning"
+        What is read of longer texts, as for `Prime`.
     overlap : int or "auto", default=1
         Leaves of the tree that a label may stand in.
     tail : float, default=None
-        How much rare labels are favoured: `score = log-odds + tail * ln(1 / propensity)`. None for the best of 0, 0.25
-        and 0.5 on the rows held out.
+        How much rare labels are favoured: `score = log-odds + tail * ln(1 / propensity)`. None for the
+        largest of 0.75, 0.5, 0.25 and 0 that costs next to nothing in precision on the rows held out.
     language : str, default=None
         Language whose endings are taken off words (stemming; needs the extra "stem"), such as "english"; None for whole
         words, and for names in which a plural counts as its singular.
     mixed_precision : bool, default=True
         Compute in bfloat16 on a GPU.
+    encoder_precision : {"float32", "int8"}, default="float32"
+        How the trained encoder computes; "int8" is faster on a CPU and needs ONNX Runtime.
+    runtime : {"auto", "torch", "onnx"}, default="auto"
+        What runs the trained encoder, as for `Prime`. Not saved.
     checkpoint : str or Path, default=None
         Folder of checkpoints; an interrupted training goes on from the last one.
     checkpoint_minutes : float, default=10.0
@@ -138,7 +143,13 @@ class Hybrid(XMCEstimator):
     has_epochs: ClassVar[bool] = True
     trained_twice: ClassVar[bool] = False
     held_out_at_most: ClassVar[int] = HELD_OUT_AT_MOST
-    prediction_params: ClassVar[tuple[str, ...]] = ("device", "mixed_precision", "n_jobs")
+    prediction_params: ClassVar[tuple[str, ...]] = (
+        "device",
+        "encoder_precision",
+        "mixed_precision",
+        "n_jobs",
+        "runtime",
+    )
 
     experts_: Experts
     combination_: Combination
@@ -155,10 +166,13 @@ class Hybrid(XMCEstimator):
         batch_size: int | None = None,
         lr: float | None = None,
         max_length: int = 128,
+        long_texts: str = "beginning",
         overlap: int | str = 1,
         tail: float | None = None,
         language: str | None = None,
         mixed_precision: bool = True,
+        encoder_precision: str = "float32",
+        runtime: str = "auto",
         checkpoint: str | Path | None = None,
         checkpoint_minutes: float = 10.0,
         device: str | None = None,
@@ -172,10 +186,13 @@ class Hybrid(XMCEstimator):
         self.batch_size = batch_size
         self.lr = lr
         self.max_length = max_length
+        self.long_texts = long_texts
         self.overlap = overlap
         self.tail = tail
         self.language = language
         self.mixed_precision = mixed_precision
+        self.encoder_precision = encoder_precision
+        self.runtime = runtime
         self.checkpoint = checkpoint
         self.checkpoint_minutes = checkpoint_minutes
         self.device = device
@@ -290,7 +307,7 @@ class Hybrid(XMCEstimator):
     def _experts(self) -> Experts:
         """Return the experts with the threads and the device of this model."""
         if self.experts_.prime is not None:
-            self.experts_.prime.set_params(device=self.device, mixed_precision=self.mixed_precision, n_jobs=self.n_jobs)
+            self.experts_.prime.set_params(**{name: getattr(self, name) for name in self.prediction_params})
         if self.experts_.tree is not None:
             self.experts_.tree.set_params(n_jobs=self.n_jobs)
         self.experts_ = self.experts_.with_threads(resolve_jobs(self.n_jobs))
@@ -341,16 +358,10 @@ class Hybrid(XMCEstimator):
         names = check_label_texts(label_texts, len(as_texts(label_texts, "label_texts")))
         if not names:
             raise DataError("label_texts must hold at least one text; got 0.")
-        experts = self._experts()
-        if not experts.use_prototypes and experts.names is None:
+        if not self.experts_.use_prototypes and self.experts_.names is None:
             raise ModelError("labels can be added by their texts where 'prototypes' or 'names' is among the experts.")
-        if experts.prime is not None:
-            experts.prime.add_labels(names)
-        if experts.names is not None:
-            experts.names.add_labels(names_of(names))
-        counts = np.concatenate([self.label_counts_, np.zeros(len(names), dtype=np.int64)])
-        self.experts_ = replace(experts, n_labels=self.n_labels_ + len(names), counts=counts)
-        self.label_counts_, self.label_texts_ = counts, (*self.label_texts_, *names)
+        self.experts_ = self._experts().with_labels(names)
+        self.label_counts_, self.label_texts_ = self.experts_.counts, (*self.label_texts_, *names)
         self.n_labels_ += len(names)
         return self
 
@@ -473,7 +484,8 @@ class Hybrid(XMCEstimator):
     def to_part(self) -> Part:
         self._check_fitted()
         params, arrays = experts_part(self.experts_, self.combination_)
-        fitted = {"n_rows": self.n_rows_, "weighed": self.weighed_, "tail": self.combination_.tail, **params}
+        fitted = {"n_rows": self.n_rows_, "weighed": self.weighed_, **params}
+        fitted |= {name: getattr(self.combination_, name) for name in ("tail", "unused", "n_trained")}
         arrays |= {"label_counts": self.label_counts_, **pack_strings("label_texts", self.label_texts_)}
         return Part(self.kind, {**self.saved_params(), "fitted": fitted}, arrays)
 
@@ -485,7 +497,11 @@ class Hybrid(XMCEstimator):
         model = cls(**params)
         model.experts_ = restore_experts(fitted, part, tuple(params["experts"]), resolve_jobs(None))
         model.combination_ = Combination(
-            part.array("combination.weights"), part.array("combination.bias"), fitted["tail"]
+            part.array("combination.weights"),
+            part.array("combination.bias"),
+            fitted["tail"],
+            fitted["unused"],
+            fitted["n_trained"],
         )
         model.weighed_ = fitted["weighed"]
         model.label_counts_ = part.array("label_counts")
@@ -499,6 +515,9 @@ class Hybrid(XMCEstimator):
         if self.epochs is not None:
             check_integer("epochs", self.epochs, low=0)
         check_integer("max_length", self.max_length, low=3)
+        check_choice("long_texts", self.long_texts, LONG_TEXTS)
+        check_choice("encoder_precision", self.encoder_precision, ENCODER_PRECISIONS)
+        check_choice("runtime", self.runtime, RUNTIMES)
         check_real("checkpoint_minutes", self.checkpoint_minutes, low=0)
         if self.minutes is not None:
             check_real("minutes", self.minutes, low=0, open_low=True)

@@ -21,6 +21,7 @@ LISTED = 60  # labels that an expert lists for a row
 TREE_LISTED = 100
 LEAST_SHARE = 1e-4  # added to a share before its logarithm is taken
 LEAST_LOG_PROBABILITY = -10.0  # of a label that no tree lists, of a row for which it lists none
+NAME_SEPARATOR = "; "  # between the names of a label in its text
 AT = {(feature.expert, feature.name): number for number, feature in enumerate(FEATURES)}
 
 
@@ -189,9 +190,27 @@ class Experts:
         local = np.where(candidates < 0, -1, np.searchsorted(used, candidates)).astype(np.int32)
         return _gathered_products(vectors, local, label_vectors, used.size)
 
+    def with_labels(self, texts: list[str]) -> Experts:
+        """Return the experts with more labels, known by their texts alone; encoder and names are changed in place."""
+        if self.prime is not None:
+            self.prime.add_labels(texts)
+        if self.names is not None:
+            self.names.add_labels(names_of(texts))
+        counts = np.concatenate([self.counts, np.zeros(len(texts), dtype=np.int64)])
+        return replace(self, n_labels=counts.size, counts=counts)
+
     def with_threads(self, n_jobs: int) -> Experts:
         """Return the same experts with so many threads."""
         return self if n_jobs == self.n_jobs else replace(self, n_jobs=n_jobs)
+
+
+def names_of(label_texts: list[str]) -> list[tuple[str, ...]]:
+    """Return the names of every label, from its text.
+
+    >>> names_of(["whales; cetaceans", "fish"])
+    [('whales', 'cetaceans'), ('fish',)]
+    """
+    return [tuple(name for name in text.split(NAME_SEPARATOR) if name.strip()) or (text,) for text in label_texts]
 
 
 def name_lists(names: sp.csr_array) -> TopK:

@@ -16,14 +16,16 @@ from longtail.data import TopK, split_random
 from longtail.hybrid.combine import (
     EXPERTS,
     PULLS,
+    TAIL_COSTS,
     TAILS,
     Combination,
     Examples,
     learn_weights,
     log_loss,
+    odds_of_unused,
     rarity,
 )
-from longtail.hybrid.experts import AT, Evidence, Experts, HybridRows
+from longtail.hybrid.experts import AT, Evidence, Experts, HybridRows, names_of
 from longtail.hybrid.neighbours import Neighbours
 from longtail.hybrid.settings import classifier_epochs, needs_encoder, prime_params
 from longtail.kernels import blocks
@@ -36,7 +38,6 @@ from longtail.validate import Json, resolve_jobs, resolve_seed
 
 HELD_OUT, HELD_OUT_AT_MOST, FEWEST_ROWS = 0.1, 2000, 50  # rows held out to learn weights, where none are given
 BLOCK = 512
-NAME_SEPARATOR = "; "  # between the names of a label in its text
 RANKS_BY = {  # the feature by which each expert alone ranks labels
     "prototypes": ("prototypes", "product"),
     "classifier": ("classifier", "product"),
@@ -154,15 +155,6 @@ class Trainer:
             self.progress(stage, 0, 1)
 
 
-def names_of(label_texts: list[str]) -> list[tuple[str, ...]]:
-    """Return the names of every label, from its text.
-
-    >>> names_of(["whales; cetaceans", "fish"])
-    [('whales', 'cetaceans'), ('fish',)]
-    """
-    return [tuple(name for name in text.split(NAME_SEPARATOR) if name.strip()) or (text,) for text in label_texts]
-
-
 def fit_hybrid(
     params: dict[str, Any],
     experts: tuple[str, ...],
@@ -244,7 +236,12 @@ def weigh(experts: Experts, used: tuple[str, ...], rows: HybridRows, Y: sp.csr_a
     given, bonus = trainer.params["tail"], rarity(experts.counts)[evidence.candidates]
     tail = best_tail(examples, scores, bonus) if given is None else float(given)
     scores = scores + np.float32(tail) * bonus
-    combination = replace(learn_weights(examples, as_new, experts.counts, used, pull), tail=tail)
+    combination = replace(
+        learn_weights(examples, as_new, experts.counts, used, pull),
+        tail=tail,
+        unused=odds_of_unused(experts.counts),
+        n_trained=experts.n_labels,
+    )
     top = ranked(evidence.candidates, scores, min(50, experts.n_labels))
     return Weighing(combination, top, expert_facts(examples, scores, used), examples, as_new, pull)
 
@@ -274,14 +271,15 @@ def cross_fit(
 
 
 def best_tail(examples: Examples, scores: np.ndarray, bonus: np.ndarray) -> float:
-    """Return how much rare labels may be favoured so that rows are ranked best, by P@1, P@3 and P@5 together."""
+    """Return how much rare labels may be favoured at next to no cost in P@1, P@3 and P@5 together."""
 
     def quality(tail: float) -> float:
         best = np.argsort(-(scores + tail * bonus), axis=1, kind="stable")[:, :5]
         hits = np.take_along_axis(examples.hits, best, axis=1)
         return float(hits[:, :1].mean() + hits[:, :3].mean() + hits.mean())
 
-    return max(TAILS, key=quality)
+    found = {tail: quality(tail) for tail in TAILS}
+    return next(tail for tail in TAILS if found[tail] >= max(found.values()) - TAIL_COSTS)
 
 
 def features_as_new(experts: Experts, rows: HybridRows, evidence: Evidence, label_texts: list[str]) -> np.ndarray:

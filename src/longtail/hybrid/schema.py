@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from longtail.encoder import ENCODER_PRECISIONS, LONG_TEXTS
 from longtail.hybrid.combine import BANDS, EXPERTS, FEATURES
 from longtail.model import LABEL_COUNTS, SEED
 from longtail.name_matches import NAME_MATCHES_SCHEMA
@@ -92,6 +93,8 @@ _FITTED = Record(
         "n_rows": Whole(),
         "weighed": Facts(),
         "tail": Real(0, 10),
+        "unused": Real(-100, 0),
+        "n_trained": Whole(),
         "prime": PartParams(PRIME_SCHEMA.kind, none=True),
         "words": PartParams(TFIDF_SCHEMA.kind, none=True),
         "tree": PartParams(LABEL_TREE_SCHEMA.kind, none=True),
@@ -109,10 +112,12 @@ HYBRID_SCHEMA = PartSchema(
         ParamSpec("batch_size", Whole(2, none=True), "texts in a batch"),
         ParamSpec("lr", Real(0, above=True, none=True), "largest learning rate"),
         ParamSpec("max_length", Whole(3), "tokens of a text that are read"),
+        ParamSpec("long_texts", Choice(LONG_TEXTS), "what is read of longer texts"),
         ParamSpec("overlap", OneOf((Whole(1), Choice(("auto",)))), "leaves a label may stand in"),
         ParamSpec("tail", Real(0, 10, none=True), "how much rare labels are favoured"),
         ParamSpec("language", Choice(LANGUAGES, none=True), "language whose endings are taken off"),
         ParamSpec("mixed_precision", Flag(), "bfloat16 on a GPU"),
+        ParamSpec("encoder_precision", Choice(ENCODER_PRECISIONS), "how the encoder computes"),
         ParamSpec("random_state", SEED, "the seed"),
         ParamSpec("fitted", _FITTED, "what was learned"),
     ),
