@@ -25,7 +25,10 @@ RESULTS = ROOT / "benchmarks" / "results"
 DOCS = ROOT / "docs"
 PACKAGES = ("longtail", "numpy", "scipy", "scikit-learn", "numba")
 OWN_OPTIONS = ("--output", "--figure", "--work", "--keep", "--plot")  # where files lie: no part of what was measured
-FOLDERS = ("--data", "--translations", "--cleanlab", "--fashion", "--features", "--weights", "--source")
+FOLDERS = (
+    *("--data", "--translations", "--cleanlab", "--fashion", "--features", "--weights", "--source"),
+    *("--annif", "--interpreter", "--encoder"),
+)
 
 
 def make_parser(

@@ -26,7 +26,10 @@ PACKAGES: dict[str, Packages] = {
     "omikuji": Packages((), ("omikuji==0.5.2", "numpy", "scipy")),
     "napkinxc": Packages((), ("napkinxc==0.7.2",)),
 }
-NAMES = ("libpecos", "omikuji", "napkinxc", "numpy", "scipy", "scikit-learn")  # whose versions are recorded
+NAMES = (  # whose versions are recorded
+    *("libpecos", "omikuji", "napkinxc", "annif", "tensorflow-cpu", "setfit", "sentence-transformers"),
+    *("torch", "transformers", "numpy", "scipy", "scikit-learn"),
+)
 
 
 class InstallError(Exception):

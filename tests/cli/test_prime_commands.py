@@ -63,6 +63,20 @@ def test_train_says_what_it_did(files, run, tmp_path, capfd):
     assert [record["epoch"] for record in facts["epochs"]] == [1, 2] and facts["fusion"] is None
 
 
+def test_minutes_decide_the_epochs(files, run, tmp_path):
+    args = ("train", files / "rows.jsonl", "-o", tmp_path / "model", *PRIME, "--epochs", 3, "--calibrate", 0)
+    out = run(*args, "--minutes", 0.0001)
+    assert "for 1 epoch, with a new encoder" in out
+    assert "1 of 3 epochs fitted into 0.0001 minutes (" in out and " more minutes it would train all 3.\n" in out
+    assert "epochs 1 of 3, as fitted 0.0001 minutes" in " ".join(
+        run("inspect", tmp_path / "model", "--details").split()
+    )
+    assert "All 3 epochs fitted into 1000 minutes (" in run(*args, "--minutes", 1000)
+    assert "with 6 labels, the encoder as it was, with a new" in run(*args[:-3], 0, "--calibrate", 0)
+    assert "--minutes must be a number > 0; got 0" in run(*args, "--minutes", 0, code=2)
+    assert "--minutes has no effect with --epochs 0." in run(*args[:-3], 0, "--minutes", 5, code=2)
+
+
 def test_predict_evaluate_compare_explain(files, run, tmp_path):
     model, test = files / "model", files / "test.jsonl"
     run("predict", model, test, "-o", tmp_path / "tags.csv", "-k", 2)
@@ -227,6 +241,31 @@ def test_an_interrupted_training_writes_nothing_and_goes_on(files, run, tmp_path
     run(*args, *kept)
     weights = [{p.name for p in (tmp_path / name).glob("model.*")} for name in ("model", "whole")]
     assert weights[0] == weights[1]  # named by their content
+    assert not list((tmp_path / "kept").iterdir())
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "longtail.prime.estimator.Prime.judge",
+        "longtail.prime.estimator.fit_tree_stage",
+        "longtail.pipeline.tagger.save_folder",
+    ],
+)
+def test_an_interrupt_after_the_training_costs_no_training(files, run, tmp_path, monkeypatch, where):
+    args = ("train", files / "rows.jsonl", *PRIME, "--epochs", 1, "--tree", "-o", tmp_path / "model")
+    args = (*args, "--checkpoint", tmp_path / "kept")
+
+    def stop(*given, **more):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(where, stop)
+        run(*args, code=130)
+    assert not (tmp_path / "model").exists() and list((tmp_path / "kept").iterdir())
+    with monkeypatch.context() as patch:
+        patch.setattr("longtail.prime.train.batch_loss", stop)  # not one step is made again
+        assert "for 1 epoch" in run(*args)
     assert not list((tmp_path / "kept").iterdir())
 
 

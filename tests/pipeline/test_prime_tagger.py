@@ -307,6 +307,7 @@ def test_the_shape_of_an_encoder_is_known_without_loading_it():
         "width": 384,
         "inner": 1536,
         "layers": 6,
+        "heads": 12,
         "vocabulary": 30_522,
         "weights": 22_565_376,
     }

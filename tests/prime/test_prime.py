@@ -131,7 +131,12 @@ def test_a_stopped_training_ends_with_the_same_weights(data, tmp_path, stop):
     assert resumed.history_ == expected.history_
     for name, array in expected.to_part().arrays.items():
         assert array.tobytes() == resumed.to_part().arrays[name].tobytes(), name
-    assert not list(tmp_path.iterdir())  # done: the checkpoint is gone
+    assert list(tmp_path.iterdir())  # what comes next may be interrupted as well
+    again = small(**params, checkpoint=tmp_path).fit(texts, Y, names, progress=lambda done, _: seen.append(-done))
+    assert seen[-1] > 0  # no step was made: the network was there
+    np.testing.assert_array_equal(again.output_weights()[0], expected.output_weights()[0])
+    again.save(tmp_path / "saved")
+    assert [p.name for p in tmp_path.iterdir()] == ["saved"]  # done: the checkpoint is gone
 
 
 def test_a_checkpoint_of_other_data_is_refused(data, tmp_path):
@@ -317,7 +322,7 @@ def test_bad_input_gets_one_sentence(data, tmp_path):
         (r"margin must be a number or a pair \(low, high\); got 'x'", {"margin": "x"}),
         ("loss_weights must be three numbers", {"loss_weights": (1, 2)}),
         ("precision must be one of", {"precision": "int4"}),
-        ("epochs must be an integer >= 1; got 0", {"epochs": 0}),
+        ("epochs must be an integer >= 0; got -1", {"epochs": -1}),
         ("encoder must be a name, a folder, a dict or None; got 3", {"encoder": 3}),
     ]:
         with pytest.raises(ParameterError, match=sentence):

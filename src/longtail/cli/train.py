@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -176,6 +177,8 @@ def summary(facts: dict[str, Any]) -> str:
         if kept and any("replaced_by" in row for row in trained["vocabulary"]["deprecated"]):
             lines.append("--deprecated-labels replace trains on what replaced them instead.")
     lines.append(_training_line(facts, what))
+    if facts.get("budget"):
+        lines.append(_budget_line(facts["budget"]))
     if facts["held_out"]:
         metrics = facts["held_out"]["metrics"]
         shown = ", ".join(f"P@{k} {100 * metrics[f'p@{k}']['value']:.1f}%" for k in (1, 3, 5) if f"p@{k}" in metrics)
@@ -209,12 +212,27 @@ def _training_line(facts: dict[str, Any], what: str) -> str:
             of += f" for {plural(len(facts['epochs']), 'epoch')}, of which number {facts['best_epoch']} was kept,"
         return f"Trained {facts['method']} on {plural(facts['trained_rows'], what)} with {of} {seconds}"
     encoder = facts["params"]["encoder"]
-    of = f"{plural(trained['labels'], 'label')} for {plural(len(facts['epochs']), 'epoch')}"
+    of = plural(trained["labels"], "label")
+    of += f" for {plural(len(facts['epochs']), 'epoch')}" if facts["epochs"] else ", the encoder as it was"
     from_what = f"from {encoder}" if isinstance(encoder, str) else "with a new encoder"
     mix = "" if facts["fusion"] is None else f" Vectors per label make {100 * facts['fusion']:.0f}% of a score."
     mix += " A label tree on words ranks with it." if facts["tree"] else ""
     how = f"{facts['method']} ({facts['params']['preset']}) on {plural(facts['trained_rows'], what)}"
     return f"Trained {how} with {of}, {from_what} of {plural(facts['features'], 'dimension')}, {seconds}{mix}"
+
+
+def _budget_line(budget: dict[str, Any]) -> str:
+    """Return in one line how the minutes given were used, and what more of them would have brought.
+
+    >>> _budget_line({"minutes": 5.0, "minutes_used": 4.8, "epochs": 7, "epochs_asked": 20, "more_minutes": 8.13})
+    '7 of 20 epochs fitted into 5 minutes (4.8 used); with 8.2 more minutes it would train all 20.'
+    """
+    planned, asked = budget["epochs"], budget["epochs_asked"]
+    used = f"{budget['minutes']:g} minutes ({budget['minutes_used']:.1f} used)"
+    if planned == asked:
+        return f"All {plural(asked, 'epoch')} fitted into {used}."
+    more = f"with {math.ceil(10 * budget['more_minutes']) / 10:g} more minutes it would train all {asked}"
+    return f"{planned} of {plural(asked, 'epoch')} fitted into {used}; {more}."
 
 
 def epoch_line(record: dict[str, Any]) -> str:

@@ -1,6 +1,10 @@
 from .features import DEFAULT_ENCODER as DEFAULT_ENCODER
 from .features import EncoderFeatures as EncoderFeatures
 from .features import find_encoder as find_encoder
+from .gradient_caching import count_tokens as count_tokens
+from .gradient_caching import embed_in_chunks as embed_in_chunks
+from .long_texts import LONG_TEXTS as LONG_TEXTS
+from .long_texts import MOST_CHUNKS as MOST_CHUNKS
 from .new_encoder import NEW_ENCODER as NEW_ENCODER
 from .new_encoder import check_new_encoder as check_new_encoder
 from .onnx_encoder import OnnxEncoder as OnnxEncoder

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from longtail.encoder.long_texts import LONG_TEXTS
 from longtail.storage import (
     ArraySpec,
     Choice,
@@ -218,6 +219,9 @@ TEXT_ENCODER_SCHEMA = PartSchema(
         ParamSpec("config", CONFIG_RECORD, "shape of the transformer"),
         ParamSpec("pooling", Choice(POOLINGS), "mean of the tokens' states, or that of the first"),
         ParamSpec("max_length", Whole(1, LONGEST_TEXT), "tokens of a text that are read"),
+        ParamSpec(
+            "long_texts", Choice(LONG_TEXTS), "how longer ones are read; their beginning if missing", optional=True
+        ),
     ),
     sizes=(SizeSpec("one", "tokenizers", low=1, high=1), SizeSpec("n_bytes", "length of the tokenizer", low=1)),
     arrays=(

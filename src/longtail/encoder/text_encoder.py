@@ -17,12 +17,14 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from longtail.encoder.features import load_encoder
+from longtail.encoder.long_texts import cut_chunks, join_chunks, tokens_read
 from longtail.encoder.new_encoder import check_new_encoder
 from longtail.encoder.packed import PackedTexts, can_pack, first_states, join_packed, mean_states, packed_states
 from longtail.encoder.schema import CONFIG, POOLINGS, TEXT_ENCODER_SCHEMA, config_problem, known_config, longest_text
 from longtail.encoder.tokenizer import saved_tokenizer, tokenize
 from longtail.encoder.tokenizer_check import tokenizer_problem
 from longtail.encoder.tokens import PADDING, TokenRows, new_tokenizer
+from longtail.encoder.universal import UniversalEncoder
 from longtail.encoder.weights import check_shapes, first_sentence
 from longtail.errors import DataError, MissingExtraError, ModelError
 from longtail.storage import Part, checked, pack_strings, unpack_strings
@@ -33,6 +35,7 @@ LONGEST_TRIED = 1024  # tokens
 # what the libraries raise for weights and configurations that do not fit each other
 REFUSED = (KeyError, TypeError, ValueError, RuntimeError, AttributeError, IndexError, ArithmeticError)
 TOKENS_AT_ONCE = {"cuda": 131_072, "cpu": 8_192}  # with padding; bounds the memory of encoding
+FEWEST_AT_ONCE = 512  # where the memory of a GPU is spent, before it is given up
 BACKENDS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]  # cuDNN plans every shape anew
 MODULES = ("Transformer", "Pooling", "Normalize")  # of a sentence-transformers model that this encoder can stand for
 
@@ -49,7 +52,9 @@ class TextEncoder(nn.Module):
     pooling : {"mean", "cls"}, default="mean"
         Whether a text's vector is the mean of its tokens' states or the state of the first token.
     max_length : int, default=128
-        Tokens of a text that are read.
+        Tokens of a text that are read at once.
+    long_texts : {"beginning", "chunks", "both"}, default="beginning"
+        How `encode` reads longer texts: their beginning alone; the mean of up to four chunks; or both, half and half.
 
     Attributes
     ----------
@@ -63,8 +68,16 @@ class TextEncoder(nn.Module):
     (2, 16)
     """
 
-    def __init__(self, backbone: nn.Module, tokenizer: Any, pooling: str = "mean", max_length: int = 128) -> None:
+    def __init__(
+        self,
+        backbone: nn.Module,
+        tokenizer: Any,
+        pooling: str = "mean",
+        max_length: int = 128,
+        long_texts: str = "beginning",
+    ) -> None:
         super().__init__()
+        self.long_texts = long_texts
         self.backbone = backbone
         self.tokenizer = tokenizer
         self.pooling = pooling
@@ -110,9 +123,12 @@ class TextEncoder(nn.Module):
     def padding(self) -> int:
         return int(getattr(self.backbone.config, "pad_token_id", None) or 0)
 
-    def embed(self, tokens: TokenRows, rows: np.ndarray) -> Tensor:
-        """Return the vectors of some rows (n, width); texts of like length go through the transformer together."""
-        parts = list(tokens.parts_by_length(rows, TOKENS_AT_ONCE[self.device.type]))
+    def embed(self, tokens: TokenRows, rows: np.ndarray, at_once: int | None = None) -> Tensor:
+        """Return the vectors of some rows (n, width); texts of like length go through the transformer together.
+
+        `at_once` are the tokens of one pass, about; None for what suits the device.
+        """
+        parts = list(tokens.parts_by_length(rows, at_once or TOKENS_AT_ONCE[self.device.type]))
         if not parts:
             return torch.empty(0, self.width, device=self.device)
         by_length = torch.cat([self.embed_together((tokens, rows[part]))[0] for part in parts])
@@ -141,14 +157,30 @@ class TextEncoder(nn.Module):
         """Return the vectors of all rows, or of some, without gradient and without dropout."""
         training = self.training
         self.eval()
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=mixed):
-            vectors = self.embed(tokens, np.arange(len(tokens)) if rows is None else rows)
+        vectors, at_once = None, TOKENS_AT_ONCE[self.device.type]
+        while vectors is None:
+            try:
+                with torch.autocast(self.device.type, torch.bfloat16, enabled=mixed):
+                    vectors = self.embed(tokens, np.arange(len(tokens)) if rows is None else rows, at_once)
+            except torch.cuda.OutOfMemoryError:
+                at_once //= 4
+                if at_once < FEWEST_AT_ONCE:
+                    raise
         self.train(training)
         return vectors
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """Return one float32 row per text."""
-        return self.embed_all(self.tokens(texts)).cpu().numpy()
+        """Return one float32 row per text, as `read` does."""
+        return self.read(texts).cpu().numpy()
+
+    def read(self, texts: Sequence[str], mixed: bool = False) -> Tensor:
+        """Return the vectors of texts (n, width), without gradient; of unit length where `long_texts` cuts them."""
+        if self.long_texts == "beginning":
+            return self.embed_all(self.tokens(texts), mixed)
+        length, n_special = min(self.max_length, self.longest), self.tokenizer.num_special_tokens_to_add(False)
+        chunks = cut_chunks(tokenize(self.tokenizer, texts, tokens_read(length, n_special)), length, n_special)
+        vectors = self.embed_all(TokenRows(chunks.rows, self.padding, self.device), mixed)
+        return torch.as_tensor(join_chunks(vectors.cpu().numpy(), chunks, self.long_texts), device=self.device)
 
     def to_part(self) -> Part:
         """Return what is saved: the weights, the shape of the transformer and the tokenizer."""
@@ -158,6 +190,8 @@ class TextEncoder(nn.Module):
             "pooling": self.pooling,
             "max_length": self.max_length,
         }
+        if self.long_texts != "beginning":
+            params["long_texts"] = self.long_texts
         self.tokenizer.no_truncation()  # as it was last used is no part of the model
         arrays = {f"{PREFIX}{name}": value.detach().cpu().numpy() for name, value in self.backbone.state_dict().items()}
         return Part(
@@ -175,7 +209,8 @@ class TextEncoder(nn.Module):
             _check_weights(config, weights)
             backbone = new_backbone(config)
             backbone.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in weights.items()})
-            encoder = cls(backbone, tokenizer, part.params["pooling"], part.params["max_length"])
+            how = part.params.get("long_texts", "beginning")
+            encoder = cls(backbone, tokenizer, part.params["pooling"], part.params["max_length"], how)
             encoder.try_out()
         except REFUSED as error:
             raise ModelError(f"the model's part '{part.kind}' is damaged: {first_sentence(error)}.") from error
@@ -191,6 +226,8 @@ class TextEncoder(nn.Module):
 def load_text_encoder(name: str | Path, max_length: int | None = None) -> TextEncoder:
     """Return the encoder of a sentence-transformers model, by folder, package or name in the local cache; offline."""
     model = load_encoder(name, "cpu")
+    if isinstance(model, UniversalEncoder):
+        raise DataError(f"encoder '{name}' cannot be trained: its vectors are for `EncoderFeatures`.")
     modules = [type(module).__name__ for module in model]
     if not modules or modules[0] != "Transformer" or any(kind not in MODULES for kind in modules):
         raise DataError(f"encoder '{name}' cannot be trained: it must be made of {list(MODULES)}; it has {modules}.")

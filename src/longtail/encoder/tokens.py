@@ -83,6 +83,29 @@ class TokenRows:
         ids = self.flat[self.starts[at][text] + positions].long()
         return PackedTexts(ids, positions, text, ends.int(), max(1, int(lengths.max(initial=0))))
 
+    def chunks(self, rows: np.ndarray, budget: int, padded: bool) -> list[np.ndarray]:
+        """Return positions within `rows`, texts of like length together, in chunks of at most `budget` tokens.
+
+        A text that is longer than that is a chunk of its own.
+
+        >>> rows = TokenRows([np.zeros(n, dtype=np.int32) for n in (9, 1, 8, 2)])
+        >>> [part.tolist() for part in rows.chunks(np.arange(4), 12, padded=False)]
+        [[1, 3, 2], [0]]
+        >>> [part.tolist() for part in rows.chunks(np.arange(4), 12, padded=True)]
+        [[1, 3], [2], [0]]
+        """
+        order = np.argsort(self.lengths[rows], kind="stable")
+        lengths = self.lengths[rows][order]
+        sums, out, start = np.append(0, np.cumsum(lengths)), [], 0
+        while start < order.size:
+            tokens = (
+                np.arange(1, order.size - start + 1) * lengths[start:] if padded else sums[start + 1 :] - sums[start]
+            )
+            end = start + max(1, int(np.searchsorted(tokens, budget, side="right")))
+            out.append(order[start:end])
+            start = end
+        return out
+
     def parts_by_length(self, rows: np.ndarray, budget: int) -> Iterator[np.ndarray]:
         """Yield positions within `rows`, texts of like length together, each part about `budget` tokens with padding.
 

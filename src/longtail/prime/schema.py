@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from longtail.encoder import ENCODER_PRECISIONS, NEW_ENCODER, TEXT_ENCODER_SCHEMA, encoder_width
+from longtail.encoder import ENCODER_PRECISIONS, LONG_TEXTS, NEW_ENCODER, TEXT_ENCODER_SCHEMA, encoder_width
 from longtail.model import LABEL_COUNTS, SEED
 from longtail.prime.settings import (
     CENTROID_RULES,
@@ -133,16 +133,26 @@ _NETWORK = Record(
     },
     frozenset({"hidden", "momentum"}),
 )
+_BUDGET = Record(
+    {
+        "minutes": Real(0),
+        "minutes_used": Real(0),
+        "epochs": Whole(0),
+        "epochs_asked": Whole(0),
+        "more_minutes": Real(0),
+    }
+)
 _FITTED = Record(
     {
         "n_rows": Whole(),
         "history": HISTORY,
         "fusion": Real(0, 1, none=True),
         "text_scale": Real(0, LARGEST),
+        "budget": _BUDGET,
         "network": _NETWORK,
         "tree": _TREE,
     },
-    frozenset({"text_scale", "tree"}),
+    frozenset({"text_scale", "budget", "tree"}),
 )
 
 PRIME_SCHEMA = PartSchema(
@@ -151,10 +161,12 @@ PRIME_SCHEMA = PartSchema(
     params=(
         ParamSpec("encoder", OneOf((Text(4096), _SIZES), none=True), "where the encoder came from, or its sizes"),
         ParamSpec("preset", Choice(tuple(PRESETS)), "published settings"),
-        ParamSpec("epochs", Whole(1), "passes over the texts"),
+        ParamSpec("epochs", Whole(0), "passes over the texts"),
+        ParamSpec("minutes", Real(0, above=True, none=True), "about how long training might take", optional=True),
         ParamSpec("batch_size", Whole(2, none=True), "queries in a batch"),
         ParamSpec("lr", Real(0, above=True, none=True), "largest learning rate"),
         ParamSpec("max_length", Whole(3), "tokens of a text that are read"),
+        ParamSpec("long_texts", Choice(LONG_TEXTS), "how longer texts are read", optional=True),
         ParamSpec("n_positives", Whole(1, none=True), "labels shown per query"),
         ParamSpec("n_negatives", Whole(1, none=True), "hardest labels of the batch"),
         ParamSpec("sampling", Choice(SAMPLINGS, none=True), "which labels are shown"),

@@ -83,8 +83,12 @@ def resolve_settings(given: dict[str, Any], n_rows: int, n_labels: int) -> Prime
     size = min(preset["batch_size"], max(ROWS_PER_BATCH_AT_LEAST, n_rows // BATCHES_AT_LEAST))
     n_free, n_private = given.get("n_free"), given.get("n_private")
     free = bool(preset["free"]) if n_free is None else check_integer("n_free", n_free, low=0) > 0
+    prototype = check_choice("prototype", chosen["prototype"], PROTOTYPES)
+    if given.get("epochs") == 0 and prototype != "network":
+        free = False  # nothing trains them, and they would be random
+        n_free = 0
     return PrimeSettings(
-        prototype=check_choice("prototype", chosen["prototype"], PROTOTYPES),
+        prototype=prototype,
         centroids=check_flag("centroids", chosen["centroids"]),
         n_free=int(n_free) if n_free is not None else (_half_of(n_labels) if free else 0),
         n_private=_private(n_private, n_labels) if free else 0,

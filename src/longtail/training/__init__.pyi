@@ -20,12 +20,15 @@ from .settings import checked_training as checked_training
 from .shuffled_rows import epoch_record as epoch_record
 from .shuffled_rows import mean_loss_over as mean_loss_over
 from .shuffled_rows import train_on_rows as train_on_rows
+from .torch_runtime import get_random_state as get_random_state
+from .torch_runtime import gpu_memory_errors as gpu_memory_errors
 from .torch_runtime import import_torch as import_torch
 from .torch_runtime import mixed_precision as mixed_precision
 from .torch_runtime import on_device as on_device
 from .torch_runtime import pick_device as pick_device
 from .torch_runtime import require_transformers as require_transformers
 from .torch_runtime import seeded as seeded
+from .torch_runtime import set_random_state as set_random_state
 from .torch_runtime import threads_for as threads_for
 from .torch_runtime import to_device as to_device
 from .torch_runtime import torch_threads as torch_threads

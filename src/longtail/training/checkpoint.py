@@ -152,6 +152,11 @@ class Checkpoint:
         The network before training; its weights are part of the identity.
     minutes : float, default=10.0
         Minutes between two checkpoints.
+
+    Attributes
+    ----------
+    planned : int or None
+        Epochs of the training, saved beside its state, where they were planned when it began.
     """
 
     def __init__(self, folder: str | Path, identity: object, model: nn.Module, minutes: float = 10.0) -> None:
@@ -162,6 +167,7 @@ class Checkpoint:
             digest.update(value.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
         self.path = Path(folder) / digest.hexdigest()[:16]
         self.minutes = minutes
+        self.planned: int | None = None
         self._last_saved = time.monotonic()
         for path, kind in self._others():
             if kind != KIND:
@@ -188,19 +194,16 @@ class Checkpoint:
             arrays["random.cuda"] = torch.cuda.get_rng_state(state.loss_sum.device).numpy()
         params: dict[str, Any] = {name: getattr(state, name) for name in NUMBERS}
         params["history"] = [asdict(record) for record in state.history]
+        if self.planned is not None:
+            params["planned"] = self.planned
         save_folder(self.path, KIND, {"training": Part(KIND, params, arrays)})
         self._last_saved = time.monotonic()
 
     def restore(self, state: TrainingState) -> bool:
         """Bring a training to the saved state; say whether there was one."""
-        if not (self.path / "manifest.json").exists():
+        part = self._load()
+        if part is None:
             return False
-        try:
-            part = load_folder(self.path, {KIND: CHECKPOINT_FOLDER}).parts["training"]
-        except ModelError as error:
-            raise ModelError(
-                f"{self.path} is damaged; remove it to start again ({str(error).removesuffix('.')})."
-            ) from error
         device = state.loss_sum.device
         try:
             for name in NUMBERS:
@@ -219,6 +222,22 @@ class Checkpoint:
         except (TypeError, ValueError, KeyError, RuntimeError) as error:
             raise ModelError(f"{self.path} is damaged; remove it to start again.") from error
         return True
+
+    def planned_epochs(self) -> int | None:
+        """Return how many epochs were planned when the training that is saved here began, if there is one."""
+        part = self._load()
+        return None if part is None else part.params.get("planned")
+
+    def _load(self) -> Part | None:
+        """Return what is saved of this training, if anything."""
+        if not (self.path / "manifest.json").exists():
+            return None
+        try:
+            return load_folder(self.path, {KIND: CHECKPOINT_FOLDER}).parts["training"]
+        except ModelError as error:
+            raise ModelError(
+                f"{self.path} is damaged; remove it to start again ({str(error).removesuffix('.')})."
+            ) from error
 
     def refuse_others(self) -> None:
         """Refuse a folder that holds the checkpoint of another training."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TypeVar
 
@@ -19,7 +19,13 @@ from longtail.errors import ModelError
 from longtail.training.checkpoint import Checkpoint, Epoch, TrainingState, Validation, copy_weights
 from longtail.training.process_group import ALONE, ProcessGroup
 from longtail.training.settings import Training
-from longtail.training.torch_runtime import mixed_precision, seeded
+from longtail.training.torch_runtime import (
+    GPU_MEMORY_SPENT,
+    get_random_state,
+    mixed_precision,
+    seeded,
+    set_random_state,
+)
 
 Batch = TypeVar("Batch")
 
@@ -39,6 +45,7 @@ def train(
     extra: Mapping[str, Tensor] | None = None,
     processes: ProcessGroup = ALONE,
     checkpoint: Checkpoint | None = None,
+    out_of_memory: Callable[[], bool] | None = None,
     on_step: Callable[[int, int], None] | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
 ) -> TrainingState:
@@ -77,6 +84,9 @@ def train(
         The processes that share the batches; gradients and losses are averaged over them.
     checkpoint : Checkpoint, default=None
         Where the state is saved from time to time, by the first process. The caller removes it.
+    out_of_memory : callable () -> bool, default=None
+        Called where the GPU had too little memory for a step: it makes the next attempt need less and takes back what
+        `batch_loss` has changed beside gradients, and the step begins again. False where nothing smaller is possible.
     on_step : callable (done, n_steps) -> None, default=None
         Called after every step.
     on_epoch : callable (Epoch) -> None, default=None
@@ -116,14 +126,9 @@ def train(
             for step in range(state.step, n_steps):
                 if learning_rate is not None:
                     _set_lr(optimizers, learning_rate(state.epoch * n_steps + step, how.epochs * n_steps))
-                for optimizer in optimizers:
-                    optimizer.zero_grad(set_to_none=True)
                 n_together = min(how.accumulate, n_batches - step * how.accumulate)
-                for batch in islice(batches, n_together):
-                    with mixed_precision(device, how.mixed):
-                        loss = batch_loss(batch).float()
-                    (loss / n_together).backward()
-                    state.loss_sum += weights[step] * (processes.mean(loss.detach()) / n_together)
+                together = islice(batches, n_together)
+                _add_gradients(state, together, n_together, weights[step], batch_loss, how, processes, out_of_memory)
                 processes.average_gradients(model.parameters())
                 for optimizer in optimizers:
                     optimizer.step()
@@ -152,6 +157,69 @@ def train(
         model.load_state_dict(state.best)
     model.eval()
     return state
+
+
+def _add_gradients(
+    state: TrainingState,
+    batches: Iterable[Batch],
+    n_batches: int,
+    weight: float,
+    batch_loss: Callable[[Batch], Tensor],
+    how: Training,
+    processes: ProcessGroup = ALONE,
+    out_of_memory: Callable[[], bool] | None = None,
+) -> None:
+    """Give the weights the mean gradient of the batches of one step, and add their loss to the state's sum."""
+    if out_of_memory is None:
+        _backward(state, batches, n_batches, weight, batch_loss, how, processes)
+        return
+    device, rest = state.loss_sum.device, iter(batches)
+    seen: list[Batch] = []
+    random, loss_sum = get_random_state(device), state.loss_sum.clone()
+
+    def again() -> Iterator[Batch]:
+        yield from list(seen)
+        for batch in rest:
+            seen.append(batch)
+            yield batch
+
+    while not _fits(lambda: _backward(state, again(), n_batches, weight, batch_loss, how, processes)):
+        if not out_of_memory():
+            raise ModelError(GPU_MEMORY_SPENT)
+        state.loss_sum.copy_(loss_sum)
+        set_random_state(random, device)
+
+
+def _backward(
+    state: TrainingState,
+    batches: Iterable[Batch],
+    n_batches: int,
+    weight: float,
+    batch_loss: Callable[[Batch], Tensor],
+    how: Training,
+    processes: ProcessGroup,
+) -> None:
+    """Make the gradients of the batches of one step from nothing."""
+    device = state.loss_sum.device
+    for optimizer in state.optimizers:
+        optimizer.zero_grad(set_to_none=True)
+    for batch in batches:
+        with mixed_precision(device, how.mixed):
+            loss = batch_loss(batch).float()
+        (loss / n_batches).backward()
+        state.loss_sum += weight * (processes.mean(loss.detach()) / n_batches)
+
+
+def _fits(attempt: Callable[[], None]) -> bool:
+    """Say whether the GPU had enough memory for an attempt; what a failed one held is free afterwards."""
+    try:
+        attempt()
+    except torch.cuda.OutOfMemoryError:
+        pass  # the tensors of its frames are free when the exception is
+    else:
+        return True
+    torch.cuda.empty_cache()
+    return False
 
 
 def warmup_and_decay(lr: float, warmup: int) -> Callable[[int, int], float]:

@@ -29,6 +29,7 @@ CHECKPOINT = PartSchema(
         ParamSpec("best_loss", _LOSS, "lowest loss on the held-out rows"),
         ParamSpec("epochs_since_best", Whole(), "epochs after that one"),
         ParamSpec("history", HISTORY, "records of the finished epochs"),
+        ParamSpec("planned", Whole(1), "epochs that were planned to fit into some minutes", optional=True),
     ),
     arrays=(
         ArraySpec("model.*", ANY, None, "weights of the network"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from longtail.errors import MissingExtraError, ParameterError
+from longtail.errors import MissingExtraError, ModelError, ParameterError
 from longtail.validate import resolve_jobs
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Network = TypeVar("Network", bound="nn.Module")
 WORTH_THREADS = 50_000_000  # multiplications in a batch, below which a second thread costs more than it brings
+
+GPU_MEMORY_SPENT = "the GPU has too little memory left for this; use a smaller encoder or batch, or device='cpu'."
 
 
 def import_torch(needed_by: str = "BottleneckClassifier") -> Any:
@@ -105,6 +107,34 @@ def seeded(seed: int, device: torch.device) -> Iterator[None]:
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
         yield
+
+
+@contextlib.contextmanager
+def gpu_memory_errors() -> Iterator[None]:
+    """Say in one sentence that the memory of a GPU is spent."""
+    import torch
+
+    try:
+        yield
+    except torch.cuda.OutOfMemoryError as error:
+        raise ModelError(GPU_MEMORY_SPENT) from error
+
+
+def get_random_state(device: torch.device) -> tuple[Tensor, ...]:
+    """Return the state of torch's random numbers: of the CPU and, on a GPU, of that too."""
+    import torch
+
+    states = (torch.get_rng_state(),)
+    return (*states, torch.cuda.get_rng_state(device)) if device.type == "cuda" else states
+
+
+def set_random_state(states: tuple[Tensor, ...], device: torch.device) -> None:
+    """Go back to a state that `get_random_state` has returned for the same device."""
+    import torch
+
+    torch.set_rng_state(states[0])
+    if device.type == "cuda":
+        torch.cuda.set_rng_state(states[1], device)
 
 
 def mixed_precision(device: torch.device, mixed: bool) -> AbstractContextManager[Any]:

@@ -1,0 +1,1 @@
+"""Benchmarks of the hybrid, and of what a user would pick instead of it."""

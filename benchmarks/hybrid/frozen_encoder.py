@@ -1,0 +1,133 @@
+"""One logistic regression per label on the vectors of a frozen sentence encoder, as scikit-learn would train them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from sklearn.linear_model import LogisticRegression
+
+from benchmarks.harness.program import Facts
+from benchmarks.harness.timing import timed
+from benchmarks.hybrid.measure import K
+from benchmarks.hybrid.peer_data import Found, PeerData
+from longtail.data import TopK
+from longtail.encoder import TextEncoder, load_text_encoder
+
+LENGTH = 256  # tokens of a text that all-MiniLM-L6-v2 reads
+C = 1.0  # scikit-learn's default
+ITERATIONS = 200
+ROWS = 4096  # of a block of scores
+COMPARED = 10  # labels that scikit-learn trains too: its time, and whether its ranking is the same
+
+
+def run_encoder(data: PeerData, folder: Path, encoder: str) -> Found:
+    """Return facts and predictions of one classifier per label on frozen vectors."""
+    X, X_test, spent = vectors(data, folder, encoder)
+    training, (W, b) = timed(logistic_regressions, X, data.Y)
+    prediction, top = timed(best_labels, X_test, W, b)
+    facts = {
+        "device": _device().type,
+        **spent,
+        "train_seconds": training.wall,
+        "train_cpu_seconds": training.cpu,
+        "predict_seconds": prediction.wall,
+        "predict_cpu_seconds": prediction.cpu,
+        "scikit_learn": against_scikit_learn(X, data, W, b),
+    }
+    return [("encoder-one-vs-all", facts, top)]
+
+
+def vectors(data: PeerData, folder: Path, encoder: str) -> tuple[np.ndarray, np.ndarray, Facts]:
+    """Return unit vectors of training and test texts, made once, with the seconds that took."""
+    kept = folder / "vectors.npz"
+    if not kept.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        frozen = load_text_encoder(encoder, LENGTH).eval().to(_device())
+        spent, X = timed(_unit_vectors, frozen, data.texts)
+        later, X_test = timed(_unit_vectors, frozen, data.test_texts)
+        seconds = np.array([spent.wall, spent.cpu, later.wall, later.cpu])
+        np.savez(kept, X=X, X_test=X_test, seconds=seconds)
+    with np.load(kept) as file:
+        names = ("encode_seconds", "encode_cpu_seconds", "encode_test_seconds", "encode_test_cpu_seconds")
+        return file["X"], file["X_test"], dict(zip(names, file["seconds"].tolist(), strict=True))
+
+
+def logistic_regressions(X: np.ndarray, Y: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
+    """Return weights (n_features, n_labels) and intercepts of all labels, by L-BFGS on all of them at once.
+
+    What is minimised for each label is scikit-learn's C · loss + ½ ‖w‖², the intercept free.
+    """
+    where = _device()
+    rows = torch.as_tensor(X, device=where)
+    share = (np.bincount(Y.indices, minlength=Y.shape[1]) + 0.5) / (Y.shape[0] + 1)
+    start = torch.zeros(X.shape[1] + 1, Y.shape[1], device=where)
+    start[-1] = torch.as_tensor(np.log(share / (1 - share)), dtype=torch.float32)
+    weights = torch.nn.Parameter(start)
+    labels = torch.as_tensor(Y.indices.astype(np.int64), device=where)
+    row_of = torch.as_tensor(np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr)), device=where)
+    steps = torch.optim.LBFGS([weights], max_iter=ITERATIONS, history_size=10, line_search_fn="strong_wolfe")
+
+    def closure() -> torch.Tensor:
+        W = weights.detach()
+        loss, grad = 0.5 * (W[:-1] ** 2).sum(), torch.cat([W[:-1], torch.zeros_like(W[-1:])])
+        for at in range(0, rows.shape[0], ROWS):
+            block = rows[at : at + ROWS]
+            first, last = int(Y.indptr[at]), int(Y.indptr[min(at + ROWS, Y.shape[0])])
+            scores = block @ W[:-1] + W[-1]
+            true = (row_of[first:last] - at, labels[first:last])
+            loss = loss + C * (torch.nn.functional.softplus(scores).sum() - scores[true].sum())
+            error = torch.sigmoid(scores)
+            error[true] -= 1.0
+            grad[:-1] += C * (block.T @ error)
+            grad[-1] += C * error.sum(0)
+        weights.grad = grad
+        return loss
+
+    steps.step(closure)
+    found = weights.detach().cpu().numpy()
+    return found[:-1], found[-1]
+
+
+def best_labels(X: np.ndarray, W: np.ndarray, b: np.ndarray) -> TopK:
+    """Return the 100 best labels of every row."""
+    where = _device()
+    weights, free = torch.as_tensor(W, device=where), torch.as_tensor(b, device=where)
+    ids, scores = [], []
+    for at in range(0, X.shape[0], ROWS):
+        best = torch.topk(torch.as_tensor(X[at : at + ROWS], device=where) @ weights + free, min(K, W.shape[1]))
+        ids.append(best.indices.cpu().numpy())
+        scores.append(best.values.cpu().numpy())
+    return TopK(np.concatenate(ids), np.concatenate(scores))
+
+
+def against_scikit_learn(X: np.ndarray, data: PeerData, W: np.ndarray, b: np.ndarray) -> Facts:
+    """Return what scikit-learn takes for some labels and for all, and how far its scores are from ours."""
+    counts = data.counts()
+    seen = np.flatnonzero(counts)
+    chosen = seen[np.argsort(counts[seen])][np.linspace(0, seen.size - 1, COMPARED).astype(int)]
+    started, apart = time.perf_counter(), []
+    for label in chosen.tolist():
+        theirs = LogisticRegression(C=C, max_iter=1000)
+        theirs.fit(X, data.Y[:, [label]].toarray().ravel() > 0)
+        apart.append(np.abs(theirs.decision_function(X) - (X @ W[:, label] + b[label])).max())
+    seconds = (time.perf_counter() - started) / COMPARED
+    return {
+        "labels": COMPARED,
+        "seconds_per_label": seconds,
+        "hours_for_all": seconds * seen.size / 3600,
+        "largest_difference": float(max(apart)),
+    }
+
+
+def _unit_vectors(encoder: TextEncoder, texts: list[str]) -> np.ndarray:
+    with torch.no_grad():
+        X = encoder.encode(texts)
+    return X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
+
+
+def _device() -> torch.device:
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
