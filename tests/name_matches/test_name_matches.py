@@ -257,6 +257,14 @@ def test_labels_that_share_a_name_are_both_found():
     assert top.ids[0].tolist() == [0, 1]
 
 
+def test_a_name_that_very_many_labels_share_is_not_looked_for():
+    for shared in (100, 101):
+        names = [["common", f"own{label}"] for label in range(shared)]
+        model = NameMatches(n_jobs=1).fit(["common own3"] * 4, matrix([[3]] * 4, shared), names)
+        assert (model.predict_topk(["common"], shared).ids[0] >= 0).sum() == (shared if shared == 100 else 0)
+        assert model.predict_topk(["own7"], 1).ids.tolist() == [[7]]
+
+
 def test_texts_and_names_of_any_kind():
     names = [[""], ["the of"], ["..."], ["a" * 5000], ["İ"], ["one two three four five six seven eight nine ten"], []]
     texts = ["", "the of", "a" * 5000, "İ i̇", "one two three four five six seven eight nine ten", "\x00\ufffd 𝕏"]
