@@ -6,7 +6,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from longtail.name_matches.find_kernel import COUNT, COVERED, ENTRY, EXACT, FIRST, FREE, GRADE, LAST, LOOSE, ROW
+from longtail.name_matches.find_kernel import (
+    BETWEEN,
+    COUNT,
+    COVERED,
+    ENTRY,
+    EXACT,
+    FAR,
+    FIRST,
+    FREE,
+    GRADE,
+    LAST,
+    PHRASE,
+    ROW,
+)
 from longtail.name_matches.link_rates import Links, contexts, rates
 from longtail.name_matches.name_forms import ALTERNATIVE, PART, SHORTENED
 
@@ -22,12 +35,14 @@ PRODUCTS = (
     "link rate × link rate",
     "link rate × matches",
     "link rate × loose",
+    "link rate × words between",
     "link rate × inside longer names only",
     "link rate × length of the text",
     "link rate × first position",
     "no training rows × link rate",
     "no training rows × form as in the name",
     "no training rows × loose",
+    "no training rows × words between",
     "no training rows × matches",
     "no training rows × first position",
 )
@@ -55,6 +70,8 @@ FEATURES = (  # in the order of their weights
     "share outside longer names",
     "form as in the name",
     "loose",
+    "far apart",
+    "words between",
     "labels that share the words",
     "rarity of the name",
     "length of the text",
@@ -133,7 +150,9 @@ def _of_matches(columns: np.ndarray, n_words: np.ndarray) -> dict[str, np.ndarra
         "inside longer names only": columns[:, FREE] == 0,
         "share outside longer names": columns[:, FREE] / count,
         "form as in the name": columns[:, EXACT] > 0,
-        "loose": columns[:, GRADE] == LOOSE,
+        "loose": columns[:, GRADE] < PHRASE,
+        "far apart": columns[:, GRADE] == FAR,
+        "words between": np.log1p(columns[:, BETWEEN]),
     }
 
 
