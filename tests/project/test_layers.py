@@ -27,6 +27,7 @@ LAYERS = [  # from the ground up; docs/contributing.md says what each is for
     {"tree"},
     {"bottleneck"},
     {"prime"},
+    {"hybrid"},
     {"groups"},
     {"audit", "metrics"},
     {"decisions", "label_check", "monitoring"},
