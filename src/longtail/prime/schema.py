@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from longtail.encoder import NEW_ENCODER, TEXT_ENCODER_SCHEMA, encoder_width
+from longtail.encoder import ENCODER_PRECISIONS, LONG_TEXTS, NEW_ENCODER, TEXT_ENCODER_SCHEMA, encoder_width
 from longtail.model import LABEL_COUNTS, SEED
 from longtail.prime.settings import (
     CENTROID_RULES,
@@ -166,6 +166,7 @@ PRIME_SCHEMA = PartSchema(
         ParamSpec("batch_size", Whole(2, none=True), "queries in a batch"),
         ParamSpec("lr", Real(0, above=True, none=True), "largest learning rate"),
         ParamSpec("max_length", Whole(3), "tokens of a text that are read"),
+        ParamSpec("long_texts", Choice(LONG_TEXTS), "how longer texts are read", optional=True),
         ParamSpec("n_positives", Whole(1, none=True), "labels shown per query"),
         ParamSpec("n_negatives", Whole(1, none=True), "hardest labels of the batch"),
         ParamSpec("sampling", Choice(SAMPLINGS, none=True), "which labels are shown"),
@@ -189,6 +190,7 @@ PRIME_SCHEMA = PartSchema(
         ParamSpec("mixed_precision", Flag(), "bfloat16 on a GPU"),
         ParamSpec("index", Choice(INDEXES), "how labels are searched"),
         ParamSpec("precision", Choice(PRECISIONS), "how label vectors are stored"),
+        ParamSpec("encoder_precision", Choice(ENCODER_PRECISIONS), "how the encoder computes", optional=True),
         ParamSpec("random_state", SEED, "the seed"),
         ParamSpec("fitted", _FITTED, "what was learned"),
     ),
