@@ -13,6 +13,7 @@ from hypothesis import settings
 
 EXTRAS = {  # extra: the packages it installs that are imported somewhere
     "torch": ("torch", "transformers", "tokenizers", "sentence_transformers"),
+    "onnx": ("onnxruntime", "tokenizers"),
     "io": ("pyarrow",),
     "audit": ("highspy",),
     "ann": ("faiss",),

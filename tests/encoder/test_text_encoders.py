@@ -13,7 +13,8 @@ pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("default")]
 
 from longtail.encoder.features import DEFAULT_ENCODER, find_encoder, load_encoder
 from longtail.encoder.text_encoder import TextEncoder, load_text_encoder, new_text_encoder
-from longtail.encoder.tokens import TokenRows, new_tokenizer, tokenize
+from longtail.encoder.tokenizer import tokenize
+from longtail.encoder.tokens import TokenRows, new_tokenizer
 from longtail.errors import DataError, ModelError, ParameterError
 from longtail.storage import Part
 

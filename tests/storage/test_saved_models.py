@@ -11,13 +11,22 @@ import longtail as lt
 
 SAVED = Path(__file__).parent / "saved"
 EXPECTED = json.loads((SAVED / "expected.json").read_text("utf-8"))
-NEED_TORCH = ("dft", "prime-with-tree", "tree-on-prime-features")
+NEED_ONE_OF = {
+    "dft": ("torch",),
+    "prime-with-tree": ("torch", "onnxruntime"),
+    "tree-on-prime-features": ("torch", "onnxruntime"),
+}
+
+
+def skip_without_extra(name):
+    needed = NEED_ONE_OF.get(name, ())
+    if needed and not any(importlib.util.find_spec(package) for package in needed):
+        pytest.skip(f"needs one of the packages {needed}")
 
 
 @pytest.mark.parametrize("name", sorted(EXPECTED["predictions"]))
 def test_it_loads_and_predicts_the_same(name):
-    if name in NEED_TORCH and importlib.util.find_spec("torch") is None:
-        pytest.skip("needs the extra [torch]")
+    skip_without_extra(name)
     expected = EXPECTED["predictions"][name]
     tagger = lt.load(SAVED / name)
     top = tagger.predict_topk(EXPECTED["texts"], k=3)
@@ -32,8 +41,7 @@ def test_every_saved_folder_is_looked_at():
 
 @pytest.mark.parametrize("name", sorted(EXPECTED["predictions"]))
 def test_it_tells_the_settings_that_were_in_effect(name):
-    if name in NEED_TORCH and importlib.util.find_spec("torch") is None:
-        pytest.skip("needs the extra [torch]")
+    skip_without_extra(name)
     model = lt.load(SAVED / name).model_
     given, used = model.saved_params(), model.effective_params()
     assert json.loads(json.dumps(used, allow_nan=False)) and set(used) <= set(given)

@@ -25,6 +25,7 @@ METHODS = {  # folder and class of each method, as `longtail.pipeline.METHODS` h
     "ova": ("one_vs_all", "OneVsAllClassifier"),
     "dft": ("bottleneck", "BottleneckClassifier"),
     "prime": ("prime", "Prime"),
+    "hybrid": ("hybrid", "Hybrid"),
 }
 SECTIONS = {  # of the help, in their order: what each is called there
     "data": "Data",
@@ -34,7 +35,8 @@ SECTIONS = {  # of the help, in their order: what each is called there
     "ova": "ova (one linear classifier per label)",
     "dft": "dft (a network with a narrow output layer)",
     "prime": "prime (an encoder that reads texts)",
-    "texts": "texts (how words are counted; not with prime)",
+    "hybrid": "hybrid (encoder, label tree, similar texts and names of labels together)",
+    "texts": "texts (how words are counted; not with prime and hybrid)",
 }
 SECTION_OF_OPTION = {  # of a command's own options; all others are about its data
     **dict.fromkeys(("--output", "--force", "--json", "--help"), "output"),
@@ -146,9 +148,11 @@ TYPES: dict[str, Any] = {  # where the annotation does not say how the value is 
     "checkpoint": click.Path(path_type=Path),
     "order": click.Choice(["cooccurrence", NONE]),
     "encoder": click.STRING,
+    "experts": Listed(click.STRING, always=True),
     "dft.encoder": click.Choice(["mlp", "linear"]),
 }
-METAVARS = {"prime.encoder": "NAME|FOLDER|none"}
+METAVARS = {"prime.encoder": "NAME|FOLDER|none", "experts": "NAME,..."}
+READ_TEXTS = ("prime", "hybrid")  # methods that count words themselves, or none
 ANNOTATED: dict[tuple[str, ...], Any] = {
     ("int",): click.INT,
     ("float",): click.FLOAT,
@@ -256,7 +260,7 @@ def _concerns(section: str, method: str | None) -> bool:
     """Say whether the help on a method, or on all, shows a section."""
     if method is None or section not in (*METHODS, "texts"):
         return True
-    return method != "prime" if section == "texts" else section == method
+    return method not in READ_TEXTS if section == "texts" else section == method
 
 
 def _entry(table: Mapping[str, Any], section: str, name: str) -> Any:
@@ -277,7 +281,10 @@ def tagger_options(function: Command) -> Command:
         ),
         click.option("--fast", is_flag=True, help="Settings that train faster, for a little accuracy."),
         click.option(
-            "--method", default="tree", show_default=True, help="tree, ova, dft, prime, or auto: what suits the data."
+            "--method",
+            default="tree",
+            show_default=True,
+            help="tree, ova, dft, prime, hybrid, or auto: what suits the data.",
         ),
     ):
         function = option(function)
@@ -344,7 +351,7 @@ def _make_estimator(kind: type[XMCEstimator], method: str, options: dict[str, An
     if "checkpoint_minutes" in given and "checkpoint" not in given:
         raise ParameterError("--checkpoint-minutes needs --checkpoint, the folder to write to.")
     given |= {name: None for name in ("order", "balance") if given.get(name) == NONE}
-    if method == "prime" and "encoder" in given:
+    if method in READ_TEXTS and "encoder" in given:
         given["encoder"] = _encoder(given["encoder"])
     presets = [name for name in PRESETS if options[name]]
     if not presets:

@@ -7,6 +7,12 @@ from .long_texts import LONG_TEXTS as LONG_TEXTS
 from .long_texts import MOST_CHUNKS as MOST_CHUNKS
 from .new_encoder import NEW_ENCODER as NEW_ENCODER
 from .new_encoder import check_new_encoder as check_new_encoder
+from .onnx_encoder import OnnxEncoder as OnnxEncoder
+from .onnx_graph import ENCODER_PRECISIONS as ENCODER_PRECISIONS
+from .runtime import RUNTIMES as RUNTIMES
+from .runtime import Encoder as Encoder
+from .runtime import open_encoder as open_encoder
+from .runtime import pick_runtime as pick_runtime
 from .schema import TEXT_ENCODER_SCHEMA as TEXT_ENCODER_SCHEMA
 from .schema import encoder_width as encoder_width
 from .text_encoder import TextEncoder as TextEncoder

@@ -186,9 +186,16 @@ def encoder_width(config: dict[str, Any]) -> int:
 def longest_text(config: Any) -> int:
     """Return the most tokens of a text that a transformer of this configuration takes."""
     positions = int(getattr(config, "max_position_embeddings", 512))
-    if config.model_type in PADDING_FIRST:
-        positions -= int(config.pad_token_id or 0) + 1
-    return positions
+    return longest_text_of(config.model_type, positions, getattr(config, "pad_token_id", None))
+
+
+def longest_text_of(architecture: str, positions: int, padding: int | None) -> int:
+    """Return the same from the number of positions and the padding token.
+
+    >>> longest_text_of("roberta", 514, 1)
+    512
+    """
+    return positions - (int(padding or 0) + 1) if architecture in PADDING_FIRST else positions
 
 
 def _config_problem(part: Part, sizes: Sizes) -> str | None:

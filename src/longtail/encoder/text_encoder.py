@@ -21,9 +21,11 @@ from longtail.encoder.long_texts import cut_chunks, join_chunks, tokens_read
 from longtail.encoder.new_encoder import check_new_encoder
 from longtail.encoder.packed import PackedTexts, can_pack, first_states, join_packed, mean_states, packed_states
 from longtail.encoder.schema import CONFIG, POOLINGS, TEXT_ENCODER_SCHEMA, config_problem, known_config, longest_text
+from longtail.encoder.tokenizer import saved_tokenizer, tokenize
 from longtail.encoder.tokenizer_check import tokenizer_problem
-from longtail.encoder.tokens import PADDING, TokenRows, is_tokenizer_error, new_tokenizer, tokenize
+from longtail.encoder.tokens import PADDING, TokenRows, new_tokenizer
 from longtail.encoder.universal import UniversalEncoder
+from longtail.encoder.weights import check_shapes, first_sentence
 from longtail.errors import DataError, MissingExtraError, ModelError
 from longtail.storage import Part, checked, pack_strings, unpack_strings
 from longtail.training import to_device
@@ -211,7 +213,7 @@ class TextEncoder(nn.Module):
             encoder = cls(backbone, tokenizer, part.params["pooling"], part.params["max_length"], how)
             encoder.try_out()
         except REFUSED as error:
-            raise ModelError(f"the model's part '{part.kind}' is damaged: {_first_sentence(error)}.") from error
+            raise ModelError(f"the model's part '{part.kind}' is damaged: {first_sentence(error)}.") from error
         return encoder
 
     def try_out(self) -> None:
@@ -283,37 +285,11 @@ def new_backbone(config: dict[str, Any]) -> nn.Module:
         raise ValueError(f"transformers cannot make a network of this shape: {error}") from error
 
 
-def saved_tokenizer(text: str, vocab_size: int) -> Any:
-    """Return the tokenizer of its JSON, looked at first; raises ValueError for one that is refused."""
-    from tokenizers import Tokenizer
-
-    problem = tokenizer_problem(text, vocab_size)
-    if problem is not None:
-        raise ValueError(problem)
-    try:
-        return Tokenizer.from_str(text)
-    except BaseException as error:
-        if not is_tokenizer_error(error):
-            raise
-        raise ValueError("the tokenizer is not one of the tokenizers library") from error
-
-
 def _check_weights(config: dict[str, Any], weights: dict[str, np.ndarray]) -> None:
     """Refuse weights that are not those of the transformer, before memory is taken for it."""
     with torch.device("meta"):
         expected = {name: tuple(value.shape) for name, value in new_backbone(config).state_dict().items()}
-    for name, shape in expected.items():
-        if name not in weights or weights[name].shape != shape:
-            got = weights[name].shape if name in weights else "missing"
-            raise ValueError(f"its weights '{name}' must have the shape {shape}; it is {got}")
-    unknown = next((name for name in weights if name not in expected), None)
-    if unknown is not None:
-        raise ValueError(f"its transformer has no weights {unknown[:100]!r}")
-
-
-def _first_sentence(error: BaseException) -> str:
-    """Return the beginning of an error's words, on one line; the libraries use paragraphs."""
-    return " ".join(str(error).split())[:300].removesuffix(".") or type(error).__name__
+    check_shapes(expected, weights)
 
 
 def _config_of(shape: Any) -> dict[str, Any]:

@@ -12,14 +12,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from longtail.encoder.packed import PackedTexts
-from longtail.errors import DataError, ModelError
-from longtail.kernels import blocks
 from longtail.text import check_unicode
 from longtail.training import to_device
 
 PADDING, UNKNOWN, START, END = "[PAD]", "[UNK]", "[CLS]", "[SEP]"
 LONGEST_PIECE = 5
-TEXTS_AT_ONCE = 10_000
 
 
 class TokenRows:
@@ -121,32 +118,6 @@ class TokenRows:
         for part in np.array_split(order, max(1, -(-order.size * longest // budget))):
             if part.size:
                 yield part
-
-
-def tokenize(tokenizer: Any, texts: Sequence[str], max_length: int) -> list[np.ndarray]:
-    """Return the token numbers of every text, at most `max_length`, as a `tokenizers.Tokenizer` makes them."""
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(max_length)
-    out: list[np.ndarray] = []
-    for at in blocks(len(texts), TEXTS_AT_ONCE):
-        try:
-            encoded = tokenizer.encode_batch_fast(texts[at])
-        except (TypeError, UnicodeError) as error:  # a lone surrogate is a Python string but no text
-            check_unicode(texts)
-            raise DataError(
-                input="texts", problem=f"must be Unicode text; one of rows {at.start} to {at.stop - 1} is not."
-            ) from error
-        except BaseException as error:
-            if not is_tokenizer_error(error):
-                raise
-            raise ModelError(f"the tokenizer of the model cannot read the texts: {str(error)[:100]}.") from error
-        out += [np.array(row.ids, dtype=np.int32) for row in encoded]
-    return out
-
-
-def is_tokenizer_error(error: BaseException) -> bool:
-    """Say whether an error is one of the tokenizers library: it has no classes of its own, and Rust panics."""
-    return type(error) in (Exception, ValueError, OverflowError) or type(error).__name__ == "PanicException"
 
 
 def new_tokenizer(texts: Sequence[str], size: int) -> Any:

@@ -39,7 +39,9 @@ from .evaluation import PooledFacts as PooledFacts
 from .evaluation import SetsMetricsFacts as SetsMetricsFacts
 from .evaluation import TradeoffFacts as TradeoffFacts
 from .evaluation import TradeoffPointFacts as TradeoffPointFacts
+from .explanation import ExpertFacts as ExpertFacts
 from .explanation import ExplanationFacts as ExplanationFacts
+from .explanation import NameMatchFacts as NameMatchFacts
 from .explanation import PathStepFacts as PathStepFacts
 from .explanation import SuggestionFacts as SuggestionFacts
 from .explanation import WordFacts as WordFacts

@@ -25,6 +25,25 @@ class PathStepFacts(TypedDict, total=False):
     typical_names: list[str]  # where the model has a vocabulary
 
 
+class NameMatchFacts(TypedDict):
+    """A name of a label that stands in a text."""
+
+    name: str
+    spans: list[list[int]]  # (start, end) in the text
+
+
+class ExpertFacts(TypedDict, total=False):
+    """What one expert of a hybrid adds to the log-odds of a label, and what that rests on."""
+
+    expert: str
+    weight: float  # added to the log-odds, beside an expert that knows nothing
+    similarity: float  # of text and label, for the experts "prototypes" and "classifier"
+    probability: float  # by the label tree
+    share: float  # of the similar training texts that carry the label, the nearer counting more
+    rows: list[int]  # the nearest of these, by their numbers in the training data
+    matches: list[NameMatchFacts]  # names of the label in the text
+
+
 class SuggestionFacts(TypedDict, total=False):
     """One suggested label with the words behind it."""
 
@@ -38,6 +57,7 @@ class SuggestionFacts(TypedDict, total=False):
     bias: float | None  # None where word weights do not add up to the margin
     words: list[WordFacts]
     path: list[PathStepFacts]
+    experts: list[ExpertFacts]  # of a hybrid: which expert brought the label
 
 
 class ExplanationFacts(TypedDict, total=False):

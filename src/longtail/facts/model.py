@@ -38,3 +38,5 @@ class ModelFacts(TypedDict, total=False):
     prior_precision: float | None  # of giving every validation row the most frequent labels
     fusion: Any  # of a model with a tree beside it: how both scores are added
     tree: bool  # whether a model that reads texts has a tree beside it
+    experts: dict[str, Any]  # of a hybrid: precision of every expert, and of all together, on the rows held out
+    weights: dict[str, Any]  # of a hybrid: what the experts' numbers are multiplied with, by band of labels

@@ -3,6 +3,7 @@ from .answers import LabelCircle as LabelCircle
 from .answers import LinearLayer as LinearLayer
 from .answers import TextExplanation as TextExplanation
 from .answers import with_finite_scores as with_finite_scores
+from .base import HELD_OUT_AT_MOST as HELD_OUT_AT_MOST
 from .base import MAX_BIAS as MAX_BIAS
 from .base import MAX_K as MAX_K
 from .base import RowClassifier as RowClassifier
@@ -18,6 +19,7 @@ from .cost import Estimate as Estimate
 from .cost import Shape as Shape
 from .cost import TrainingPlan as TrainingPlan
 from .cost import distinct_features as distinct_features
+from .cost import plan_row_training as plan_row_training
 from .cost import rows_per_feature as rows_per_feature
 from .cost import vocabulary_growth as vocabulary_growth
 from .fitting import EpochReport as EpochReport

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from longtail.data import TopK
 from longtail.errors import ModelError
-from longtail.facts import WordFacts
+from longtail.facts import ExpertFacts, WordFacts
 from longtail.notebook import table_card
 
 FEATURES_SHOWN = 10  # of an explanation, in a notebook
@@ -78,6 +78,7 @@ class TextExplanation:
     bias: float | None
     words: list[WordFacts]  # word, weight, spans (start and end in the text), strongest first
     path: list[dict[str, Any]]  # as in Explanation
+    experts: list[ExpertFacts] = field(default_factory=list)  # of a model made of experts: what each adds
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 MAX_K = 1 << 20  # labels of one row that can be asked for
 MAX_BIAS = 1e6  # of the constant feature; its square must not leave the range of 32-bit floats
 HELD_OUT_K = 50  # labels predicted for every held-out row: as many as a decision about label sets looks at
+HELD_OUT_AT_MOST = 20_000  # rows that a Tagger holds out
 UNSAVED = ("n_jobs",)  # changes how fast a model is made, never which
 UNSEEN = ("checkpoint", "checkpoint_minutes", "device")  # no part of what a model is
 
@@ -75,6 +76,7 @@ class XMCEstimator(Estimator):
     reads_texts: ClassVar[bool] = False  # it makes its own rows from texts, without features
     has_epochs: ClassVar[bool] = False  # it is trained in epochs, and `fit` reports each to `on_epoch`
     trained_twice: ClassVar[bool] = True  # by a Tagger: to calibrate without the rows held out, then with all
+    held_out_at_most: ClassVar[int] = HELD_OUT_AT_MOST  # rows that a Tagger holds out of its training
     reads_rows: ClassVar[bool] = False  # fit(X, Y): rows and their labels are all it needs
     prediction_params: ClassVar[tuple[str, ...]] = ()  # parameters that a fitted model still reads; others wait for fit
     shape_params: ClassVar[tuple[str, ...]] = ()  # parameters that a saved network is built by when it is loaded

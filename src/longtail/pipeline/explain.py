@@ -64,6 +64,7 @@ def explain_text(
             "bias": why.bias,
             "words": why.words,
             "path": [_node(tagger, step) for step in why.path],
+            **({"experts": why.experts} if why.experts else {}),
         }
         for tag, why in zip(tags, reasons, strict=True)
     ]

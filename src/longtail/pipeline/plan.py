@@ -39,7 +39,8 @@ def plan_training(
     data, given = data.compact_labels(), Tagger() if tagger is None else tagger
     choice = given.choose_method(data, vocabulary) if probe or given.method == AUTO else None
     tagger = given if choice is None else given.chosen(choice)
-    held, model, used = held_out_rows(data.n_rows, tagger.calibrate), tagger.new_model(), used_memory()
+    model, used = tagger.new_model(), used_memory()
+    held = held_out_rows(data.n_rows, tagger.calibrate, model.held_out_at_most)
     cost = model.plan(data, lambda: shape_of(data, tagger.features), held, probe)
     facts: PlanFacts = {
         "method": tagger.method_name,

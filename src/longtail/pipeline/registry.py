@@ -6,6 +6,7 @@ from longtail.bottleneck import BottleneckClassifier
 from longtail.decisions import DECISION
 from longtail.encoder import EncoderFeatures
 from longtail.groups import MIMLClassifier
+from longtail.hybrid import Hybrid
 from longtail.model import CALIBRATION, SavedFeatures, TextFeatures, XMCEstimator, clone
 from longtail.monitoring import REFERENCE
 from longtail.one_vs_all import OneVsAllClassifier
@@ -21,6 +22,7 @@ _MODELS: tuple[type[XMCEstimator], ...] = (
     OneVsAllClassifier,
     BottleneckClassifier,
     Prime,
+    Hybrid,
     MIMLClassifier,
 )
 _FEATURES: tuple[type[SavedFeatures], ...] = (TfidfFeatures, EncoderFeatures, PrimeFeatures)

@@ -182,23 +182,24 @@ class Tagger(Estimator):
 
     Parameters
     ----------
-    method : {"tree", "ova", "dft", "prime", "auto"} or None, default=None
+    method : {"tree", "ova", "dft", "prime", "hybrid", "auto"} or None, default=None
         Which model to train: "tree" (a label tree: fast, for any number of labels), "ova" (one linear classifier per
         label: exact, for some thousands of labels), "dft" (a network whose narrow output layer can give every small
-        label set; needs torch) or "prime" (an encoder that reads texts and the texts, or names, of labels; needs
-        torch). "auto" takes the one that suits the data, by measurements: see `choose_method`. None for that of
-        `model`, or "tree".
+        label set; needs torch), "prime" (an encoder that reads texts and the texts, or names, of labels; needs torch)
+        or "hybrid" (encoder, label tree, similar training texts and names of labels, with learned weights: the most
+        accurate; needs torch to train). "auto" takes the one that suits the data, by measurements: see `choose_method`.
+        None for that of `model`, or "tree".
     features : TextFeatures or None, default=None
         How texts become rows; None for `TfidfFeatures()`. Not used when rows are given instead of texts, and not to be
-        given to models that read texts themselves ("prime").
+        given to models that read texts themselves ("prime", "hybrid").
     model : XMCEstimator or None, default=None
         An estimator to use instead of the method's default one.
     calibrate : float, default=0.1
         Share of the rows (at most 20,000 rows) held out to learn what a score means as a probability and which
         threshold suits label sets. A first model is trained without them, the final one with all rows; 0 skips this,
         which halves the training time. With fewer than 50 rows there is nothing to learn from, and it is skipped too.
-        Networks ("dft", "prime") are trained once, without the rows held out: trained again, a network gives scores of
-        another scale.
+        Networks ("dft", "prime", "hybrid") are trained once, without the rows held out: trained again, a network gives
+        scores of another scale.
     target : str or None, default=None
         What the labels that `predict` assigns are chosen for, on the rows held out: "precision=0.8", "recall=0.9",
         "labels-per-row=3", "f1", "macro-f1", or a goal for k labels a row: "macro-f1@5", "coverage@5",
@@ -341,7 +342,7 @@ class Tagger(Estimator):
         if tree_from_vocabulary:
             model.use_hierarchy(*hierarchy_of(data.names(), vocabulary))
         features = None if model.reads_texts or data.texts is None else new_features(self.features, self.n_jobs)
-        split = hold_out(data.Y, self.calibrate, seed)
+        split = hold_out(data.Y, self.calibrate, seed, model.held_out_at_most)
         self._check_target(split is not None)
         held_out = model.fit_dataset(data, features=features, split=split, progress=progress, on_epoch=on_epoch)
         self.features_, self.model_, self.decision_, self.reference_ = features, model, None, None

@@ -10,7 +10,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import Dataset, TopK
-from longtail.encoder import DEFAULT_ENCODER, LONG_TEXTS, MOST_CHUNKS, check_new_encoder
+from longtail.encoder import (
+    DEFAULT_ENCODER,
+    ENCODER_PRECISIONS,
+    LONG_TEXTS,
+    MOST_CHUNKS,
+    RUNTIMES,
+    TEXT_ENCODER_SCHEMA,
+    check_new_encoder,
+    open_encoder,
+    pick_runtime,
+)
 from longtail.errors import DataError, Keyword, ModelError, ParameterError
 from longtail.facts import ModelFacts, WordFacts
 from longtail.kernels import Progress
@@ -37,9 +47,9 @@ from longtail.prime.check_data import check_label_texts, check_more, check_train
 from longtail.prime.hybrid import SHARE, WEIGHT, StageFeatures, TreeStage, fit_tree_stage, learn_words, line_of
 from longtail.prime.plan import plan_prime
 from longtail.prime.schema import PRIME_SCHEMA
-from longtail.prime.settings import INDEXES, PRECISIONS, PRESETS, resolve_settings
+from longtail.prime.settings import CENTROIDS, INDEXES, PRECISIONS, PRESETS, resolve_settings
 from longtail.storage import Part, PartSchema, checked, pack_strings, unpack_strings
-from longtail.text import as_texts, check_unicode
+from longtail.text import as_texts, check_unicode, unit_rows
 from longtail.training import on_device, pick_device, require_transformers
 from longtail.tree import TreeInside
 from longtail.validate import (
@@ -49,6 +59,7 @@ from longtail.validate import (
     RandomState,
     Rows,
     as_dense,
+    as_labels,
     as_sparse,
     check_choice,
     check_flag,
@@ -62,12 +73,13 @@ from longtail.validate import (
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from longtail.encoder import Encoder
     from longtail.prime.network import PrimeNetwork
     from longtail.prime.search import LabelSearch
     from longtail.prime.time_budget import BudgetFacts
     from longtail.training import Checkpoint
 
-NOT_SAVED = ("checkpoint", "checkpoint_minutes", "device", "compile")  # no part of the model
+NOT_SAVED = ("checkpoint", "checkpoint_minutes", "device", "compile", "runtime")  # no part of the model
 
 
 class Prime(XMCEstimator):
@@ -154,6 +166,12 @@ class Prime(XMCEstimator):
         How labels are searched; the last two are indexes of the faiss library.
     precision : {"float32", "float16", "int8"}, default="float32"
         How label vectors are stored.
+    encoder_precision : {"float32", "int8"}, default="float32"
+        How the trained encoder computes: "int8" is about twice as fast on a CPU and a little less accurate; it needs
+        ONNX Runtime.
+    runtime : {"auto", "torch", "onnx"}, default="auto"
+        What runs the trained encoder. "auto": ONNX Runtime where it is installed, no GPU can be used and this process
+        has not loaded torch; else torch. Not saved.
     checkpoint : str or Path, default=None
         Folder of checkpoints; an interrupted training goes on from the last one. The last one is kept until the
         model is saved (or `drop_checkpoint` is called): a `fit` that was interrupted after the training of the
@@ -205,14 +223,23 @@ class Prime(XMCEstimator):
     reads_texts: ClassVar[bool] = True
     has_epochs: ClassVar[bool] = True
     trained_twice: ClassVar[bool] = False
-    prediction_params: ClassVar[tuple[str, ...]] = ("device", "index", "mixed_precision", "n_jobs", "precision")
     budget_: BudgetFacts | None
+    prediction_params: ClassVar[tuple[str, ...]] = (
+        "device",
+        "encoder_precision",
+        "index",
+        "mixed_precision",
+        "n_jobs",
+        "precision",
+        "runtime",
+    )
     tree_: TreeStage | None  # trained by `fit_tree`
     stored_: dict[str, np.ndarray]  # the label vectors, as `precision` keeps them
     _saved: Part
     _checkpoint: Checkpoint | None = None  # of the training of this very model
     _network: PrimeNetwork
     _search: tuple[tuple[str, str, str], LabelSearch]  # with the index, precision and device it was made for
+    _onnx: tuple[tuple[str, int | None], Encoder]  # with the precision and threads it was made for
     _text_vectors: Tensor  # of the trained labels' texts
 
     def __init__(
@@ -250,6 +277,8 @@ class Prime(XMCEstimator):
         compile: bool = False,
         index: str = "exact",
         precision: str = "float32",
+        encoder_precision: str = "float32",
+        runtime: str = "auto",
         checkpoint: str | Path | None = None,
         checkpoint_minutes: float = 10.0,
         device: str | None = None,
@@ -288,6 +317,8 @@ class Prime(XMCEstimator):
         self.compile = compile
         self.index = index
         self.precision = precision
+        self.encoder_precision = encoder_precision
+        self.runtime = runtime
         self.checkpoint = checkpoint
         self.checkpoint_minutes = checkpoint_minutes
         self.device = device
@@ -353,7 +384,7 @@ class Prime(XMCEstimator):
         words = learn_words(texts) if self.tree else None  # for the same reason: texts may have none
         options = FitOptions.of(self.get_params(deep=False), settings, self.torch_device())
         fitted = fit_prime(options, texts, Y, names, progress, on_epoch)
-        for name in ("calibration_", "_search", "_saved", "_text_vectors"):
+        for name in ("calibration_", "_search", "_saved", "_text_vectors", "_onnx"):
             self.__dict__.pop(name, None)
         self.n_rows_, self.n_labels_ = (int(n) for n in Y.shape)
         self.label_counts_ = np.bincount(Y.indices, minlength=self.n_labels_).astype(np.int64)
@@ -475,11 +506,46 @@ class Prime(XMCEstimator):
         texts = as_texts(texts)
         if not texts:
             return np.zeros((0, self.n_features_in_), dtype=np.float32)
+        if self.runs_by() == "onnx":
+            check_flag("mixed_precision", self.mixed_precision)
+            return unit_rows(self._onnx_encoder().encode(texts))
         network = self.network_
         from longtail.training import torch_threads
 
         with torch_threads(self.n_jobs):
             return network.read(texts, self._mixed(network)).cpu().numpy()
+
+    def runs_by(self) -> str:
+        """Return what runs the encoder, "torch" or "onnx", as `runtime` says and as this machine can."""
+        self._check_fitted()
+        trained = hasattr(self, "_network")
+        config: Any = self._network.encoder.backbone.config if trained else self._encoder_params()["config"]
+        kind = config.model_type if trained else config["model_type"]
+        picked = pick_runtime(self.runtime, self.encoder_precision, kind, self.device)
+        return "torch" if trained and self.runtime == "auto" and self.encoder_precision == "float32" else picked
+
+    def _encoder_params(self) -> dict[str, Any]:
+        """Return what was saved of the encoder beside its arrays."""
+        return self._saved.params["fitted"]["network"]["encoder"]
+
+    def encoder_part(self) -> Part:
+        """Return what is saved of the encoder alone; `longtail.encoder.open_encoder` runs it."""
+        self._check_fitted()
+        if hasattr(self, "_network"):
+            return self._network.encoder.to_part()
+        return self._saved.inner("encoder.", TEXT_ENCODER_SCHEMA.kind, self._encoder_params())
+
+    @property
+    def encoder_(self) -> Encoder:
+        """The trained encoder as `runtime` says: `encode(texts)` returns vectors that are not yet of unit length."""
+        return self._onnx_encoder() if self.runs_by() == "onnx" else self.network_.encoder
+
+    def _onnx_encoder(self) -> Encoder:
+        """Return the encoder run by ONNX Runtime; made when it is first needed, and again for other parameters."""
+        key = self.encoder_precision, self.n_jobs
+        if not hasattr(self, "_onnx") or self._onnx[0] != key:
+            self._onnx = key, open_encoder(self.encoder_part(), runtime="onnx", precision=key[0], n_jobs=key[1])
+        return self._onnx[1]
 
     def _mixed(self, network: PrimeNetwork) -> bool:
         """Say whether the network runs in bfloat16."""
@@ -536,18 +602,69 @@ class Prime(XMCEstimator):
     def search_(self) -> LabelSearch:
         """The search over label vectors; made when it is first needed, and again when a parameter of it changes."""
         self._check_fitted()
-        key = check_choice("index", self.index, INDEXES), self._keep_precision(), str(self.torch_device())
+        key = check_choice("index", self.index, INDEXES), self._keep_precision(), self.search_device()
         if not hasattr(self, "_search") or self._search[0] != key:
             from longtail.prime.search import LabelSearch
 
             self._search = key, LabelSearch(self.stored_, key[0], key[2])
         return self._search[1]
 
+    def search_device(self) -> str:
+        """Return the device that label vectors are searched on: a GPU, if torch has one, or "cpu"."""
+        return "cpu" if self.runs_by() == "onnx" else str(self.torch_device())
+
+    def label_vectors(self, labels: np.ndarray) -> np.ndarray:
+        """Return the vectors of some labels, as float32."""
+        self._check_fitted()
+        from longtail.prime.search import dequantize
+
+        return dequantize({name: array[labels] for name, array in self.stored_.items()})
+
+    def train_label_vectors(self, queries: np.ndarray, Y: MatrixLike, **settings: Any) -> np.ndarray:
+        """Return a vector per label, trained from its prototype on vectors of texts that stay as they are (PRIME(W)).
+
+        The model itself is not changed. `settings` are fields of `longtail.prime.classifier_stage.ClassifierTraining`.
+        """
+        self._check_fitted()
+        require_transformers()
+        import torch
+
+        from longtail.prime.classifier_stage import classifier_settings, train_classifier
+        from longtail.training import torch_threads
+
+        how = classifier_settings({"seed": resolve_seed(self.random_state), **settings})
+        labels, device = as_labels(Y, "Y"), self.torch_device()
+        rows = np.flatnonzero(np.diff(labels.indptr))
+        with torch_threads(self.n_jobs):
+            prototypes = torch.nn.functional.normalize(torch.from_numpy(self.output_weights()[0]).to(device), dim=1)
+            vectors = torch.from_numpy(np.ascontiguousarray(queries[rows], dtype=np.float32)).to(device)
+            return train_classifier(vectors, sp.csr_array(labels[rows]), prototypes, how).cpu().numpy()
+
+    def use_texts_of(self, labels: np.ndarray) -> Self:
+        """Let some labels be known by their texts alone, as those that `add_labels` adds; returns self."""
+        self._check_fitted()
+        if labels.size:
+            vectors = self.output_weights()[0]
+            texts = self.encode([self.label_texts_[label] for label in labels])
+            vectors[labels] = texts * np.float32(self.text_scale_)
+            from longtail.prime.search import quantize
+
+            self.stored_ = quantize(vectors, self._keep_precision())
+            self.__dict__.pop("_search", None)
+        return self
+
+    def keep_encoder_alone(self) -> Self:
+        """Let go of what prototypes were made of; label vectors stay, and labels can still be added by their texts."""
+        from longtail.prime.network import PrimeNetwork
+
+        self._network = PrimeNetwork(self.network_.encoder, "text").eval()
+        self.__dict__.pop("_text_vectors", None)
+        return self
+
     def _keep_precision(self) -> str:
         """Keep the label vectors as `precision` says, which may have changed after training; return it."""
         precision = check_choice("precision", self.precision, PRECISIONS)
         if self.stored_["vectors"].dtype != precision:
-            require_transformers()
             from longtail.prime.search import dequantize, quantize
 
             self.stored_ = quantize(dequantize(self.stored_), precision)
@@ -574,19 +691,10 @@ class Prime(XMCEstimator):
         names = check_label_texts(label_texts, len(as_texts(label_texts, "label_texts")))
         if not names:
             raise DataError("label_texts must hold at least one text; got 0.")
-        require_transformers()
-        from longtail.prime.new_labels import CENTROIDS, is_text_alone, new_prototypes, trained_text_vectors
-        from longtail.prime.search import quantize
-        from longtail.training import torch_threads
-
         check_choice("centroid", centroid, CENTROIDS)
-        with torch_threads(self.n_jobs):
-            trained = None
-            if not is_text_alone(self.network_, centroid):
-                if not hasattr(self, "_text_vectors"):
-                    self._text_vectors = trained_text_vectors(self.network_, self.label_texts_)
-                trained = self._text_vectors
-            vectors = new_prototypes(self.network_, names, centroid, trained)
+        from longtail.prime.search import quantize
+
+        vectors = self.encode(names) if self._by_text_alone(centroid) else self._joined_prototypes(names, centroid)
         more = quantize(vectors * np.float32(self.text_scale_ if centroid == "none" else 1.0), self._keep_precision())
         self.stored_ = {name: np.concatenate([old, more[name]]) for name, old in self.stored_.items()}
         self.label_texts_ = (*self.label_texts_, *names)
@@ -594,6 +702,23 @@ class Prime(XMCEstimator):
         self.n_labels_ += len(names)
         self.__dict__.pop("_search", None)
         return self
+
+    def _by_text_alone(self, centroid: str) -> bool:
+        """Say whether the vector of a new label is that of its text, without regard to trained labels."""
+        saved = not hasattr(self, "_network")
+        kind = self._saved.params["fitted"]["network"]["prototype"] if saved else self._network.prototype
+        return centroid == "none" or kind == "text"
+
+    def _joined_prototypes(self, names: list[str], centroid: str) -> np.ndarray:
+        """Return prototypes of new labels that the prototype network makes, with what the nearest labels have."""
+        require_transformers(f"centroid={centroid!r}")
+        from longtail.prime.new_labels import new_prototypes, trained_text_vectors
+        from longtail.training import torch_threads
+
+        with torch_threads(self.n_jobs):
+            if not hasattr(self, "_text_vectors"):
+                self._text_vectors = trained_text_vectors(self.network_, self.label_texts_)
+            return new_prototypes(self.network_, names, centroid, self._text_vectors)
 
     def explain_words(self, text: str, labels: Sequence[int]) -> list[list[WordFacts]]:
         """Return for each label the words of a text, strongest first: what its score loses without them."""
@@ -607,7 +732,6 @@ class Prime(XMCEstimator):
     def output_weights(self) -> tuple[np.ndarray, None]:
         """Return the label vectors (n_labels, width) that multiply what `encode` returns, and no bias, for audits."""
         self._check_fitted()
-        require_transformers()
         from longtail.prime.search import dequantize
 
         self._keep_precision()
@@ -739,8 +863,8 @@ class Prime(XMCEstimator):
         return self.add_labels(texts)
 
     def build(self) -> None:
-        """Make the network, which loading leaves until it is needed."""
-        _ = self.network_
+        """Make what encodes texts, which loading leaves until it is needed."""
+        _ = self.encoder_
 
     def saved_params(self) -> dict[str, Any]:
         out = {name: value for name, value in super().saved_params().items() if name not in NOT_SAVED}
@@ -748,11 +872,9 @@ class Prime(XMCEstimator):
         return {name: list(value) if isinstance(value, tuple) else value for name, value in out.items()}
 
     def to_part(self) -> Part:
-        require_transformers()
-        from longtail.prime.store import network_part
-
+        self._check_fitted()
         self._keep_precision()
-        params, arrays = network_part(self.network_)
+        params, arrays = self._network_part()
         arrays |= {f"labels.{name}": array for name, array in self.stored_.items()}
         arrays |= {"label_counts": self.label_counts_, **pack_strings("label_texts", self.label_texts_)}
         facts = {"n_rows": self.n_rows_, "history": self.history_, "fusion": self.fusion_, "network": params}
@@ -763,6 +885,15 @@ class Prime(XMCEstimator):
             facts["tree"], more = self.tree_.to_saved()
             arrays |= more
         return Part(self.kind, {**self.saved_params(), "fitted": facts}, arrays)
+
+    def _network_part(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return what is saved of the network: of a loaded model, what it was loaded from."""
+        if not hasattr(self, "_network"):
+            kept = {name: a for name, a in self._saved.arrays.items() if name.startswith(("encoder.", "network."))}
+            return self._saved.params["fitted"]["network"], kept
+        from longtail.prime.store import network_part
+
+        return network_part(self.network_)
 
     @classmethod
     def from_part(cls, part: Part) -> Self:
@@ -803,6 +934,8 @@ class Prime(XMCEstimator):
             raise ParameterError(name="warm_start", allowed="True with epochs=0, which trains no prototypes", got=False)
         check_choice("index", self.index, INDEXES)
         check_choice("precision", self.precision, PRECISIONS)
+        check_choice("encoder_precision", self.encoder_precision, ENCODER_PRECISIONS)
+        check_choice("runtime", self.runtime, RUNTIMES)
         if self.encoder is not None and not isinstance(self.encoder, str | Path | dict):
             raise ParameterError(name="encoder", allowed="a name, a folder, a dict or None", got=self.encoder)
         if self.encoder is None or isinstance(self.encoder, dict):

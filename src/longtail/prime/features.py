@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
+from longtail.encoder import Encoder, open_encoder
 from longtail.errors import ParameterError
 from longtail.model import Transformer, clone, not_fitted
 from longtail.prime.estimator import Prime
@@ -15,7 +16,6 @@ from longtail.prime.hybrid import column_names
 from longtail.prime.schema import PRIME_FEATURES_SCHEMA
 from longtail.storage import Part, PartSchema, checked
 from longtail.text import TfidfFeatures, as_texts, hstack_rows, unit_rows
-from longtail.training import require_transformers
 from longtail.validate import check_real
 
 TFIDF, ENCODER = "tfidf.", "encoder."
@@ -39,7 +39,7 @@ class PrimeFeatures(Transformer):
     ----------
     tfidf_ : TfidfFeatures
         The fitted words.
-    encoder_ : longtail.nn.TextEncoder
+    encoder_ : object with a method `encode`
         The trained encoder.
     n_features_ : int
         Columns of the rows.
@@ -82,7 +82,7 @@ class PrimeFeatures(Transformer):
         words = clone(self.tfidf) if self.tfidf is not None else TfidfFeatures()
         counted = words.fit_transform(texts)
         dense = self.prime.encode(texts)
-        self.tfidf_, self.encoder_ = words, self.prime.network_.encoder
+        self.tfidf_, self.encoder_ = words, self.prime.encoder_
         self.n_features_ = int(counted.shape[1] + dense.shape[1])
         return hstack_rows(counted, dense, self.weight)
 
@@ -112,7 +112,8 @@ class PrimeFeatures(Transformer):
     def to_part(self) -> Part:
         """Return what is saved: the words' part and the encoder's."""
         self._check_fitted()
-        words, encoder = self.tfidf_.to_part(), self._encoder().to_part()
+        words = self.tfidf_.to_part()
+        encoder = self._saved if hasattr(self, "_saved") else self.prime.encoder_part()
         params: dict[str, Any] = {"weight": float(self.weight), "n_features": self.n_features_}
         params |= {"tfidf": [words.kind, words.params], "encoder": [encoder.kind, encoder.params]}
         arrays = {f"{TFIDF}{name}": array for name, array in words.arrays.items()}
@@ -129,12 +130,9 @@ class PrimeFeatures(Transformer):
         made._saved = _inner(part, "encoder", ENCODER)
         return made
 
-    def _encoder(self) -> Any:
+    def _encoder(self) -> Encoder:
         if not hasattr(self, "encoder_"):
-            require_transformers()
-            from longtail.encoder import TextEncoder
-
-            self.encoder_ = TextEncoder.from_part(self._saved).eval()
+            self.encoder_ = open_encoder(self._saved)
         return self.encoder_
 
     def _check_fitted(self) -> None:

@@ -12,7 +12,6 @@ from torch import Tensor
 from longtail.kernels import blocks
 from longtail.prime.network import PrimeNetwork
 
-CENTROIDS = ("neighbours", "text", "none")
 COMPARED = 10  # the rank at which texts and label vectors are compared; less for few labels
 LABELS_PER_RANK = 100
 SAMPLE = 2000  # queries that compare them
@@ -43,11 +42,6 @@ def text_scale(queries: Tensor, vectors: Tensor, texts: Tensor) -> float:
     return min(1.0, float(ours / theirs))
 
 
-def is_text_alone(network: PrimeNetwork, centroid: str) -> bool:
-    """Say whether the prototype of a new label is the vector of its text, without regard to trained labels."""
-    return centroid == "none" or network.prototype == "text"
-
-
 @torch.no_grad()
 def trained_text_vectors(network: PrimeNetwork, label_texts: Sequence[str]) -> Tensor:
     """Return the vectors of the texts of all trained labels at unit length, (n_trained, width).
@@ -64,18 +58,14 @@ def trained_text_vectors(network: PrimeNetwork, label_texts: Sequence[str]) -> T
 
 
 @torch.no_grad()
-def new_prototypes(
-    network: PrimeNetwork, label_texts: Sequence[str], centroid: str, trained: Tensor | None
-) -> np.ndarray:
+def new_prototypes(network: PrimeNetwork, label_texts: Sequence[str], centroid: str, trained: Tensor) -> np.ndarray:
     """Return prototypes of unit length, float32 (n, width), for labels known by their texts alone.
 
-    `trained` is what `trained_text_vectors` returns; None where `is_text_alone`.
+    `trained` is what `trained_text_vectors` returns.
     """
     encoder = network.encoder
     texts = encoder.embed_all(encoder.tokens(label_texts))
     unit = F.normalize(texts, dim=1)
-    if trained is None:
-        return unit.cpu().numpy()
     cosines, nearest = (unit @ trained.T).topk(min(NEIGHBOURS, len(trained)), dim=1)
     parts = [texts]
     if network.centroids is not None:

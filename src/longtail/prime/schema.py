@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from longtail.encoder import LONG_TEXTS, NEW_ENCODER, TEXT_ENCODER_SCHEMA, encoder_width
+from longtail.encoder import ENCODER_PRECISIONS, LONG_TEXTS, NEW_ENCODER, TEXT_ENCODER_SCHEMA, encoder_width
 from longtail.model import LABEL_COUNTS, SEED
 from longtail.prime.settings import (
     CENTROID_RULES,
@@ -190,6 +190,7 @@ PRIME_SCHEMA = PartSchema(
         ParamSpec("mixed_precision", Flag(), "bfloat16 on a GPU"),
         ParamSpec("index", Choice(INDEXES), "how labels are searched"),
         ParamSpec("precision", Choice(PRECISIONS), "how label vectors are stored"),
+        ParamSpec("encoder_precision", Choice(ENCODER_PRECISIONS), "how the encoder computes", optional=True),
         ParamSpec("random_state", SEED, "the seed"),
         ParamSpec("fitted", _FITTED, "what was learned"),
     ),

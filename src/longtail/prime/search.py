@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import importlib
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from longtail.errors import MissingExtraError
 from longtail.kernels import blocks
 from longtail.prime.settings import INDEXES, PRECISIONS
 from longtail.validate import check_choice
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 LABELS_AT_ONCE = 65_536
-SCORES_AT_ONCE = 2**24
+SCORES_AT_ONCE = {"cpu": 2**22, "cuda": 2**24}
+GROUP = 64  # labels of which the best is looked at first
 LINKS, BUILD_WIDTH, SEARCH_WIDTH = 32, 200, 128  # of the graph "hnsw"
 INT8_MAX = 127
 
@@ -51,7 +53,7 @@ class LabelSearch:
     index : {"exact", "hnsw", "ivf"}, default="exact"
         Exact search, or an index of the faiss library.
     device : str, default="cpu"
-        Where exact search runs.
+        Where exact search runs; on a GPU ("cuda") it needs torch.
 
     Examples
     --------
@@ -63,17 +65,16 @@ class LabelSearch:
 
     def __init__(self, stored: dict[str, np.ndarray], index: str = "exact", device: str = "cpu") -> None:
         check_choice("index", index, INDEXES)
-        self.device = torch.device(device)
-        self.vectors = torch.from_numpy(np.array(stored["vectors"])).to(self.device)
-        scales = stored.get("scales")
-        self.scales = None if scales is None else torch.from_numpy(np.array(scales)).to(self.device)
-        self.n_labels = self.vectors.shape[0]
+        self.stored, self.device = stored, device
+        self.n_labels = stored["vectors"].shape[0]
         self.index = _build(dequantize(stored), index) if index != "exact" else None
+        self._on_gpu = _GpuSearch(stored, device) if str(device).startswith("cuda") else None
 
     def topk(self, queries: np.ndarray, k: int, allowed: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return ids (int32) and inner products of the k best labels, best first; -1 and -inf where there are none.
 
-        With `allowed` (bool per label) the search is always exact.
+        Of labels with equal products the lower one is first. With `allowed` (bool per label) the search is always
+        exact.
         """
         ids = np.full((queries.shape[0], k), -1, dtype=np.int32)
         scores = np.full((queries.shape[0], k), -np.inf, dtype=np.float32)
@@ -83,19 +84,76 @@ class LabelSearch:
             scores[:, :used], ids[:, :used] = self.index.search(np.ascontiguousarray(queries, np.float32), used)
             scores[ids < 0] = -np.inf
         else:
-            mask = None if allowed is None else torch.from_numpy(allowed).to(self.device)
-            for at in blocks(queries.shape[0], max(1, SCORES_AT_ONCE // min(self.n_labels, LABELS_AT_ONCE))):
-                rows = torch.from_numpy(np.ascontiguousarray(queries[at], np.float32)).to(self.device)
-                best = self._exact(rows, used, mask)
-                scores[at, :used], ids[at, :used] = (part.cpu().numpy() for part in best)
+            search = self._exact if self._on_gpu is None else self._on_gpu.exact
+            at_once = SCORES_AT_ONCE["cpu" if self._on_gpu is None else "cuda"]
+            for at in blocks(queries.shape[0], max(1, at_once // max(1, min(self.n_labels, LABELS_AT_ONCE)))):
+                rows = np.ascontiguousarray(queries[at], np.float32)
+                scores[at, :used], ids[at, :used] = search(rows, used, allowed)
             ids[np.isneginf(scores)] = -1
         order = np.lexsort((ids, -scores), axis=1)  # equal scores: the lower label first
         return np.take_along_axis(ids, order, axis=1), np.take_along_axis(scores, order, axis=1)
 
-    def _exact(self, rows: Tensor, k: int, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    def _exact(self, rows: np.ndarray, k: int, allowed: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """Return scores and ids of the k best labels of every row, block after block of labels."""
-        best: tuple[Tensor, Tensor] | None = None
+        scores = np.empty((rows.shape[0], 0), dtype=np.float32)
+        ids = np.empty((rows.shape[0], 0), dtype=np.int32)
         for at in blocks(self.n_labels, LABELS_AT_ONCE):
+            products = rows @ self.stored["vectors"][at].astype(np.float32, copy=False).T
+            if "scales" in self.stored:
+                products *= self.stored["scales"][at]
+            if allowed is not None:
+                products[:, ~allowed[at]] = -np.inf
+            best = best_columns(products, k)
+            scores = np.concatenate([scores, np.take_along_axis(products, best, axis=1)], axis=1)
+            ids = np.concatenate([ids, best.astype(np.int32) + np.int32(at.start)], axis=1)
+            if at.start:
+                kept = best_columns(scores, k)
+                scores, ids = np.take_along_axis(scores, kept, axis=1), np.take_along_axis(ids, kept, axis=1)
+        return scores, ids
+
+
+def best_columns(values: np.ndarray, k: int) -> np.ndarray:
+    """Return the columns of the k largest values of every row, in rising order; the lower column of equal values.
+
+    >>> best_columns(np.float32([[1, 3, 2, 3], [5, 0, 5, 5]]), 2).tolist()
+    [[1, 3], [0, 2]]
+    """
+    n_rows, n_columns = values.shape
+    k = min(k, n_columns)
+    if k == n_columns:
+        return np.broadcast_to(np.arange(n_columns), (n_rows, n_columns))
+    # k groups have a best value of at least `least`, so k values are at least that: few others are looked at
+    n_groups = n_columns // GROUP
+    if k < n_groups:
+        best = values[:, : n_groups * GROUP].reshape(n_rows, n_groups, GROUP).max(axis=2)
+        least = np.partition(best, n_groups - k, axis=1)[:, n_groups - k]
+    else:
+        least = np.partition(values, n_columns - k, axis=1)[:, n_columns - k]
+    row, column = np.nonzero(values >= least[:, None])
+    order = np.lexsort((column, -values[row, column], row))
+    starts = np.searchsorted(row, np.arange(n_rows))
+    return np.sort(column[order[starts[:, None] + np.arange(k)]], axis=1)
+
+
+class _GpuSearch:
+    """Exact search on a GPU, by torch."""
+
+    def __init__(self, stored: dict[str, np.ndarray], device: str) -> None:
+        import torch
+
+        self.device = torch.device(device)
+        self.vectors = torch.from_numpy(np.array(stored["vectors"])).to(self.device)
+        scales = stored.get("scales")
+        self.scales = None if scales is None else torch.from_numpy(np.array(scales)).to(self.device)
+
+    def exact(self, queries: np.ndarray, k: int, allowed: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return scores and ids of the k best labels of every row, block after block of labels."""
+        import torch
+
+        rows = torch.from_numpy(queries).to(self.device)
+        mask = None if allowed is None else torch.from_numpy(allowed).to(self.device)
+        best: tuple[Tensor, Tensor] | None = None
+        for at in blocks(len(self.vectors), LABELS_AT_ONCE):
             products = rows @ self.vectors[at].to(torch.float32).T
             if self.scales is not None:
                 products *= self.scales[at]
@@ -109,9 +167,9 @@ class LabelSearch:
                 ids = ids.gather(1, kept)
             best = scores, ids
         if best is None:
-            empty = rows.new_empty(rows.shape[0], 0)
-            return empty, empty.long()
-        return best
+            empty = np.empty((len(queries), 0), dtype=np.float32)
+            return empty, empty.astype(np.int32)
+        return best[0].cpu().numpy(), best[1].cpu().numpy()
 
 
 def import_faiss(index: str) -> Any:

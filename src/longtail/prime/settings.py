@@ -12,6 +12,7 @@ SAMPLINGS = ("propensity", "uniform")
 PROTOTYPES = ("network", "sum", "text")
 CENTROID_RULES = ("momentum", "mean")
 REGULARISERS = ("hinge", "linear")
+CENTROIDS = ("neighbours", "text", "none")  # of labels that are added by their texts
 INDEXES = ("exact", "hnsw", "ivf")
 PRECISIONS = ("float32", "float16", "int8")
 ROWS_PER_BATCH_AT_LEAST = 32

@@ -14,6 +14,7 @@ METHODS = {
     "ova": "one linear classifier per label",
     "dft": "network with a narrow output layer",
     "prime": "encoder that compares texts with labels",
+    "hybrid": "encoder, label tree, similar texts and names together",
 }
 READERS = {"TfidfFeatures": "words weighed by TF-IDF", "EncoderFeatures": "a sentence encoder"}
 MAIN = (  # settings worth a line at the top, as far as a model has them

@@ -6,6 +6,8 @@ Where to start reading:
   `count_ngrams.py` (counts on many threads) and `weigh_counts.py` (counts to rows).
 - `word_table.py` numbers words; `word_forms.py` and `stemmer.py` let words count by their stems; `stop_words.py` holds
   short lists of words to leave out, by language.
+- `stemmed_words.py`: texts as numbers of the stems of a fixed list of names; `light_stems.py` cuts English plurals
+  without any further package.
 - Kernels below it: `tokenise.py` (bytes to word numbers), `ngrams.py` (word numbers to n-grams), `string_arrays.py`
   (n-grams to strings, sorting), `hash_table.py`, `utf8.py`; `unicode_tables.py` holds Python's rules for letters.
 - `unknown_terms.py`: the words of texts that the features do not know.

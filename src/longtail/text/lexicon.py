@@ -144,14 +144,7 @@ class Lexicon:
     def _folded(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the texts as bytes, where they end, and the table that lowercases what is not lowercased yet."""
         letters = "word" if self.words else "solid"
-        lowercase = self.analysis.lowercase
-        if self.analysis.strip_accents:
-            return *encode_texts([without_accents(t.lower() if lowercase else t) for t in texts]), fold_table(
-                letters, False
-            )
-        if lowercase and _has_irregular(texts):
-            return *encode_texts([t.lower() for t in texts]), fold_table(letters, False)
-        return *encode_texts(texts), fold_table(letters, lowercase)
+        return fold_texts(texts, letters, self.analysis.lowercase, self.analysis.strip_accents)
 
     def _ids(
         self, text: np.ndarray, ends: np.ndarray, fold: np.ndarray, shortest: int, n_skip: int, grow: bool
@@ -326,6 +319,19 @@ def _cut_blocks(ends: np.ndarray) -> Iterator[slice]:
         stop = min(int(np.searchsorted(ends, before + BLOCK, side="left")) + 1, ends.size)
         yield slice(start, stop)
         start = stop
+
+
+def fold_texts(
+    texts: Sequence[str], letters: str = "word", lowercase: bool = True, strip_accents: bool = False
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return texts as bytes, where they end, and the table that lowercases what is not lowercased yet."""
+    if strip_accents:
+        return *encode_texts([without_accents(t.lower() if lowercase else t) for t in texts]), fold_table(
+            letters, False
+        )
+    if lowercase and _has_irregular(texts):
+        return *encode_texts([t.lower() for t in texts]), fold_table(letters, False)
+    return *encode_texts(texts), fold_table(letters, lowercase)
 
 
 def _has_irregular(texts: Sequence[str]) -> bool:

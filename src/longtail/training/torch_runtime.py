@@ -31,13 +31,13 @@ def import_torch(needed_by: str = "BottleneckClassifier") -> Any:
     return torch
 
 
-def require_transformers() -> None:
+def require_transformers(needed_by: str = "Prime") -> None:
     """Say in one sentence how to install torch and transformers, where they are missing."""
     for package in ("torch", "transformers"):
         try:
             __import__(package)
         except ImportError as error:
-            raise MissingExtraError("Prime", package, "torch") from error
+            raise MissingExtraError(needed_by, package, "torch") from error
 
 
 def pick_device(device: Any) -> torch.device:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from longtail.facts import ExplanationFacts, SuggestionFacts
+from longtail.report.expert_sentences import expert_sentences
 from longtail.report.fact_rows import confidence, marked_parts, missed, strongest, suggestions
 from longtail.report.html.rendering import View, render
 from longtail.report.people import for_people
@@ -26,6 +27,7 @@ def example_section(examples: Sequence[ExplanationFacts]) -> View | None:
         "cards": [card(example) for example in examples],
         "has_words": any(suggestion.get("words") for suggestion in suggested),
         "has_paths": any(path_steps(suggestion) for suggestion in suggested),
+        "has_experts": any(expert_sentences(suggestion) for suggestion in suggested),
     }
     return view if examples else None
 
@@ -57,6 +59,7 @@ def _suggestion(suggestion: SuggestionFacts) -> View:
         "correct": suggestion.get("correct"),
         "words": [(word["word"], f"{word['weight']:+.2f}") for word in strongest(suggestion, WORDS_SHOWN)],
         "path": path_steps(suggestion),
+        "experts": expert_sentences(suggestion),
     }
 
 

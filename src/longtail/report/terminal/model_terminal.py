@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from longtail.facts import ExplanationFacts, MetricFacts, SuggestionFacts, tail_points
+from longtail.report.expert_sentences import expert_sentences
 from longtail.report.fact_rows import confidence, marked_parts, metric_grid, missed, strongest, suggestions
 from longtail.report.formatting import fact_text, flat_rows, percent, percent_range
 from longtail.report.people import for_people
@@ -77,6 +78,8 @@ def show_explanation(console: Console, facts: ExplanationFacts) -> None:
             head.append(f"  {clean(console, suggestion['id'])}", style="dim")
         judged = judgement(console, suggestion)
         say(console, head.append("  ").append_text(judged) if judged else head)
+        for line in expert_sentences(suggestion):
+            say(console, f"  {clean(console, line)}")
         body = []
         for word in words:
             drawn = share_bar(console, word["weight"] / most)

@@ -1,0 +1,284 @@
+"""The hybrid on real data: every expert alone, every one left out, fixed and learned weights; on a GPU.
+
+    python -m benchmarks.hybrid.study run TASK... --data FOLDER --out FOLDER [--encoders FOLDER] [--workers 4]
+    python -m benchmarks.hybrid.study join FOLDER --out benchmarks/results/hybrid.json
+
+A TASK is `data:seed` with settings after it, such as `yso-titles:0`, `eurlex57k:0:max_length=64`,
+`yso-titles:1:encoder=all-mpnet-base-v2`, `eurlex57k:0:epochs=2`, or `pubmed-mesh:0:new` (labels held out of the
+training and added by their texts). Each leaves a file in the output folder, and is not run again where there is one: an
+interrupted study goes on. FOLDER of the data holds yso-titles, eurlex57k and pubmed-mesh; the others are bundled.
+
+Weights are learned on rows held out of the training, a tenth and at most 2,000; nothing is chosen on test rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from benchmarks.hybrid.measure import K, measures
+from benchmarks.hybrid.peer_data import PeerData, read_data
+from longtail.data import TopK
+from longtail.encoder import DEFAULT_ENCODER
+from longtail.hybrid import EXPERTS, Hybrid
+from longtail.hybrid.combine import Combination, learn_weights
+from longtail.hybrid.experts import AT, Evidence, Experts
+from longtail.hybrid.fit import RANKS_BY, HybridFit, fit_hybrid, ranked
+
+LENGTH = {"yso-titles": 32}  # tokens of a text that are read, where texts are short
+SUBSETS = {  # some of the experts together, with weights learned for them
+    "prime": ("prototypes",),
+    "prime(w)": ("classifier",),
+    "prime + prime(w)": ("prototypes", "classifier"),
+    "prime + tree": ("prototypes", "tree"),
+    "prime(w) + tree": ("classifier", "tree"),
+    "tree + names": ("tree", "names"),
+    "tree + neighbours": ("tree", "neighbours"),
+    "prime + tree + neighbours": ("prototypes", "tree", "neighbours"),
+}
+NEW_SHARE = 20  # one label in so many is held out of the training, of the study of new labels
+
+
+def parse(task: str) -> tuple[str, int, dict[str, Any], str]:
+    """Return data set, seed, settings and kind of a task.
+
+    >>> parse("eurlex57k:0:max_length=64"), parse("yso-titles:2:new")
+    (('eurlex57k', 0, {'max_length': 64}, ''), ('yso-titles', 2, {}, 'new'))
+    """
+    name, seed, *more = task.split(":")
+    pairs = dict(item.split("=", 1) for item in more if "=" in item)
+    settings = {key: int(value) if value.isdigit() else value for key, value in pairs.items()}
+    return name, int(seed), settings, next((item for item in more if "=" not in item), "")
+
+
+def run(task: str, data: Path | None, encoders: Path | None, n_jobs: int) -> dict[str, Any]:
+    """Train and measure one task."""
+    name, seed, settings, kind = parse(task)
+    given = read_data(name, data)
+    settings = {"max_length": LENGTH.get(name, 128), "encoder": DEFAULT_ENCODER, **settings}
+    if encoders is not None and (encoders / settings["encoder"]).is_dir():
+        settings["encoder"] = encoders / settings["encoder"]
+    if kind == "new":
+        return new_labels(given, seed, settings, n_jobs)
+    fit, seconds = train(given, given.Y, seed, settings, n_jobs)
+    begun = time.perf_counter()
+    rows = fit.experts.read(given.test_texts)
+    evidence = fit.experts.evidence(rows)
+    facts: dict[str, Any] = {"seconds": seconds, "predict_seconds": time.perf_counter() - begun}
+    facts["held_out"] = fit.weighing.facts
+    facts["tail"] = fit.weighing.combination.tail
+    facts["weights"] = np.round(fit.weighing.combination.weights, 4).tolist()
+    facts["device"] = device_name()
+    facts["settings"] = prime_settings(fit.experts)
+
+    def judge(scores: np.ndarray, of: Evidence = evidence) -> dict[str, Any]:
+        top = ranked(of.candidates, np.where(of.candidates >= 0, scores, -np.inf), K)
+        return measures(top, given.Y_test, given.counts(), len(given.texts))
+
+    def combined(combination: Combination, of: Evidence = evidence) -> dict[str, Any]:
+        return judge(combination.scores(of.features, of.candidates, fit.experts.counts), of)
+
+    learned = fit.weighing.combination
+    facts["hybrid"] = combined(learned)
+    facts["fixed weights"] = combined(Combination.default(EXPERTS))
+    for expert in EXPERTS:
+        facts[f"alone: {expert}"] = judge(evidence.features[:, :, AT[RANKS_BY[expert]]])
+        facts[f"without {expert}"] = combined(relearned(fit, tuple(e for e in EXPERTS if e != expert)))
+    for subset, experts in SUBSETS.items():
+        facts[subset] = combined(relearned(fit, experts))
+    facts["one set of weights for all bands"] = combined(without_bands(fit))
+    facts["rare labels not favoured"] = combined(replace(learned, tail=0.0))
+    facts["constant of before"] = judge(constant_mix(evidence))
+    facts["labels with rows alone"] = combined(learned, fit.experts.evidence(rows, given.counts() > 0))
+    return facts
+
+
+def train(
+    given: PeerData, Y: sp.csr_array, seed: int, settings: dict[str, Any], n_jobs: int
+) -> tuple[HybridFit, dict[str, float]]:
+    """Train a hybrid; labels without rows are known by their texts. Return it with the seconds of every stage."""
+    stages: dict[str, float] = {}
+    last, since = "", time.perf_counter()
+
+    def progress(stage: str, done: int, total: int) -> None:
+        nonlocal last, since
+        now = time.perf_counter()
+        if stage != last:
+            stages[last] = stages.get(last, 0.0) + now - since
+            last, since = stage, now
+
+    model = Hybrid(random_state=seed, n_jobs=n_jobs, **settings)
+    begun = time.perf_counter()
+    texts = ["; ".join(names) for names in given.names]
+    fit = fit_hybrid(model.get_params(deep=False), EXPERTS, given.texts, Y, texts, None, progress)
+    progress("end", 0, 0)
+    stages.pop("", None)
+    return fit, {"all": time.perf_counter() - begun, **stages}
+
+
+def relearned(fit: HybridFit, experts: tuple[str, ...]) -> Combination:
+    """Return weights learned for some of the experts."""
+    weighing = fit.weighing
+    if weighing.examples is None:
+        raise SystemExit("there are too few rows to learn weights")
+    learned = learn_weights(weighing.examples, weighing.as_new, fit.experts.counts, experts, weighing.pull)
+    return replace(learned, tail=weighing.combination.tail)
+
+
+def without_bands(fit: HybridFit) -> Combination:
+    """Return weights that all labels share."""
+    weighing = fit.weighing
+    if weighing.examples is None:
+        raise SystemExit("there are too few rows to learn weights")
+    many = np.full_like(fit.experts.counts, 1000)
+    learned = learn_weights(weighing.examples, None, many, EXPERTS, weighing.pull)
+    return Combination(np.tile(learned.weights[-1], (4, 1)), np.tile(learned.bias[-1], 4), weighing.combination.tail)
+
+
+def constant_mix(evidence: Evidence) -> np.ndarray:
+    """Return `p_best * s_tree + 6 * s_prime`, the mix of `Prime(tree=True)`, whose constant was set by hand."""
+    tree = evidence.features[:, :, AT["tree", "log probability"]]
+    best = np.where(evidence.candidates >= 0, tree, -np.inf).max(axis=1, keepdims=True)
+    return np.exp(np.minimum(best, 0)) * tree + 6 * evidence.features[:, :, AT["prototypes", "product"]]
+
+
+def new_labels(given: PeerData, seed: int, settings: dict[str, Any], n_jobs: int) -> dict[str, Any]:
+    """Train without some labels, add them by their texts, and measure them and the others before and after."""
+    labelled = np.flatnonzero(given.counts() > 0)
+    chosen = np.random.default_rng([seed, 17]).permutation(labelled)
+    new, old = np.sort(chosen[: labelled.size // NEW_SHARE]), np.sort(chosen[labelled.size // NEW_SHARE :])
+    every = np.concatenate([old, new])
+    known = given._replace(names=[given.names[label] for label in old])
+    fit, seconds = train(known, sp.csr_array(given.Y[:, old]), seed, settings, n_jobs)
+    rows, counts = fit.experts.read(given.test_texts), given.counts()
+    counts[new] = 0
+    others = without_labels(given.Y_test, new)
+    with_new = np.flatnonzero(np.diff(sp.csr_array(given.Y_test[:, new]).indptr))
+    facts: dict[str, Any] = {"seconds": seconds, "labels": int(new.size), "device": device_name()}
+    experts = fit.experts
+    for when in ("before", "after"):
+        if when == "after":
+            experts = experts.with_labels(["; ".join(given.names[label]) for label in new])
+            rows = rows._replace(names=experts.list_names(given.test_texts))
+        evidence = experts.evidence(rows)
+        scores = fit.weighing.combination.scores(evidence.features, evidence.candidates, experts.counts)
+        top = ranked(evidence.candidates, scores, K)
+        top = TopK(np.where(top.ids >= 0, every[top.ids], -1), top.scores)
+        facts[when] = {
+            "all labels": measures(top, given.Y_test, counts, len(given.texts)),
+            "old labels": measures(top, others, counts, len(given.texts)),
+            "recall of new labels": recall_of(top, given.Y_test, new, with_new),
+        }
+    return facts
+
+
+def without_labels(Y: sp.csr_array, labels: np.ndarray) -> sp.csr_array:
+    """Return a label matrix in which no row has any of some labels."""
+    out = sp.csr_array(Y.copy())
+    out.data[np.isin(out.indices, labels)] = 0
+    out.eliminate_zeros()
+    return out
+
+
+def recall_of(top: TopK, Y: sp.csr_array, labels: np.ndarray, rows: np.ndarray) -> dict[str, float]:
+    """Return the share of the true pairs of some labels that are among the first 10 and 100 predictions."""
+    truth = sp.csr_array(Y[rows][:, labels])
+    total = max(int(truth.nnz), 1)
+    return {
+        f"r@{k}": 100
+        * sum(
+            int(np.isin(labels[truth.indices[truth.indptr[i] : truth.indptr[i + 1]]], top.ids[row, :k]).sum())
+            for i, row in enumerate(rows)
+        )
+        / total
+        for k in (10, K)
+    } | {"pairs": total}
+
+
+def prime_settings(experts: Experts) -> dict[str, Any]:
+    """Return the settings of the encoder's training."""
+    if experts.prime is None:
+        return {}
+    params = experts.prime.get_params(deep=False)
+    known = {name: params[name] for name in ("epochs", "batch_size", "lr", "max_length", "preset")}
+    return {**known, "epochs_trained": len(experts.prime.history_)}
+
+
+def device_name() -> str:
+    """Return the name of the GPU, or "cpu"."""
+    import torch
+
+    return torch.cuda.get_device_name(0) if torch.cuda.is_available() else "cpu"
+
+
+def file_of(task: str) -> str:
+    """Return the name of the file that a task leaves."""
+    return task.replace(":", "_").replace("/", "-") + ".json"
+
+
+def work(tasks: list[str], given: argparse.Namespace) -> None:
+    """Run tasks in some processes at once until all are done or no time is left to begin another."""
+    begun, out, seconds = time.monotonic(), given.out, given.seconds
+    running: dict[str, subprocess.Popen[bytes]] = {}
+    waiting = [task for task in tasks if not (out / file_of(task)).exists()]
+    while waiting or running:
+        for task in [task for task, process in running.items() if process.poll() is not None]:
+            print(f"{time.monotonic() - begun:6.0f} s  {task}: exit {running.pop(task).returncode}", flush=True)
+        late = time.monotonic() - begun > seconds
+        if late and running and time.monotonic() - begun > seconds + 60:
+            for process in running.values():
+                process.kill()
+            return
+        if late:
+            waiting = []
+        while waiting and len(running) < given.workers:
+            task = waiting.pop(0)
+            own = [sys.executable, "-m", "benchmarks.hybrid.study", "one", task, "--out", str(out)]
+            own += ["--jobs", str(given.jobs)]
+            for option, folder in (("--data", given.data), ("--encoders", given.encoders)):
+                own += [] if folder is None else [option, str(folder)]
+            running[task] = subprocess.Popen(own)
+        time.sleep(0.5)
+
+
+def join(folder: Path, out: Path) -> None:
+    """Write the results of all tasks into one file."""
+    tasks = {file.stem: json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))}
+    command = "python -m benchmarks.hybrid.study run TASK... --data FOLDER --out FOLDER; then join FOLDER"
+    out.write_text(json.dumps({"command": command, "tasks": tasks}, indent=1) + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["run", "one", "join"])
+    parser.add_argument("tasks", nargs="+")
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--encoders", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=4)
+    parser.add_argument("--seconds", type=float, default=1e9)
+    given = parser.parse_args()
+    if given.what == "join":
+        join(Path(given.tasks[0]), given.out)
+        return
+    given.out.mkdir(parents=True, exist_ok=True)
+    if given.what == "run":
+        work(given.tasks, given)
+        return
+    for task in given.tasks:
+        facts = {"task": task, **run(task, given.data, given.encoders, given.jobs)}
+        (given.out / file_of(task)).write_text(json.dumps(facts))
+
+
+if __name__ == "__main__":
+    main()

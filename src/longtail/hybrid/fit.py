@@ -1,0 +1,328 @@
+"""Fit a hybrid step by step: the encoder, what reads its vectors, the tree, the names, and the weights of all.
+
+Weights are learned on rows that no expert was trained on. Then the experts that learn in seconds (tree, neighbours,
+names) are trained again with those rows too; the encoder is not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.data import TopK, split_random
+from longtail.hybrid.combine import (
+    EXPERTS,
+    PULLS,
+    TAIL_COSTS,
+    TAILS,
+    Combination,
+    Examples,
+    learn_weights,
+    log_loss,
+    odds_of_unused,
+    rarity,
+)
+from longtail.hybrid.experts import AT, Evidence, Experts, HybridRows, names_of
+from longtail.hybrid.neighbours import Neighbours
+from longtail.hybrid.settings import classifier_epochs, needs_encoder, prime_params
+from longtail.kernels import blocks
+from longtail.model import EpochReport, Split, Stages, of_stage
+from longtail.name_matches import NameMatches
+from longtail.prime import Prime
+from longtail.text import TfidfFeatures
+from longtail.tree import LabelTreeClassifier
+from longtail.validate import Json, resolve_jobs, resolve_seed
+
+HELD_OUT, HELD_OUT_AT_MOST, FEWEST_ROWS = 0.1, 2000, 50  # rows held out to learn weights, where none are given
+BLOCK = 512
+RANKS_BY = {  # the feature by which each expert alone ranks labels
+    "prototypes": ("prototypes", "product"),
+    "classifier": ("classifier", "product"),
+    "tree": ("tree", "log probability"),
+    "neighbours": ("neighbours", "share"),
+    "names": ("names", "log odds"),
+}
+
+
+class Weighing(NamedTuple):
+    """Weights learned on rows held out, and what they were learned from."""
+
+    combination: Combination
+    top: TopK | None  # of these rows, by weights learned on other ones
+    facts: Json  # precision of every expert, and of all together, on them
+    examples: Examples | None
+    as_new: Examples | None  # the same labels, if they were known by their texts alone
+    pull: float
+
+
+class HybridFit(NamedTuple):
+    """Result of a training."""
+
+    experts: Experts
+    weighing: Weighing
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """What is trained on, and how; each step returns a trained expert."""
+
+    params: dict[str, Any]
+    experts: tuple[str, ...]
+    texts: list[str]
+    Y: sp.csr_array
+    label_texts: list[str]
+    progress: Stages | None
+
+    @property
+    def seed(self) -> int:
+        return resolve_seed(self.params["random_state"])
+
+    def fit_prime(self, rows: np.ndarray, on_epoch: EpochReport | None) -> Prime | None:
+        """Train the encoder and the prototypes of labels."""
+        if not needs_encoder(self.experts):
+            return None
+        device = str(Prime(device=self.params["device"]).torch_device().type)
+        prime = Prime(**prime_params(self.params, rows.size, device))
+        texts = [self.texts[i] for i in rows]
+        prime.fit(
+            texts,
+            self.Y[rows],
+            self.label_texts,
+            progress=of_stage(self.progress, "Training the encoder"),
+            on_epoch=on_epoch,
+        )
+        return prime
+
+    def encode(self, prime: Prime | None) -> np.ndarray:
+        """Return the vectors of all texts."""
+        if prime is None:
+            return np.zeros((len(self.texts), 0), dtype=np.float32)
+        out = np.empty((len(self.texts), prime.n_features_in_), dtype=np.float32)
+        report = of_stage(self.progress, "Reading texts with the encoder")
+        for at in blocks(len(self.texts), 32 * BLOCK):
+            if report is not None:
+                report(at.start, len(self.texts))
+            out[at] = prime.encode(self.texts[at])
+        return out
+
+    def fit_classifier(self, prime: Prime | None, vectors: np.ndarray, rows: np.ndarray) -> np.ndarray | None:
+        """Train a vector per label on the encoder's vectors."""
+        if prime is None or "classifier" not in self.experts:
+            return None
+        self._begin("Training classifier vectors")
+        epochs = classifier_epochs(rows.size, str(prime.torch_device().type))
+        found = prime.train_label_vectors(vectors[rows], self.Y[rows], epochs=epochs)
+        found[np.bincount(self.Y[rows].indices, minlength=self.Y.shape[1]) == 0] = 0  # nothing was learned of these
+        return found
+
+    def fit_words(self) -> TfidfFeatures | None:
+        """Learn the words of all texts."""
+        if "tree" not in self.experts:
+            return None
+        self._begin("Reading words")
+        language = self.params["language"]
+        analyzer = "word" if language is None else f"snowball:{language}"
+        return TfidfFeatures(n_jobs=self.params["n_jobs"], analyzer=analyzer).fit(self.texts)
+
+    def fit_tree(self, words: sp.csr_array | None, rows: np.ndarray, stage: str) -> LabelTreeClassifier | None:
+        """Train the label tree on words."""
+        if words is None:
+            return None
+        tree = LabelTreeClassifier(overlap=self.params["overlap"], random_state=self.seed, n_jobs=self.params["n_jobs"])
+        return tree.fit(words[rows], self.Y[rows], progress=of_stage(self.progress, stage))
+
+    def fit_neighbours(self, vectors: np.ndarray, rows: np.ndarray) -> Neighbours | None:
+        """Remember texts by their vectors."""
+        if "neighbours" not in self.experts:
+            return None
+        self._begin("Remembering texts")
+        return Neighbours.of(vectors[rows], sp.csr_array(self.Y[rows]), self.seed)
+
+    def fit_names(self, rows: np.ndarray) -> NameMatches | None:
+        """Learn what it means that the name of a label stands in a text."""
+        if "names" not in self.experts:
+            return None
+        self._begin("Matching names of labels")
+        language = {} if self.params["language"] is None else {"language": self.params["language"]}
+        matches = NameMatches(random_state=self.seed, n_jobs=self.params["n_jobs"], **language)
+        return matches.fit([self.texts[i] for i in rows], self.Y[rows], names_of(self.label_texts))
+
+    def _begin(self, stage: str) -> None:
+        if self.progress is not None:
+            self.progress(stage, 0, 1)
+
+
+def fit_hybrid(
+    params: dict[str, Any],
+    experts: tuple[str, ...],
+    texts: list[str],
+    Y: sp.csr_array,
+    label_texts: list[str],
+    split: Split | None,
+    progress: Stages | None = None,
+    on_epoch: EpochReport | None = None,
+) -> HybridFit:
+    """Train all experts and their weights; the rows of `split[1]` are held out to learn weights by."""
+    trainer = Trainer(params, experts, texts, Y, label_texts, progress)
+    everything = np.arange(len(texts))
+    train, held = (everything, everything[:0]) if (inner := split or own_split(Y, trainer.seed)) is None else inner
+    prime = trainer.fit_prime(train, on_epoch)
+    if prime is not None:
+        unseen = np.flatnonzero(np.bincount(Y.indices, minlength=Y.shape[1]) == 0)
+        prime.use_texts_of(unseen)
+    vectors = trainer.encode(prime)
+    words = trainer.fit_words()
+    X = None if words is None else words.transform(texts)
+    first = Experts(
+        prime=prime,
+        use_prototypes="prototypes" in experts,
+        classifier=trainer.fit_classifier(prime, vectors, train),
+        words=words,
+        tree=trainer.fit_tree(X, train, "Training the tree (to learn weights)" if held.size else "Training the tree"),
+        neighbours=trainer.fit_neighbours(vectors, train),
+        names=trainer.fit_names(train),
+        n_labels=Y.shape[1],
+        counts=np.bincount(Y[train].indices, minlength=Y.shape[1]).astype(np.int64),
+        n_jobs=resolve_jobs(params["n_jobs"]),
+    )
+    if not held.size:
+        default = replace(Combination.default(experts), tail=float(params["tail"] or 0.0))
+        return HybridFit(first, Weighing(default, None, {}, None, None, PULLS[0]))
+    weighing = weigh(first, experts, held_rows(first, texts, X, vectors, held), Y[held], trainer)
+    whole = replace(
+        first,
+        tree=trainer.fit_tree(X, everything, "Training the tree"),
+        neighbours=trainer.fit_neighbours(vectors, everything),
+        names=trainer.fit_names(everything),
+        counts=np.bincount(Y.indices, minlength=Y.shape[1]).astype(np.int64),
+    )
+    return HybridFit(whole, weighing)
+
+
+def own_split(Y: sp.csr_array, seed: int) -> Split | None:
+    """Return rows to train on and rows to learn weights by; None where there are too few."""
+    held = min(round(HELD_OUT * Y.shape[0]), HELD_OUT_AT_MOST)
+    if Y.shape[0] < FEWEST_ROWS:
+        return None
+    train, test = split_random(Y, test_size=held, random_state=seed)
+    return (train, test) if Y[train].nnz and Y[test].nnz else None
+
+
+def held_rows(
+    experts: Experts, texts: list[str], X: sp.csr_array | None, vectors: np.ndarray, held: np.ndarray
+) -> HybridRows:
+    """Return the held-out rows as the experts read them; words and vectors are there already."""
+    names = sp.csr_array((held.size, experts.n_labels), dtype=np.float32)
+    if experts.names is not None:
+        names = experts.list_names([texts[i] for i in held])
+    words = sp.csr_array((held.size, 0), dtype=np.float32) if X is None else sp.csr_array(X[held])
+    return HybridRows(words, np.ascontiguousarray(vectors[held]), names)
+
+
+def weigh(experts: Experts, used: tuple[str, ...], rows: HybridRows, Y: sp.csr_array, trainer: Trainer) -> Weighing:
+    """Learn weights on held-out rows."""
+    trainer._begin("Learning weights")
+    evidence = experts.evidence(rows)
+    hits = _hits(evidence.candidates, Y)
+    likely = Combination.default(used).scores(evidence.features, evidence.candidates, experts.counts)
+    examples = Examples.some(evidence.features, evidence.candidates, hits, likely, trainer.seed)
+    as_new = None
+    if experts.use_prototypes:
+        as_new = replace(examples, features=features_as_new(experts, rows, evidence, trainer.label_texts))
+    pull, scores = cross_fit(examples, as_new, experts.counts, used, trainer.seed)
+    given, bonus = trainer.params["tail"], rarity(experts.counts)[evidence.candidates]
+    tail = best_tail(examples, scores, bonus) if given is None else float(given)
+    scores = scores + np.float32(tail) * bonus
+    combination = replace(
+        learn_weights(examples, as_new, experts.counts, used, pull),
+        tail=tail,
+        unused=odds_of_unused(experts.counts),
+        n_trained=experts.n_labels,
+    )
+    top = ranked(evidence.candidates, scores, min(50, experts.n_labels))
+    return Weighing(combination, top, expert_facts(examples, scores, used), examples, as_new, pull)
+
+
+def cross_fit(
+    examples: Examples,
+    as_new: Examples | None,
+    counts: np.ndarray,
+    used: tuple[str, ...],
+    seed: int,
+) -> tuple[float, np.ndarray]:
+    """Return how strongly weights should be drawn to the default, and log-odds by weights learned on other rows."""
+    order = np.random.default_rng(seed).permutation(examples.candidates.shape[0])
+    halves = [order[0::2], order[1::2]]
+    tried: list[tuple[float, float, np.ndarray]] = []
+    for pull in PULLS:
+        scores, loss = np.empty(examples.candidates.shape, dtype=np.float32), 0.0
+        for learned_on, scored in (halves, halves[::-1]):  # weights learned on one half score the other
+            new = None if as_new is None else as_new.take(learned_on)
+            combination = learn_weights(examples.take(learned_on), new, counts, used, pull)
+            others = examples.take(scored)
+            scores[scored] = combination.scores(others.features, others.candidates, counts)
+            loss += log_loss(combination, others, counts) * scored.size
+        tried.append((loss, pull, scores))
+    _, pull, scores = min(tried, key=lambda one: one[0])
+    return pull, scores
+
+
+def best_tail(examples: Examples, scores: np.ndarray, bonus: np.ndarray) -> float:
+    """Return how much rare labels may be favoured at next to no cost in P@1, P@3 and P@5 together."""
+
+    def quality(tail: float) -> float:
+        best = np.argsort(-(scores + tail * bonus), axis=1, kind="stable")[:, :5]
+        hits = np.take_along_axis(examples.hits, best, axis=1)
+        return float(hits[:, :1].mean() + hits[:, :3].mean() + hits.mean())
+
+    found = {tail: quality(tail) for tail in TAILS}
+    return next(tail for tail in TAILS if found[tail] >= max(found.values()) - TAIL_COSTS)
+
+
+def features_as_new(experts: Experts, rows: HybridRows, evidence: Evidence, label_texts: list[str]) -> np.ndarray:
+    """Return the features that labels would have if they were known by their texts alone."""
+    prime = experts.prime
+    if prime is None:
+        return evidence.features
+    used = np.unique(evidence.candidates[evidence.candidates >= 0])
+    vectors = prime.encode([label_texts[i] for i in used]) * np.float32(prime.text_scale_)
+    features = evidence.features.copy()
+    features[:, :, AT["prototypes", "product"]] = experts.products_with(
+        rows.vectors, evidence.candidates, used, vectors
+    )
+    return features
+
+
+def ranked(candidates: np.ndarray, scores: np.ndarray, k: int) -> TopK:
+    """Return the k best candidates of every row; of equal ones the lower label first."""
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    ids, best = np.take_along_axis(candidates, order, axis=1), np.take_along_axis(scores, order, axis=1)
+    best = np.where(ids >= 0, best, -np.inf)
+    if ids.shape[1] < k:
+        pad = ((0, 0), (0, k - ids.shape[1]))
+        ids, best = np.pad(ids, pad, constant_values=-1), np.pad(best, pad, constant_values=-np.inf)
+    return TopK(ids, best)
+
+
+def expert_facts(examples: Examples, together: np.ndarray, used: tuple[str, ...]) -> Json:
+    """Return precision at 1 and 5 on the held-out rows, of every expert alone and of all together."""
+    rankings = {name: examples.features[:, :, AT[RANKS_BY[name]]] for name in EXPERTS if name in used}
+    rankings["together"] = together
+    out: Json = {}
+    for name, scores in rankings.items():
+        scores = np.where(examples.candidates >= 0, scores, -np.inf)
+        order = np.argsort(-scores, axis=1, kind="stable")[:, :5]
+        hits = np.take_along_axis(examples.hits, order, axis=1)
+        out[name] = {"P@1": float(hits[:, :1].mean()), "P@5": float(hits.sum() / (5 * hits.shape[0]))}
+    return out
+
+
+def _hits(candidates: np.ndarray, Y: sp.csr_array) -> np.ndarray:
+    """Return which candidates are true labels of their rows."""
+    out = np.zeros(candidates.shape, dtype=bool)
+    for row in range(candidates.shape[0]):
+        out[row] = np.isin(candidates[row], Y.indices[Y.indptr[row] : Y.indptr[row + 1]])
+    return out

@@ -1,0 +1,153 @@
+"""The schema of a saved hybrid."""
+
+from __future__ import annotations
+
+from longtail.encoder import ENCODER_PRECISIONS, LONG_TEXTS
+from longtail.hybrid.combine import BANDS, EXPERTS, FEATURES
+from longtail.model import LABEL_COUNTS, SEED
+from longtail.name_matches import NAME_MATCHES_SCHEMA
+from longtail.prime import PRIME_SCHEMA
+from longtail.storage import (
+    ArraySpec,
+    Choice,
+    CrossCheck,
+    Facts,
+    Flag,
+    InnerPart,
+    ListOf,
+    OneOf,
+    ParamSpec,
+    Part,
+    PartParams,
+    PartSchema,
+    Real,
+    Record,
+    Sizes,
+    SizeSpec,
+    Text,
+    Whole,
+    string_arrays,
+)
+from longtail.text import LANGUAGES, TFIDF_SCHEMA
+from longtail.tree import LABEL_TREE_SCHEMA
+
+PRIME, WORDS, TREE, NAMES, NEIGHBOURS = "prime.", "words.", "tree.", "names.", "neighbours."
+
+
+def _experts_problem(part: Part, sizes: Sizes) -> str | None:
+    """Return why the experts do not fit each other, or None."""
+    n_labels, fitted = sizes["n_labels"], part.params["fitted"]
+    if (fitted["words"] is None) != (fitted["tree"] is None):
+        return "there must be both words and a tree, or none"
+    if fitted["tree"] is not None:
+        if sizes["tree.n_features"] != sizes["words.n_terms"]:
+            return f"its tree reads {sizes['tree.n_features']} words, and there are {sizes['words.n_terms']}"
+        if sizes["tree.n_labels"] > n_labels:
+            return f"its tree has {sizes['tree.n_labels']} labels, more than the {n_labels} of the model"
+    if fitted["prime"] is not None and sizes["prime.n_labels"] != n_labels:
+        return f"its encoder has {sizes['prime.n_labels']} labels, and the model {n_labels}"
+    if fitted["names"] is not None and sizes["names.n_labels"] != n_labels:
+        return f"its names are of {sizes['names.n_labels']} labels, and the model has {n_labels}"
+    has_vectors = "classifier.vectors" in part.arrays or "neighbours.vectors" in part.arrays
+    if has_vectors and (fitted["prime"] is None or sizes["width"] != sizes["prime.width"]):
+        return "its vectors are not those of its encoder"
+    if "classifier.vectors" in part.arrays and len(part.arrays["classifier.vectors"]) > n_labels:
+        return f"it has classifier vectors of more than the {n_labels} labels of the model"
+    given = sorted(name for name in part.arrays if name.startswith(NEIGHBOURS))
+    if given and given != sorted(_NEIGHBOUR_NAMES):
+        return f"its arrays of neighbours must be {', '.join(sorted(_NEIGHBOUR_NAMES))}"
+    return None
+
+
+_NEIGHBOUR_ARRAYS = (
+    ArraySpec("neighbours.vectors", "int8", ("n_rows", "width"), "texts, cell after cell", optional=True),
+    ArraySpec("neighbours.scales", "float32", ("n_rows",), "scale of each", finite="finite", optional=True),
+    ArraySpec(
+        "neighbours.centres", "float32", ("n_cells", "width"), "centres of cells", finite="finite", optional=True
+    ),
+    ArraySpec(
+        "neighbours.starts",
+        "int64",
+        ("n_cells + 1",),
+        "where the rows of each cell begin",
+        order="pointers",
+        high="n_rows",
+        optional=True,
+    ),
+    ArraySpec("neighbours.rows", "int32", ("n_rows",), "row of the training data", low=0, optional=True),
+    ArraySpec("neighbours.indices", "int32", ("n_pairs",), "labels", low=0, high="n_labels - 1", optional=True),
+    ArraySpec(
+        "neighbours.indptr",
+        "int64",
+        ("n_rows + 1",),
+        "where the labels of each row begin",
+        order="pointers",
+        high="n_pairs",
+        optional=True,
+    ),
+)
+_NEIGHBOUR_NAMES = tuple(array.name for array in _NEIGHBOUR_ARRAYS)
+
+_FITTED = Record(
+    {
+        "n_rows": Whole(),
+        "weighed": Facts(),
+        "tail": Real(0, 10),
+        "unused": Real(-100, 0),
+        "n_trained": Whole(),
+        "prime": PartParams(PRIME_SCHEMA.kind, none=True),
+        "words": PartParams(TFIDF_SCHEMA.kind, none=True),
+        "tree": PartParams(LABEL_TREE_SCHEMA.kind, none=True),
+        "names": PartParams(NAME_MATCHES_SCHEMA.kind, none=True),
+    }
+)
+
+HYBRID_SCHEMA = PartSchema(
+    kind="hybrid.v1",
+    about="an encoder, a label tree, similar training texts and names of labels with learned weights, of `Hybrid`",
+    params=(
+        ParamSpec("encoder", OneOf((Text(4096), Facts()), none=True), "where the encoder came from, or its sizes"),
+        ParamSpec("experts", ListOf(Choice(EXPERTS), 1, len(EXPERTS)), "which experts there are"),
+        ParamSpec("epochs", Whole(0, none=True), "passes over the texts"),
+        ParamSpec("batch_size", Whole(2, none=True), "texts in a batch"),
+        ParamSpec("lr", Real(0, above=True, none=True), "largest learning rate"),
+        ParamSpec("max_length", Whole(3), "tokens of a text that are read"),
+        ParamSpec("long_texts", Choice(LONG_TEXTS), "what is read of longer texts"),
+        ParamSpec("overlap", OneOf((Whole(1), Choice(("auto",)))), "leaves a label may stand in"),
+        ParamSpec("tail", Real(0, 10, none=True), "how much rare labels are favoured"),
+        ParamSpec("language", Choice(LANGUAGES, none=True), "language whose endings are taken off"),
+        ParamSpec("mixed_precision", Flag(), "bfloat16 on a GPU"),
+        ParamSpec("encoder_precision", Choice(ENCODER_PRECISIONS), "how the encoder computes"),
+        ParamSpec("random_state", SEED, "the seed"),
+        ParamSpec("fitted", _FITTED, "what was learned"),
+    ),
+    sizes=(
+        SizeSpec("n_labels", "labels", low=1),
+        SizeSpec("width", "width of the encoder's vectors"),
+        SizeSpec("n_rows", "texts that are remembered"),
+        SizeSpec("n_cells", "cells of texts"),
+        SizeSpec("n_pairs", "labels of these texts together"),
+    ),
+    arrays=(
+        LABEL_COUNTS,
+        *string_arrays("label_texts", "n_labels", "the texts of the labels"),
+        ArraySpec("combination.weights", "float32", (len(BANDS), len(FEATURES)), "weights by band", finite="finite"),
+        ArraySpec("combination.bias", "float32", (len(BANDS),), "what is added in each band", finite="finite"),
+        ArraySpec(
+            "classifier.vectors",
+            "float32",
+            ("*", "width"),
+            "a vector per trained label",
+            finite="finite",
+            optional=True,
+        ),
+        *_NEIGHBOUR_ARRAYS,
+    ),
+    inner=(
+        InnerPart(PRIME, PRIME_SCHEMA, params="fitted.prime"),
+        InnerPart(WORDS, TFIDF_SCHEMA, params="fitted.words"),
+        InnerPart(TREE, LABEL_TREE_SCHEMA, params="fitted.tree"),
+        InnerPart(NAMES, NAME_MATCHES_SCHEMA, params="fitted.names"),
+    ),
+    crosschecks=(CrossCheck("tree, encoder and names know the labels of the model", _experts_problem),),
+)

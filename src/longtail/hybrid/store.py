@@ -1,0 +1,56 @@
+"""Save and restore the experts of a hybrid as plain parameters and arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from longtail.hybrid.combine import Combination
+from longtail.hybrid.experts import Experts
+from longtail.hybrid.neighbours import Neighbours
+from longtail.hybrid.schema import NAMES, NEIGHBOURS, PRIME, TREE, WORDS
+from longtail.name_matches import NameMatches
+from longtail.prime import Prime
+from longtail.storage import Part
+from longtail.text import TfidfFeatures
+from longtail.tree import LabelTreeClassifier
+
+
+def experts_part(experts: Experts, combination: Combination) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the parameters and arrays that make the experts and their weights again."""
+    params: dict[str, Any] = {}
+    arrays = {"combination.weights": combination.weights, "combination.bias": combination.bias}
+    inner = {PRIME: experts.prime, WORDS: experts.words, TREE: experts.tree, NAMES: experts.names}
+    for prefix, expert in inner.items():
+        part = None if expert is None else expert.to_part()
+        params[prefix.rstrip(".")] = None if part is None else part.params
+        arrays |= {} if part is None else {f"{prefix}{name}": array for name, array in part.arrays.items()}
+    if experts.classifier is not None:
+        arrays["classifier.vectors"] = experts.classifier
+    if experts.neighbours is not None:
+        arrays |= {f"{NEIGHBOURS}{name}": array for name, array in experts.neighbours.to_arrays().items()}
+    return params, arrays
+
+
+def restore_experts(params: dict[str, Any], part: Part, experts: tuple[str, ...], n_jobs: int) -> Experts:
+    """Return the experts that a checked part describes."""
+
+    def inside(prefix: str, kind: Any) -> Any:
+        own = params[prefix.rstrip(".")]
+        return None if own is None else kind.from_part(part.inner(prefix, kind.kind, own))
+
+    remembered = part.under(NEIGHBOURS)
+    counts = part.array("label_counts")
+    return Experts(
+        prime=inside(PRIME, Prime),
+        use_prototypes="prototypes" in experts and params["prime"] is not None,
+        classifier=part.arrays.get("classifier.vectors"),
+        words=inside(WORDS, TfidfFeatures),
+        tree=inside(TREE, LabelTreeClassifier),
+        neighbours=Neighbours(**remembered) if remembered else None,
+        names=inside(NAMES, NameMatches),
+        n_labels=int(counts.size),
+        counts=counts,
+        n_jobs=n_jobs,
+    )

@@ -1,0 +1,97 @@
+"""Link rates: of the training rows that name a label, how many carry it.
+
+A rate is kept for each entry (a form of a name), and for each context of it: at the beginning of a text or later, as a
+phrase or loosely. Few rows say little, so a rate is drawn towards the mean of entries alike: forms of the same kind,
+with as many words, as ambiguous, met as often. The rate of an entry in one context is drawn towards its rate in all.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import betaln, expit
+
+from longtail.name_matches.find_kernel import ENTRY, FIRST, GRADE, LOOSE
+from longtail.name_matches.logistic import fit_logistic
+from longtail.name_matches.name_forms import ALTERNATIVE, PART, SHORTENED
+
+BEGINNING = 32  # words of a text
+N_CONTEXTS = 4
+STRENGTHS = 2.0 ** np.arange(-1, 9)  # how many rows the mean of entries alike may count for
+CONTEXT_STRENGTH = 4.0  # rows that the rate in all contexts counts for
+N_TRAITS = 10
+LOG_SCALE = 5.0
+
+
+class Links(NamedTuple):
+    """Training rows that name a label by an entry, and those among them that carry the label, by context."""
+
+    named: np.ndarray  # int64 (n_entries, N_CONTEXTS)
+    carried: np.ndarray  # int64 (n_entries, N_CONTEXTS)
+
+
+def contexts(columns: np.ndarray) -> np.ndarray:
+    """Return the context of each candidate: whether the text begins with it, and whether it is named loosely only."""
+    return (columns[:, FIRST] >= BEGINNING) + 2 * (columns[:, GRADE] == LOOSE)
+
+
+def count_links(columns: np.ndarray, right: np.ndarray, n_entries: int) -> Links:
+    """Count the candidates of training rows; `right` says which labels the rows carry."""
+    key = columns[:, ENTRY].astype(np.int64) * N_CONTEXTS + contexts(columns)
+    both = [np.bincount(keys, minlength=n_entries * N_CONTEXTS) for keys in (key, key[right])]
+    named, carried = (counts.reshape(n_entries, N_CONTEXTS).astype(np.int64) for counts in both)
+    return Links(named, carried)
+
+
+def entry_traits(kind: np.ndarray, n_words: np.ndarray, n_labels: np.ndarray, n_rows: np.ndarray) -> np.ndarray:
+    """Return what makes entries alike, float64 (n_entries, N_TRAITS).
+
+    Kind, number of words, labels that share the words, training rows that have the name.
+    """
+    often = np.log1p(n_rows) / LOG_SCALE
+    columns = [
+        np.ones(kind.size),
+        kind == ALTERNATIVE,
+        kind == SHORTENED,
+        kind == PART,
+        n_words == 2,
+        n_words > 2,
+        np.log(n_labels),
+        often,
+        often**2,
+        often * (n_words > 1),
+    ]
+    return np.stack(columns, axis=1).astype(np.float64)
+
+
+def fit_means(traits: np.ndarray, named: np.ndarray, carried: np.ndarray) -> tuple[np.ndarray, float]:
+    """Learn the mean rate of entries by their traits, and how many rows this mean counts for.
+
+    Returns the weights of the traits and the strength that makes the counts likeliest (a beta-binomial model).
+    """
+    used = named > 0
+    traits, named, carried = traits[used], named[used].astype(np.float64), carried[used].astype(np.float64)
+    if named.size == 0:
+        return np.concatenate([[-2.0], np.zeros(N_TRAITS - 1)]), 4.0
+    middle = 8.0
+    weights = fit_logistic(traits, carried / named, named * middle / (named + middle))
+    mean = np.clip(expit(traits @ weights), 1e-6, 1 - 1e-6)
+    likelihoods = [
+        np.sum(betaln(carried + a * mean, named - carried + a * (1 - mean)) - betaln(a * mean, a * (1 - mean)))
+        for a in STRENGTHS
+    ]
+    return weights, float(STRENGTHS[int(np.argmax(likelihoods))])
+
+
+def rates(
+    mean: np.ndarray, strength: float, named: np.ndarray, carried: np.ndarray, there: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rate of each candidate in all contexts and in its own; `there` are its counts in its own.
+
+    >>> rates(np.array([0.5]), 2.0, np.array([8]), np.array([8]), (np.array([4]), np.array([4])))[0].tolist()
+    [0.9]
+    """
+    overall = (carried + strength * mean) / (named + strength)
+    inside = (there[1] + CONTEXT_STRENGTH * overall) / (there[0] + CONTEXT_STRENGTH)
+    return overall, inside

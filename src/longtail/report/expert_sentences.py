@@ -1,0 +1,31 @@
+"""What the experts of a hybrid say of a suggestion, in a few words each."""
+
+from __future__ import annotations
+
+from longtail.facts import ExpertFacts, SuggestionFacts
+
+LEAST = 0.05  # of the log-odds, below which an expert is not named
+
+
+def expert_sentences(suggestion: SuggestionFacts) -> list[str]:
+    """Return a line for every expert that spoke for a label, strongest first; none where a model has no experts.
+
+    >>> expert_sentences({"experts": [{"expert": "tree", "weight": 5.62, "probability": 0.987}]})
+    ['+5.6  label tree on words: 99%']
+    """
+    told = (fact for fact in suggestion.get("experts", ()) if abs(fact["weight"]) >= LEAST)
+    return [f"{fact['weight']:+.1f}  {_reason(fact)}" for fact in told]
+
+
+def _reason(fact: ExpertFacts) -> str:
+    expert = fact["expert"]
+    if expert == "tree":
+        return f"label tree on words: {fact.get('probability', 0):.0%}"
+    if expert == "neighbours":
+        rows = ", ".join(f"{row:,}" for row in fact.get("rows", ()))
+        return f"similar training texts: {fact.get('share', 0):.0%}" + (f", such as rows {rows}" if rows else "")
+    if expert == "names":
+        names = ", ".join(dict.fromkeys(f"“{match['name']}”" for match in fact.get("matches", ())))
+        return f"name in the text: {names}" if names else "name in the text"
+    kind = "classifier vector" if expert == "classifier" else "prototype"
+    return f"{kind} of the label: similarity {fact.get('similarity', 0):.2f}"
