@@ -1,7 +1,7 @@
 """The hybrid on real data: every expert alone, every one left out, fixed and learned weights; on a GPU.
 
-    python -m benchmarks.hybrid.study run TASK... --data FOLDER --out FOLDER [--encoders FOLDER] [--workers 4]
-    python -m benchmarks.hybrid.study join FOLDER --out benchmarks/results/hybrid.json
+    python benchmarks/hybrid/study.py run TASK... --data FOLDER --out FOLDER [--encoders FOLDER] [--workers 4]
+    python benchmarks/hybrid/study.py join FOLDER --out benchmarks/results/hybrid.json
 
 A TASK is `data:seed` with settings after it, such as `yso-titles:0`, `eurlex57k:0:max_length=64`,
 `yso-titles:1:encoder=all-mpnet-base-v2`, `eurlex57k:0:epochs=2`, or `pubmed-mesh:0:new` (labels held out of the
@@ -24,6 +24,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.harness.data_sets import read_parts
 from benchmarks.hybrid.measure import K, measures
@@ -276,7 +278,7 @@ def work(tasks: list[str], given: argparse.Namespace) -> None:
             waiting = []
         while waiting and len(running) < given.workers:
             task = waiting.pop(0)
-            own = [sys.executable, "-m", "benchmarks.hybrid.study", "one", task, "--out", str(out)]
+            own = [sys.executable, __file__, "one", task, "--out", str(out)]
             own += ["--jobs", str(given.jobs)]
             for option, folder in (("--data", given.data), ("--encoders", given.encoders)):
                 own += [] if folder is None else [option, str(folder)]
@@ -285,10 +287,38 @@ def work(tasks: list[str], given: argparse.Namespace) -> None:
 
 
 def join(folder: Path, out: Path) -> None:
-    """Write the results of all tasks into one file."""
+    """Write the results of all tasks into one file, with mean and spread over the seeds of those with default settings."""
     tasks = {file.stem: json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))}
-    command = "python -m benchmarks.hybrid.study run TASK... --data FOLDER --out FOLDER; then join FOLDER"
-    out.write_text(json.dumps({"command": command, "tasks": tasks}, indent=1) + "\n")
+    command = "python benchmarks/hybrid/study.py run TASK... --data FOLDER --out FOLDER; then join FOLDER"
+    seeds: dict[str, list[dict[str, Any]]] = {}
+    for task, facts in tasks.items():
+        name, *rest = task.split("_")
+        if len(rest) == 1:
+            seeds.setdefault(name, []).append(facts)
+    summary = {name: {"seeds": len(runs), **over_seeds(runs)} for name, runs in seeds.items()}
+    written = {"command": command, "summary": summary, "tasks": {task: rounded(facts) for task, facts in tasks.items()}}
+    out.write_text(json.dumps(written, indent=1) + "\n")
+
+
+def over_seeds(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the mean of every measure of every model over some runs, and under "spread" the standard deviation."""
+    out: dict[str, Any] = {}
+    for model, facts in runs[0].items():
+        if isinstance(facts, dict) and "p@1" in facts:
+            names = [name for name, value in facts.items() if isinstance(value, float)]
+            values = {name: [run[model][name] for run in runs] for name in names}
+            out[model] = {name: round(float(np.mean(of)), 2) for name, of in values.items()}
+            out[model]["spread"] = {name: round(float(np.std(of)), 2) for name, of in values.items()}
+    return out
+
+
+def rounded(value: Any) -> Any:
+    """Return facts with numbers of four digits after the point at most."""
+    if isinstance(value, dict):
+        return {name: rounded(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [rounded(inner) for inner in value]
+    return round(value, 4) if isinstance(value, float) else value
 
 
 def main() -> None:

@@ -38,6 +38,7 @@ from longtail.tree import LabelTreeClassifier
 from longtail.validate import Json, resolve_jobs, resolve_seed
 
 HELD_OUT, HELD_OUT_AT_MOST, FEWEST_ROWS = 0.1, 2000, 50  # rows held out to learn weights, where none are given
+HELD_OUT_K = 50  # labels predicted for every held-out row, as of other models
 BLOCK = 512
 RANKS_BY = {  # the feature by which each expert alone ranks labels
     "prototypes": ("prototypes", "product"),
@@ -246,7 +247,7 @@ def weigh(experts: Experts, used: tuple[str, ...], rows: HybridRows, Y: sp.csr_a
         unused=odds_of_unused(experts.counts),
         n_trained=experts.n_labels,
     )
-    top = ranked(evidence.candidates, scores, min(50, experts.n_labels))
+    top = ranked(evidence.candidates, scores, HELD_OUT_K)
     return Weighing(combination, top, expert_facts(examples, scores, used), examples, as_new, pull)
 
 
