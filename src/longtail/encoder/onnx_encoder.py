@@ -62,6 +62,8 @@ class OnnxEncoder:
         Length of the vectors.
     max_length : int
         Tokens of a text that are read at once.
+    long_texts : str
+        How longer texts are read; see `TextEncoder`.
     """
 
     def __init__(self, part: Part, *, precision: str = "float32", n_jobs: int | None = None) -> None:
@@ -89,17 +91,16 @@ class OnnxEncoder:
         self._session = open_session(encoder_graph(self.shape, weights, precision, levels), self.n_jobs)
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """Return one float32 row per text; of unit length where `long_texts` cuts texts into chunks."""
-        texts = list(texts)
+        """Return one float32 row per text; of unit length where long texts are read in chunks."""
         if self.long_texts == "beginning":
-            return self._encode_rows(tokenize(self.tokenizer, texts, self.max_length))
+            return self._encode_rows(tokenize(self.tokenizer, list(texts), self.max_length))
         n_special = self.tokenizer.num_special_tokens_to_add(False)
-        rows = tokenize(self.tokenizer, texts, tokens_read(self.max_length, n_special))
+        rows = tokenize(self.tokenizer, list(texts), tokens_read(self.max_length, n_special))
         chunks = cut_chunks(rows, self.max_length, n_special)
         return join_chunks(self._encode_rows(chunks.rows), chunks, self.long_texts)
 
     def _encode_rows(self, rows: list[np.ndarray]) -> np.ndarray:
-        """Return one vector per row of token numbers."""
+        """Return the vectors of token rows."""
         out = np.zeros((len(rows), self.width), dtype=np.float32)  # a text without tokens has no vector
         lengths = np.array([row.size for row in rows], dtype=np.int64)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from longtail.name_matches.find_kernel import N_COLUMNS, count_candidates, find_names
+from longtail.name_matches.find_kernel import N_COLUMNS, PHRASE, count_candidates, find_names
 from longtail.name_matches.name_index import Entries, SearchIndex
 from longtail.text import STOP_WORD, StemmedWords, WordNumbers
 
@@ -26,6 +26,14 @@ class Matches(NamedTuple):
 
     lines: np.ndarray  # int32 (n, 4): term, first and last position, grade
     ends: np.ndarray  # int64 (n_rows,)
+
+
+class MatchSpans(NamedTuple):
+    """Where a text names a label, in characters: one span, or one of each word where they stand apart."""
+
+    spans: tuple[tuple[int, int], ...]
+    entry: int
+    grade: int
 
 
 class NameSearch:
@@ -89,15 +97,20 @@ class NameSearch:
                 return Matches(lines[:n], found_ends)
             capacity = n
 
-    def spans(self, text: str, label: int) -> list[tuple[int, int, int, int]]:
-        """Return where a text names a label, in characters, with the entry that matched and the grade of the match."""
+    def spans(self, text: str, label: int) -> list[MatchSpans]:
+        """Return where a text names a label."""
         words, stems, _ = self.words.numbers([text])
         kept = np.flatnonzero(stems != STOP_WORD)
-        where = self.words.spans(text)
-        found = self.find(WordNumbers(words[kept], stems[kept], np.array([kept.size], dtype=np.int64)))
-        out = []
+        where, own = self.words.spans(text), stems[kept]
+        found = self.find(WordNumbers(words[kept], own, np.array([kept.size], dtype=np.int64)))
+        index, out = self.index, []
         for term, first, last, grade in found.lines.tolist():
-            for entry in self.index.listed[self.index.listed_starts[term] : self.index.listed_starts[term + 1]]:
-                if self.entries.label[entry] == label:
-                    out.append((where[kept[first]][0], where[kept[last]][1], int(entry), grade))
+            entries = index.listed[index.listed_starts[term] : index.listed_starts[term + 1]]
+            for entry in entries[self.entries.label[entries] == label].tolist():
+                spots = [(first, last)]
+                if grade < PHRASE:
+                    wanted = index.term_stems[index.term_starts[term] : index.term_starts[term + 1]]
+                    spots = [(at, at) for at in range(first, last + 1) if own[at] in wanted]
+                spans = tuple((where[kept[a]][0], where[kept[b]][1]) for a, b in spots)
+                out.append(MatchSpans(spans, entry, grade))
         return out

@@ -38,7 +38,7 @@ from longtail.validate import (
     resolve_seed,
 )
 
-WINDOW = 8  # words to either side of its rarest word within which all words of a name must stand
+WINDOW = 40  # words to either side of its rarest word within which all words of a name must stand
 
 
 class NameMatches(Estimator):
@@ -183,17 +183,18 @@ class NameMatches(Estimator):
     def matches(self, text: str, label: int) -> list[tuple[int, int, str]]:
         """Return where a text names a label: first character, the one after the last, and the name.
 
-        Matches come in the order of the text. Where several overlap, the surest stands for them: words in their order
-        before words apart, then the longest.
+        Matches come in the order of the text, each word by itself where words stand apart. Where several overlap, the
+        surest stands for them: words together before words apart, then the longest.
         """
         state = self._fitted()
         label = check_integer("label", label, low=0, high=state.n_labels - 1)
         (text,) = as_texts([text], "text")
         found = state.search.spans(text, label)
         kept: list[tuple[int, int, str]] = []
-        for start, end, entry, _ in sorted(found, key=lambda match: (-match[3], match[0] - match[1], match[0])):
-            if not any(start < e and s < end for s, e, _ in kept):
-                kept.append((start, end, state.names.texts[state.entries.name[entry]]))
+        for match in sorted(found, key=lambda m: (-m.grade, m.spans[0][0] - m.spans[-1][1], m.spans)):
+            name = state.names.texts[state.entries.name[match.entry]]
+            if not any(start < e and s < end for start, end in match.spans for s, e, _ in kept):
+                kept += [(start, end, name) for start, end in match.spans]
         return sorted(kept)
 
     def add_labels(self, names: Sequence[Sequence[str] | str]) -> Self:

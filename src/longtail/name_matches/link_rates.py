@@ -1,8 +1,9 @@
 """Link rates: of the training rows that name a label, how many carry it.
 
 A rate is kept for each entry (a form of a name), and for each context of it: at the beginning of a text or later, as a
-phrase or loosely. Few rows say little, so a rate is drawn towards the mean of entries alike: forms of the same kind,
-with as many words, as ambiguous, met as often. The rate of an entry in one context is drawn towards its rate in all.
+phrase, near or far apart. Few rows say little, so a rate is drawn towards the mean of entries alike: forms of the same
+kind, with as many words, as ambiguous, met as often. The rate of an entry in one context is drawn towards its rate in
+all.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betaln, expit
 
-from longtail.name_matches.find_kernel import ENTRY, FIRST, GRADE, LOOSE
+from longtail.name_matches.find_kernel import ENTRY, FIRST, GRADE, PHRASE
 from longtail.name_matches.logistic import fit_logistic
 from longtail.name_matches.name_forms import ALTERNATIVE, PART, SHORTENED
 
 BEGINNING = 32  # words of a text
-N_CONTEXTS = 4
+N_CONTEXTS = 6
 STRENGTHS = 2.0 ** np.arange(-1, 9)  # how many rows the mean of entries alike may count for
 CONTEXT_STRENGTH = 4.0  # rows that the rate in all contexts counts for
 N_TRAITS = 10
@@ -32,8 +33,8 @@ class Links(NamedTuple):
 
 
 def contexts(columns: np.ndarray) -> np.ndarray:
-    """Return the context of each candidate: whether the text begins with it, and whether it is named loosely only."""
-    return (columns[:, FIRST] >= BEGINNING) + 2 * (columns[:, GRADE] == LOOSE)
+    """Return the context of each candidate: whether the text begins with it, and how far apart the words stand."""
+    return (columns[:, FIRST] >= BEGINNING) + 2 * (PHRASE - columns[:, GRADE])
 
 
 def count_links(columns: np.ndarray, right: np.ndarray, n_entries: int) -> Links:
