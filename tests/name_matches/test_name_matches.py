@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 
 import numpy as np
@@ -249,6 +250,16 @@ def test_labels_are_added_by_name_and_removed():
     assert loaded.predict_topk(["apples", "car", "urchin"], 1).ids[:, 0].tolist() == [-1, 0, 8]
     with pytest.raises(ParameterError, match="at least one label"):
         loaded.remove_labels(list(range(len(NAMES))))
+
+
+def test_a_copy_is_changed_on_its_own_and_parameters_wait_for_the_next_fit():
+    old = fitted()
+    top = old.predict_topk(["apples and hedgehogs"], 2)
+    new = copy.copy(old).add_labels([["hedgehogs"]])
+    assert new.n_labels_ == old.n_labels_ + 1
+    assert old.predict_topk(["apples and hedgehogs"], 2).ids.tolist() == top.ids.tolist() == [[0, -1]]
+    saved = old.set_params(language=None, max_words=1).to_part()
+    assert NameMatches.from_part(saved).get_params()["language"] == "english"
 
 
 def test_labels_that_share_a_name_are_both_found():

@@ -42,6 +42,7 @@ class NameSearch:
     def __init__(self, words: StemmedWords, index: SearchIndex, entries: Entries, n_labels: int, window: int) -> None:
         self.words, self.index, self.entries = words, index, entries
         self.n_labels, self.window = n_labels, window
+        self._entries_of_term = np.diff(index.listed_starts)
 
     def content(self, texts: Sequence[str]) -> WordNumbers:
         """Return the words of texts as numbers, without stop words."""
@@ -56,7 +57,7 @@ class NameSearch:
         found = self.find(content)
         index, entries = self.index, self.entries
         starts = np.concatenate([np.zeros(1, dtype=np.int64), ends])[: ends.size]
-        most = int(np.diff(index.listed_starts)[found.lines[:, 0]].sum())
+        most = int(self._entries_of_term[found.lines[:, 0]].sum())
         out = np.empty((most, N_COLUMNS), dtype=np.int32)
         n = count_candidates(
             found.lines,

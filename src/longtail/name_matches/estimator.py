@@ -10,7 +10,7 @@ import numpy as np
 from longtail.data import TopK
 from longtail.errors import DataError, ParameterError
 from longtail.kernels import run_tasks
-from longtail.model import MAX_K, Estimator, kept_labels, not_fitted
+from longtail.model import MAX_K, Estimator, kept_labels, not_fitted, plain_value
 from longtail.name_matches.candidates import Candidates, NameSearch
 from longtail.name_matches.features import candidate_features
 from longtail.name_matches.find_kernel import LABEL, ROW
@@ -125,7 +125,7 @@ class NameMatches(Estimator):
         search = _search(words, terms, entries, Y.shape[1])
         learned = learn(search, terms, rows, Y, seed, n_jobs)
         counts = np.bincount(Y.indices, minlength=Y.shape[1]).astype(np.int64)
-        self._keep(_State(known, words, terms, entries, counts, learned))
+        self._keep(_State(known, words, max_words, terms, entries, counts, learned))
         return self
 
     def predict_topk(self, texts: Sequence[str], k: int) -> TopK:
@@ -202,14 +202,15 @@ class NameMatches(Estimator):
         state = self._fitted()
         new = as_names(_checked_names(names))
         old, learned = state.entries, state.learned
-        terms, more = make_entries(new, state.words, self.max_words, state.terms)
+        words = state.words.copied()  # copies of this model keep theirs
+        terms, more = make_entries(new, words, state.max_words, state.terms)
         entries = old.plus(more, state.n_labels, len(state.names.texts))
         n_new = new.starts.size - 1
         starts = np.concatenate([state.names.starts, state.names.starts[-1] + new.starts[1:]])
         known = Names(state.names.texts + new.texts, starts)
-        learned = learned.with_entries(terms, old, more, state.words.n_stems)
+        learned = learned.with_entries(terms, old, more, words.n_stems)
         counts = np.concatenate([state.label_counts, np.zeros(n_new, dtype=np.int64)])
-        self._keep(_State(known, state.words, terms, entries, counts, learned))
+        self._keep(_State(known, words, state.max_words, terms, entries, counts, learned))
         return self
 
     def remove_labels(self, labels: LabelNumbers) -> Self:
@@ -223,7 +224,8 @@ class NameMatches(Estimator):
         learned = state.learned.only(keep[state.entries.label])
         entries = state.entries.only(keep, keep_names)
         counts = state.label_counts[keep]
-        self._keep(_State(Names(texts, starts), state.words, state.terms, entries, counts, learned))
+        known = Names(texts, starts)
+        self._keep(_State(known, state.words, state.max_words, state.terms, entries, counts, learned))
         return self
 
     def to_part(self) -> Part:
@@ -232,9 +234,9 @@ class NameMatches(Estimator):
         learned, entries = state.learned, state.entries
         words, stems, stem_of = state.words.saved()
         params = {
-            "language": self.language,
-            "max_words": int(self.max_words),
-            "random_state": resolve_seed(self.random_state) if isinstance(self.random_state, int) else None,
+            "language": state.words.language,
+            "max_words": state.max_words,
+            "random_state": plain_value(self.random_state),
             "rules": state.words.rules,
             "n_rows": learned.n_rows,
             "strength": learned.strength,
@@ -290,7 +292,7 @@ class NameMatches(Estimator):
         )
         names = Names(unpack_strings("names", part), array["names.starts"])
         terms = Terms(array["terms.stems"], array["terms.starts"])
-        out._keep(_State(names, words, terms, entries, array["label_counts"], learned))
+        out._keep(_State(names, words, params["max_words"], terms, entries, array["label_counts"], learned))
         return out
 
     def _scored(self, texts: list[str]) -> list[tuple[Candidates, np.ndarray]]:
@@ -321,12 +323,14 @@ class _State:
         self,
         names: Names,
         words: StemmedWords,
+        max_words: int,
         terms: Terms,
         entries: Entries,
         label_counts: np.ndarray,
         learned: Learned,
     ) -> None:
-        self.names, self.words, self.terms, self.entries = names, words, terms, entries
+        self.names, self.words, self.max_words = names, words, max_words
+        self.terms, self.entries = terms, entries
         self.label_counts, self.learned = label_counts, learned
         self.n_labels = label_counts.size
         self.search = _search(words, terms, entries, self.n_labels)

@@ -37,12 +37,16 @@ def contexts(columns: np.ndarray) -> np.ndarray:
     return (columns[:, FIRST] >= BEGINNING) + 2 * (PHRASE - columns[:, GRADE])
 
 
-def count_links(columns: np.ndarray, right: np.ndarray, n_entries: int) -> Links:
-    """Count the candidates of training rows; `right` says which labels the rows carry."""
-    key = columns[:, ENTRY].astype(np.int64) * N_CONTEXTS + contexts(columns)
-    both = [np.bincount(keys, minlength=n_entries * N_CONTEXTS) for keys in (key, key[right])]
-    named, carried = (counts.reshape(n_entries, N_CONTEXTS).astype(np.int64) for counts in both)
-    return Links(named, carried)
+def add_links(links: Links, columns: np.ndarray, right: np.ndarray, folds: np.ndarray) -> None:
+    """Add the candidates of training rows to links by fold (n_folds, n_entries, N_CONTEXTS).
+
+    `right` says which labels the rows carry, `folds` in which fold they are. Costs nothing for other entries.
+    """
+    n_entries = links.named.shape[1]
+    key = (folds * n_entries + columns[:, ENTRY]) * N_CONTEXTS + contexts(columns)
+    for counts, keys in ((links.named, key), (links.carried, key[right])):
+        met, times = np.unique(keys, return_counts=True)
+        counts.reshape(-1)[met] += times.astype(counts.dtype)
 
 
 def entry_traits(kind: np.ndarray, n_words: np.ndarray, n_labels: np.ndarray, n_rows: np.ndarray) -> np.ndarray:
