@@ -287,7 +287,7 @@ def work(tasks: list[str], given: argparse.Namespace) -> None:
 
 
 def join(folder: Path, out: Path) -> None:
-    """Write the results of all tasks into one file, with mean and spread over the seeds of those with default settings."""
+    """Write the results of all tasks into one file, and mean and spread over seeds where settings are the default."""
     tasks = {file.stem: json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))}
     command = "python benchmarks/hybrid/study.py run TASK... --data FOLDER --out FOLDER; then join FOLDER"
     seeds: dict[str, list[dict[str, Any]]] = {}
