@@ -65,7 +65,7 @@ def test_a_tagger_of_a_random_generator_is_saved_with_the_seed_that_was_drawn(tm
 def test_every_model_is_checked():
     pytest.importorskip("torch")
     assert {kind.__name__ for kind in all_estimators()} == {
-        *("BottleneckClassifier", "LabelTreeClassifier", "MIMLClassifier", "OneVsAllClassifier", "Prime")
+        *("BottleneckClassifier", "Hybrid", "LabelTreeClassifier", "MIMLClassifier", "OneVsAllClassifier", "Prime")
     }
     assert [kind.kind for kind in all_estimators()] == list(MODELS)
 

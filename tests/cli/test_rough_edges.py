@@ -166,7 +166,8 @@ def test_help_stays_as_it_is(run):
         (
             "train",
             ["--method", "tre"],
-            "--method must be one of ['tree', 'ova', 'dft', 'prime', 'auto']; got 'tre'. Did you mean 'tree'?",
+            "--method must be one of ['tree', 'ova', 'dft', 'prime', 'hybrid', 'auto']; got 'tre'. "
+            "Did you mean 'tree'?",
         ),
         ("evaluate", ["--resamples", "-1"], "--resamples must be an integer >= 0; got -1."),
         ("evaluate", ["--propensity", "x"], "--propensity must be one of ['default', 'wikipedia', 'amazon']; got 'x'."),

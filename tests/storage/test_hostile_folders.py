@@ -262,9 +262,10 @@ def test_every_kind_that_the_code_saves_has_a_schema():
     import re
 
     from longtail.encoder import TEXT_ENCODER_SCHEMA
+    from longtail.name_matches import NAME_MATCHES_SCHEMA
     from longtail.training import CHECKPOINT
 
-    known = {*SCHEMAS, TEXT_ENCODER_SCHEMA.kind, CHECKPOINT.kind}
+    known = {*SCHEMAS, TEXT_ENCODER_SCHEMA.kind, NAME_MATCHES_SCHEMA.kind, CHECKPOINT.kind}
     source = Path(lt.__file__).parent
     named = {
         kind

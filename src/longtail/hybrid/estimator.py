@@ -51,6 +51,7 @@ from longtail.validate import (
     Rows,
     as_sparse,
     check_choice,
+    check_flag,
     check_integer,
     check_label_numbers,
     check_real,
@@ -309,6 +310,7 @@ class Hybrid(XMCEstimator):
 
     def _experts(self) -> Experts:
         """Return the experts with the threads and the device of this model."""
+        self._check_serving()
         if self.experts_.prime is not None:
             self.experts_.prime.set_params(**{name: getattr(self, name) for name in self.prediction_params})
         if self.experts_.tree is not None:
@@ -519,8 +521,7 @@ class Hybrid(XMCEstimator):
             check_integer("epochs", self.epochs, low=0)
         check_integer("max_length", self.max_length, low=3)
         check_choice("long_texts", self.long_texts, LONG_TEXTS)
-        check_choice("encoder_precision", self.encoder_precision, ENCODER_PRECISIONS)
-        check_choice("runtime", self.runtime, RUNTIMES)
+        self._check_serving()
         check_real("checkpoint_minutes", self.checkpoint_minutes, low=0)
         if self.minutes is not None:
             check_real("minutes", self.minutes, low=0, open_low=True)
@@ -530,6 +531,16 @@ class Hybrid(XMCEstimator):
             check_choice("language", self.language, LANGUAGES)
         resolve_seed(self.random_state)
         return experts
+
+    def _check_serving(self) -> None:
+        """Refuse parameters of prediction that are not allowed."""
+        check_choice("encoder_precision", self.encoder_precision, ENCODER_PRECISIONS)
+        check_choice("runtime", self.runtime, RUNTIMES)
+        check_flag("mixed_precision", self.mixed_precision)
+        if self.device is not None and str(self.device).partition(":")[0] not in ("cpu", "cuda"):
+            raise ParameterError(
+                name="device", allowed="None, 'cpu' or 'cuda' (with a number, 'cuda:1')", got=self.device
+            )
 
 
 def expert_weights(combination: Combination) -> Json:

@@ -39,7 +39,7 @@ from longtail.validate import Json, resolve_jobs, resolve_seed
 
 HELD_OUT, HELD_OUT_AT_MOST, FEWEST_ROWS = 0.1, 2000, 50  # rows held out to learn weights, where none are given
 HELD_OUT_K = 50  # labels predicted for every held-out row, as of other models
-BLOCK = 512
+READ_AT_ONCE = 4096  # texts, between two reports
 RANKS_BY = {  # the feature by which each expert alone ranks labels
     "prototypes": ("prototypes", "product"),
     "classifier": ("classifier", "product"),
@@ -99,16 +99,20 @@ class Trainer:
         )
         return prime
 
-    def encode(self, prime: Prime | None) -> np.ndarray:
-        """Return the vectors of all texts."""
+    def encode(self, prime: Prime | None, trained: np.ndarray) -> np.ndarray:
+        """Return the vectors of all texts; `trained` are the rows that the encoder was given."""
         if prime is None:
             return np.zeros((len(self.texts), 0), dtype=np.float32)
         out = np.empty((len(self.texts), prime.n_features_in_), dtype=np.float32)
-        report = of_stage(self.progress, "Reading texts with the encoder")
-        for at in blocks(len(self.texts), 32 * BLOCK):
+        waiting = np.ones(len(self.texts), dtype=bool)
+        read = prime.take_vectors()
+        if read is not None:  # an encoder that stayed as it was has read most of them already
+            out[trained[read[0]]], waiting[trained[read[0]]] = read[1], False
+        rows, report = np.flatnonzero(waiting), of_stage(self.progress, "Reading texts with the encoder")
+        for at in blocks(rows.size, READ_AT_ONCE):
             if report is not None:
-                report(at.start, len(self.texts))
-            out[at] = prime.encode(self.texts[at])
+                report(at.start, rows.size)
+            out[rows[at]] = prime.encode([self.texts[i] for i in rows[at]])
         return out
 
     def fit_classifier(self, prime: Prime | None, vectors: np.ndarray, rows: np.ndarray) -> np.ndarray | None:
@@ -180,7 +184,7 @@ def fit_hybrid(
     if prime is not None:
         unseen = np.flatnonzero(np.bincount(Y.indices, minlength=Y.shape[1]) == 0)
         prime.use_texts_of(unseen)
-    vectors = trainer.encode(prime)
+    vectors = trainer.encode(prime, train)
     words = trainer.fit_words()
     X = None if words is None else words.transform(texts)
     first = Experts(

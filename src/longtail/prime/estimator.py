@@ -391,6 +391,7 @@ class Prime(XMCEstimator):
         self.label_texts_, self.text_scale_ = tuple(names), fitted.text_scale
         self._network, self.history_, self.fusion_ = fitted.network, fitted.history, fitted.fusion
         self.stored_, self.seconds_, self.budget_ = fitted.stored, fitted.seconds, fitted.budget
+        self._read = fitted.read
         self.n_features_in_ = int(self._network.encoder.width)
         self.tree_, self._checkpoint = None, fitted.checkpoint
         if self.tree:
@@ -639,6 +640,10 @@ class Prime(XMCEstimator):
             prototypes = torch.nn.functional.normalize(torch.from_numpy(self.output_weights()[0]).to(device), dim=1)
             vectors = torch.from_numpy(np.ascontiguousarray(queries[rows], dtype=np.float32)).to(device)
             return train_classifier(vectors, sp.csr_array(labels[rows]), prototypes, how).cpu().numpy()
+
+    def take_vectors(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return rows that `fit` has read with an encoder that stayed as it was, and their vectors; once, else None."""
+        return self.__dict__.pop("_read", None)
 
     def use_texts_of(self, labels: np.ndarray) -> Self:
         """Let some labels be known by their texts alone, as those that `add_labels` adds; returns self."""

@@ -115,6 +115,7 @@ class PrimeFit(NamedTuple):
     seconds: dict[str, float]
     checkpoint: Checkpoint | None  # to be removed when the model is saved
     budget: BudgetFacts | None  # what was planned for the minutes that were given
+    read: tuple[np.ndarray, np.ndarray] | None  # of an encoder that stays as it is: rows, and their vectors
 
 
 class TokenisedRows(NamedTuple):
@@ -194,7 +195,8 @@ def fit_prime(
         scale = scale_of_texts(network, rows, labels, prototypes, mixed)
     stored = quantize(prototypes.cpu().numpy(), options.precision)
     facts = None if budget is None else budget.facts()
-    return PrimeFit(network, stored, history, fusion, scale, watch.seconds, checkpoint, facts)
+    read = None if history else (train, vectors.float().cpu().numpy())
+    return PrimeFit(network, stored, history, fusion, scale, watch.seconds, checkpoint, facts, read)
 
 
 def _set_aside(
