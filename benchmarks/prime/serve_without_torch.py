@@ -34,6 +34,7 @@ from longtail.prime import Prime, PrimeNetwork
 
 LENGTH = 128  # tokens
 SETS = {"eurlex57k": 16, "yso-titles": 128}  # texts of a round
+THREADS = {"cpu": 1, "wall": 2}
 SINGLE = 40  # texts that are encoded alone
 LABELS = 20_000  # of the model that fresh processes load
 ACCURACY = "eurlex57k"
@@ -58,6 +59,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--train", type=int, default=3000, help="rows that the classifier of the P@1 learns from")
     parser.add_argument("--test", type=int, default=3000, help="rows whose P@1 is compared")
+    parser.add_argument("--clocks", nargs="+", default=["cpu", "wall"], help="wall means little on a busy machine")
     parser.add_argument("--stages", nargs="+", default=["speed", "loading", "accuracy"])
     args = parser.parse_args()
     facts = start_facts(args, {}, "torch", "sentence-transformers", "onnxruntime", "tokenizers")
@@ -101,12 +103,12 @@ def encoders(trained: TextEncoder, threads: int) -> dict[str, Encode]:
 
 def run_speed(args: argparse.Namespace, trained: TextEncoder) -> Facts:
     """Time batches and single texts of every data set, and compare the vectors."""
-    sides = {"cpu": encoders(trained, 1), "wall": encoders(trained, 2)}
+    sides = {clock: encoders(trained, THREADS[clock]) for clock in args.clocks}
     out: Facts = {"rounds": args.rounds, "tokens_at_most": LENGTH}
     for name, size in SETS.items():
         texts = list(texts_of(args, name, "test", 4000).texts or ())
         few = texts[:: max(1, len(texts) // 64)][:64]
-        vectors = {who: unit(encode(few)) for who, encode in sides["cpu"].items()}
+        vectors = {who: unit(encode(few)) for who, encode in sides[args.clocks[0]].items()}
         facts: Facts = {"texts_per_round": size, "batch": {}, "single": {}}
         facts["largest_difference"] = {
             who: float(np.abs(rows - vectors["torch"]).max()) for who, rows in vectors.items() if who != "torch"
@@ -170,7 +172,7 @@ def run_loading(args: argparse.Namespace, trained: TextEncoder) -> Facts:
         untrained_model(trained).save(folder)
         ways = {"torch": ("torch", "float32"), "onnx_float32": ("onnx", "float32"), "onnx_int8": ("onnx", "int8")}
         taken: dict[str, list[Facts]] = {name: [] for name in ways}
-        for _ in range(5):
+        for _ in range(3):
             for name, way in ways.items():
                 command = [sys.executable, "-W", "ignore", "-c", FRESH, str(folder), *way]
                 done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)

@@ -52,7 +52,7 @@ class OnnxEncoder:
     part : Part
         What `TextEncoder.to_part` returns, or what was saved of it.
     precision : {"float32", "int8"}, default="float32"
-        "int8" multiplies in eight bits: about twice as fast, and as accurate as eight bits are.
+        "int8" multiplies in eight bits: 1.5 to 2 times as fast, and a little less accurate.
     n_jobs : int, default=None
         Threads; None for all cores.
 

@@ -167,8 +167,8 @@ class Prime(XMCEstimator):
     precision : {"float32", "float16", "int8"}, default="float32"
         How label vectors are stored.
     encoder_precision : {"float32", "int8"}, default="float32"
-        How the trained encoder computes: "int8" is about twice as fast on a CPU and a little less accurate; it needs
-        ONNX Runtime.
+        How the trained encoder computes: "int8" is 1.5 to 2 times as fast on a CPU and a little less accurate; it
+        needs ONNX Runtime.
     runtime : {"auto", "torch", "onnx"}, default="auto"
         What runs the trained encoder. "auto": ONNX Runtime where it is installed, no GPU can be used and this process
         has not loaded torch; else torch. Not saved.
