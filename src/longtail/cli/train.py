@@ -185,6 +185,7 @@ def summary(facts: dict[str, Any]) -> str:
         against = ", against the labels found for them" if imputed else ""
         apart = "which it was not trained on" if facts["trained_rows"] < trained["rows"] else "before they were added"
         lines.append(f"On {plural(facts['held_out']['rows'], f'held-out {what}')}, {apart}{against}: {shown}.")
+        lines += expert_lines(facts.get("experts", {}))
         if facts["decision"].get("reached"):
             lines += decision_sentences(facts["decision"])
     else:
@@ -206,6 +207,8 @@ def _why_not_calibrated(facts: dict[str, Any]) -> str:
 def _training_line(facts: dict[str, Any], what: str) -> str:
     """Return in one line which model was trained, on how much, and how long that took."""
     trained, seconds = facts["trained_on"], f"in {facts['seconds']:.1f} s."
+    if "experts" in facts:
+        return _hybrid_line(facts, what, seconds)
     if "fusion" not in facts:
         of = f"{plural(trained['labels_used'], 'label')} and {plural(facts['features'], 'feature')}"
         if "epochs" in facts:
@@ -219,6 +222,27 @@ def _training_line(facts: dict[str, Any], what: str) -> str:
     mix += " A label tree on words ranks with it." if facts["tree"] else ""
     how = f"{facts['method']} ({facts['params']['preset']}) on {plural(facts['trained_rows'], what)}"
     return f"Trained {how} with {of}, {from_what} of {plural(facts['features'], 'dimension')}, {seconds}{mix}"
+
+
+def _hybrid_line(facts: dict[str, Any], what: str, seconds: str) -> str:
+    """Return in one line which experts were trained, on how much, and how long that took."""
+    experts, encoder = facts["params"]["experts"], facts["params"]["encoder"]
+    of = f"Trained hybrid ({', '.join(experts)}) on {plural(facts['trained_rows'], what)}"
+    of += f" with {plural(facts['trained_on']['labels'], 'label')}"
+    if set(experts) & {"prototypes", "classifier", "neighbours"}:
+        of += f", from {encoder}" if isinstance(encoder, str) else ", with a new encoder"
+        of += f" trained for {plural(len(facts['epochs']), 'epoch')}," if facts["epochs"] else " as it was,"
+    return f"{of} {seconds}"
+
+
+def expert_lines(experts: dict[str, Any]) -> list[str]:
+    """Return how precise every expert of a hybrid is on the rows held out, beside all together.
+
+    >>> expert_lines({"tree": {"P@1": 0.78, "P@5": 0.39}, "together": {"P@1": 0.8, "P@5": 0.41}})
+    ['Experts on these, P@1/P@5: tree 78.0/39.0; together 80.0/41.0.']
+    """
+    shown = [f"{name} {100 * of['P@1']:.1f}/{100 * of['P@5']:.1f}" for name, of in experts.items()]
+    return [f"Experts on these, P@1/P@5: {'; '.join(shown)}."] if shown else []
 
 
 def _budget_line(budget: dict[str, Any]) -> str:

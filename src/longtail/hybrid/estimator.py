@@ -433,6 +433,7 @@ class Hybrid(XMCEstimator):
             facts["epochs"] = len(fitted["prime"]["fitted"]["history"])
         return {
             "encoder_model": facts,
+            "experts": fitted["weighed"],
             "epochs": [] if fitted["prime"] is None else fitted["prime"]["fitted"]["history"],
         }
 

@@ -119,6 +119,10 @@ class Experts:
             return _no_lists(rows.vectors.shape[0])
         return self.tree.predict_topk(rows.words, k=TREE_LISTED)
 
+    def tree_lowest(self, rows: HybridRows) -> float:
+        """Return the score of a label that the tree does not list, of one row; 0 without a tree."""
+        return 0.0 if self.tree is None else float(lowest_scores(self._tree_lists(rows))[0])
+
     def _neighbour_lists(self, rows: HybridRows) -> tuple[np.ndarray, np.ndarray]:
         if self.neighbours is None:
             none = _no_lists(rows.vectors.shape[0])
@@ -161,9 +165,7 @@ class Experts:
                 rows.vectors, candidates, self.classifier, self.classifier.shape[0]
             )
         if self.tree is not None:
-            lowest = np.where(tree.ids >= 0, tree.scores, np.inf).min(axis=1, initial=np.inf)
-            lowest = np.where(np.isfinite(lowest), lowest, LEAST_LOG_PROBABILITY).astype(np.float32)
-            look_up(candidates, tree.ids, tree.scores, lowest, out, listed)
+            look_up(candidates, tree.ids, tree.scores, lowest_scores(tree), out, listed)
             features[:, :, AT["tree", "log probability"]] = out
             features[:, :, AT["tree", "probability"]] = np.exp(np.minimum(out, 0))
         if self.neighbours is not None:
@@ -237,6 +239,12 @@ def name_lists(names: sp.csr_array) -> TopK:
     at = np.arange(longest) < lengths[:, None]
     ids[at], scores[at] = names.indices, names.data
     return TopK(ids, scores)
+
+
+def lowest_scores(top: TopK) -> np.ndarray:
+    """Return the lowest score that a tree lists for each row: what stands for labels that it does not list."""
+    lowest = np.where(top.ids >= 0, top.scores, np.inf).min(axis=1, initial=np.inf)
+    return np.where(np.isfinite(lowest), lowest, LEAST_LOG_PROBABILITY).astype(np.float32)
 
 
 def _no_lists(n: int) -> TopK:

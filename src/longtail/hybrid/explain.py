@@ -21,7 +21,7 @@ def expert_shares(
     allowed[label] = True
     features = experts.evidence(rows, allowed, k=1).features[0, 0]
     average = np.zeros_like(features)  # what a label is like of which an expert knows nothing
-    average[AT["tree", "log probability"]] = features[AT["tree", "log probability"]].clip(max=-10.0)
+    average[AT["tree", "log probability"]] = experts.tree_lowest(rows)
     average[AT["neighbours", "log share"]] = np.log(1e-4)
     if experts.names is not None:
         average[AT["names", "log odds"]] = experts.names.no_match_
