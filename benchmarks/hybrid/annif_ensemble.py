@@ -20,8 +20,7 @@ URI = "http://example.org/label/"
 MLLM_DOCUMENTS = 5_000  # MLLM learns what a good match is: its authors train it on some thousand documents
 TRIALS = 20  # of weights
 AGAIN = 0.07  # where the held-out rows are a larger share, Omikuji is trained again on all
-CHARACTERS = 5_000  # of a text that count, unless its data set names another number
-CHARACTERS_OF = {"eurlex57k": 1_500}
+CHARACTERS = 5_000  # of a text that count
 SETTINGS = """\
 [bonsai]
 name = Omikuji Bonsai

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.harness.program import command, make_parser, read_results, start_facts, write_results
 from benchmarks.harness.terminal import show_table
-from benchmarks.hybrid.annif_ensemble import CHARACTERS, CHARACTERS_OF, run_annif
+from benchmarks.hybrid.annif_ensemble import CHARACTERS, run_annif
 from benchmarks.hybrid.measure import measures
 from benchmarks.hybrid.peer_data import DATA, Found, PeerData, read_data
 from benchmarks.peers.environments import peer_versions
@@ -50,6 +50,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, default=Path("hybrid-peers"), help="folder for corpora, models and cells")
     parser.add_argument("--annif", type=Path, help="the program annif of the environment it is installed in")
     parser.add_argument("--ngram", type=int, default=1, help="in `annif`: words that count together")
+    parser.add_argument("--characters", type=int, default=CHARACTERS, help="in `annif`: of a text that count")
     parser.add_argument("--encoder", default=DEFAULT_ENCODER, help="name or folder")
     parser.add_argument("--interpreter", type=Path, help="interpreter of the environment of SetFit or XR-Transformer")
     parser.add_argument("--rows", type=int, default=1_000, help="of training, for SetFit and XR-Transformer")
@@ -59,13 +60,13 @@ def options() -> argparse.Namespace:
 
 
 def run_annif_peer(args: argparse.Namespace, name: str, data: PeerData) -> Found:
-    """Run Annif in a folder of its own; with pairs of words in another."""
+    """Run Annif in a folder of its own; one for each of its settings."""
     words = {
         "min_df": 2 if args.ngram == 1 else 5,
         "ngram": args.ngram,
-        "characters": CHARACTERS_OF.get(name, CHARACTERS),
+        "characters": args.characters,
     }
-    folder = args.work / name / ("annif" if args.ngram == 1 else f"annif-{args.ngram}")
+    folder = args.work / name / f"annif-{args.ngram}-{args.characters}"
     found = run_annif(data, folder, args.annif.absolute(), words, not args.no_network)
     more = {"settings": words, "versions": peer_versions(args.annif.with_name("python"))}
     return [(peer, {**facts, **more}, top) for peer, facts, top in found]
