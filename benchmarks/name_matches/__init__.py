@@ -1,0 +1,1 @@
+"""Benchmarks of labels found by their names."""
