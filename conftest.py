@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 EXTRAS = {  # extra: the packages it installs that are imported somewhere
-    "torch": ("torch", "transformers", "tokenizers", "sentence_transformers"),
+    "torch": ("torch", "transformers", "sentence_transformers"),
     "onnx": ("onnxruntime", "tokenizers"),
     "io": ("pyarrow",),
     "audit": ("highspy",),

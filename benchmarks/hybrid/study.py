@@ -1,7 +1,7 @@
 """The hybrid on real data: every expert alone, every one left out, fixed and learned weights; on a GPU.
 
-    python -m benchmarks.hybrid.study run TASK... --data FOLDER --out FOLDER [--encoders FOLDER] [--workers 4]
-    python -m benchmarks.hybrid.study join FOLDER --out benchmarks/results/hybrid.json
+    python benchmarks/hybrid/study.py run TASK... --data FOLDER --out FOLDER [--encoders FOLDER] [--workers 4]
+    python benchmarks/hybrid/study.py join FOLDER --out benchmarks/results/hybrid.json
 
 A TASK is `data:seed` with settings after it, such as `yso-titles:0`, `eurlex57k:0:max_length=64`,
 `yso-titles:1:encoder=all-mpnet-base-v2`, `eurlex57k:0:epochs=2`, or `pubmed-mesh:0:new` (labels held out of the
@@ -20,14 +20,16 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks.harness.data_sets import read_parts
 from benchmarks.hybrid.measure import K, measures
-from benchmarks.hybrid.peer_data import PeerData, read_data
-from longtail.data import TopK
+from longtail.data import TopK, bundled_names, load_bundled
 from longtail.encoder import DEFAULT_ENCODER
 from longtail.hybrid import EXPERTS, Hybrid
 from longtail.hybrid.combine import Combination, learn_weights
@@ -48,6 +50,33 @@ SUBSETS = {  # some of the experts together, with weights learned for them
 NEW_SHARE = 20  # one label in so many is held out of the training, of the study of new labels
 
 
+class StudyData(NamedTuple):
+    """A data set with the texts of its labels and what they are called."""
+
+    texts: list[str]
+    Y: sp.csr_array
+    test_texts: list[str]
+    Y_test: sp.csr_array
+    label_texts: list[str]
+    labels: list[str]
+
+    def counts(self) -> np.ndarray:
+        """Return the number of training rows of every label."""
+        return np.bincount(self.Y.indices, minlength=self.Y.shape[1])
+
+
+def read(name: str, data: Path | None) -> StudyData:
+    """Read a data set, a bundled one or one below `data`."""
+    if name in bundled_names():
+        train, test = (load_bundled(name, part) for part in ("train", "test"))
+    elif data is None:
+        raise SystemExit(f"{name} needs --data FOLDER")
+    else:
+        train, test = read_parts(data / name)
+    texts, test_texts = list(train.texts or ()), list(test.texts or ())
+    return StudyData(texts, train.Y, test_texts, test.Y, list(train.label_texts or ()), list(train.names()))
+
+
 def parse(task: str) -> tuple[str, int, dict[str, Any], str]:
     """Return data set, seed, settings and kind of a task.
 
@@ -63,7 +92,7 @@ def parse(task: str) -> tuple[str, int, dict[str, Any], str]:
 def run(task: str, data: Path | None, encoders: Path | None, n_jobs: int) -> dict[str, Any]:
     """Train and measure one task."""
     name, seed, settings, kind = parse(task)
-    given = read_data(name, data)
+    given = read(name, data)
     settings = {"max_length": LENGTH.get(name, 128), "encoder": DEFAULT_ENCODER, **settings}
     if encoders is not None and (encoders / settings["encoder"]).is_dir():
         settings["encoder"] = encoders / settings["encoder"]
@@ -103,7 +132,7 @@ def run(task: str, data: Path | None, encoders: Path | None, n_jobs: int) -> dic
 
 
 def train(
-    given: PeerData, Y: sp.csr_array, seed: int, settings: dict[str, Any], n_jobs: int
+    given: StudyData, Y: sp.csr_array, seed: int, settings: dict[str, Any], n_jobs: int
 ) -> tuple[HybridFit, dict[str, float]]:
     """Train a hybrid; labels without rows are known by their texts. Return it with the seconds of every stage."""
     stages: dict[str, float] = {}
@@ -118,8 +147,9 @@ def train(
 
     model = Hybrid(random_state=seed, n_jobs=n_jobs, **settings)
     begun = time.perf_counter()
-    texts = ["; ".join(names) for names in given.names]
-    fit = fit_hybrid(model.get_params(deep=False), EXPERTS, given.texts, Y, texts, None, progress)
+    fit = fit_hybrid(
+        model.get_params(deep=False), EXPERTS, given.texts, Y, given.label_texts, given.labels, None, progress
+    )
     progress("end", 0, 0)
     stages.pop("", None)
     return fit, {"all": time.perf_counter() - begun, **stages}
@@ -151,23 +181,26 @@ def constant_mix(evidence: Evidence) -> np.ndarray:
     return np.exp(np.minimum(best, 0)) * tree + 6 * evidence.features[:, :, AT["prototypes", "product"]]
 
 
-def new_labels(given: PeerData, seed: int, settings: dict[str, Any], n_jobs: int) -> dict[str, Any]:
+def new_labels(given: StudyData, seed: int, settings: dict[str, Any], n_jobs: int) -> dict[str, Any]:
     """Train without some labels, add them by their texts, and measure them and the others before and after."""
     labelled = np.flatnonzero(given.counts() > 0)
     chosen = np.random.default_rng([seed, 17]).permutation(labelled)
     new, old = np.sort(chosen[: labelled.size // NEW_SHARE]), np.sort(chosen[labelled.size // NEW_SHARE :])
     every = np.concatenate([old, new])
-    known = given._replace(names=[given.names[label] for label in old])
+    known = given._replace(
+        label_texts=[given.label_texts[label] for label in old], labels=[given.labels[label] for label in old]
+    )
     fit, seconds = train(known, sp.csr_array(given.Y[:, old]), seed, settings, n_jobs)
     rows, counts = fit.experts.read(given.test_texts), given.counts()
     counts[new] = 0
     others = without_labels(given.Y_test, new)
     with_new = np.flatnonzero(np.diff(sp.csr_array(given.Y_test[:, new]).indptr))
+    rest = np.setdiff1d(np.arange(len(given.test_texts)), with_new)
     facts: dict[str, Any] = {"seconds": seconds, "labels": int(new.size), "device": device_name()}
     experts = fit.experts
     for when in ("before", "after"):
         if when == "after":
-            experts = experts.with_labels(["; ".join(given.names[label]) for label in new])
+            experts = experts.with_labels([given.label_texts[label] for label in new])
             rows = rows._replace(names=experts.list_names(given.test_texts))
         evidence = experts.evidence(rows)
         scores = fit.weighing.combination.scores(evidence.features, evidence.candidates, experts.counts)
@@ -176,6 +209,9 @@ def new_labels(given: PeerData, seed: int, settings: dict[str, Any], n_jobs: int
         facts[when] = {
             "all labels": measures(top, given.Y_test, counts, len(given.texts)),
             "old labels": measures(top, others, counts, len(given.texts)),
+            "rows without new labels": measures(
+                TopK(top.ids[rest], top.scores[rest]), given.Y_test[rest], counts, len(given.texts)
+            ),
             "recall of new labels": recall_of(top, given.Y_test, new, with_new),
         }
     return facts
@@ -242,7 +278,7 @@ def work(tasks: list[str], given: argparse.Namespace) -> None:
             waiting = []
         while waiting and len(running) < given.workers:
             task = waiting.pop(0)
-            own = [sys.executable, "-m", "benchmarks.hybrid.study", "one", task, "--out", str(out)]
+            own = [sys.executable, __file__, "one", task, "--out", str(out)]
             own += ["--jobs", str(given.jobs)]
             for option, folder in (("--data", given.data), ("--encoders", given.encoders)):
                 own += [] if folder is None else [option, str(folder)]
@@ -251,10 +287,38 @@ def work(tasks: list[str], given: argparse.Namespace) -> None:
 
 
 def join(folder: Path, out: Path) -> None:
-    """Write the results of all tasks into one file."""
+    """Write the results of all tasks into one file, and mean and spread over seeds where settings are the default."""
     tasks = {file.stem: json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))}
-    command = "python -m benchmarks.hybrid.study run TASK... --data FOLDER --out FOLDER; then join FOLDER"
-    out.write_text(json.dumps({"command": command, "tasks": tasks}, indent=1) + "\n")
+    command = "python benchmarks/hybrid/study.py run TASK... --data FOLDER --out FOLDER; then join FOLDER"
+    seeds: dict[str, list[dict[str, Any]]] = {}
+    for task, facts in tasks.items():
+        name, *rest = task.split("_")
+        if len(rest) == 1:
+            seeds.setdefault(name, []).append(facts)
+    summary = {name: {"seeds": len(runs), **over_seeds(runs)} for name, runs in seeds.items()}
+    written = {"command": command, "summary": summary, "tasks": {task: rounded(facts) for task, facts in tasks.items()}}
+    out.write_text(json.dumps(written, indent=1) + "\n")
+
+
+def over_seeds(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the mean of every measure of every model over some runs, and under "spread" the standard deviation."""
+    out: dict[str, Any] = {}
+    for model, facts in runs[0].items():
+        if isinstance(facts, dict) and "p@1" in facts:
+            names = [name for name, value in facts.items() if isinstance(value, float)]
+            values = {name: [run[model][name] for run in runs] for name in names}
+            out[model] = {name: round(float(np.mean(of)), 2) for name, of in values.items()}
+            out[model]["spread"] = {name: round(float(np.std(of)), 2) for name, of in values.items()}
+    return out
+
+
+def rounded(value: Any) -> Any:
+    """Return facts with numbers of four digits after the point at most."""
+    if isinstance(value, dict):
+        return {name: rounded(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [rounded(inner) for inner in value]
+    return round(value, 4) if isinstance(value, float) else value
 
 
 def main() -> None:

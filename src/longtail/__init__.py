@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from longtail.data import Dataset, TopK
     from longtail.encoder import EncoderFeatures
     from longtail.groups import Eagle, MIMLClassifier
+    from longtail.hybrid import Hybrid
     from longtail.label_check import check_labels
     from longtail.one_vs_all import OneVsAllClassifier
     from longtail.pipeline import Tagger, load
@@ -29,6 +30,7 @@ _FOLDER_OF_NAME = {
     "Dataset": "data",
     "Eagle": "groups",
     "EncoderFeatures": "encoder",
+    "Hybrid": "hybrid",
     "LabelTree": "tree",
     "LabelTreeClassifier": "tree",
     "MIMLClassifier": "groups",
@@ -48,6 +50,7 @@ __all__ = [
     "Dataset",
     "Eagle",
     "EncoderFeatures",
+    "Hybrid",
     "LabelTree",
     "LabelTreeClassifier",
     "MIMLClassifier",

@@ -180,9 +180,10 @@ def test_verify_builds_the_encoder(files, run, tmp_path, monkeypatch):
     tagger.save(tmp_path / "model")
     assert "'text-encoder.v1' is damaged" in run("verify", tmp_path / "model", code=4)
     assert json.loads(run("verify", files / "model", "--json"))["unchecked"] is None
-    monkeypatch.setitem(sys.modules, "torch", None)
+    for package in ("torch", "onnxruntime"):
+        monkeypatch.setitem(sys.modules, package, None)
     out = run("verify", files / "model")
-    assert "is intact; its encoder was not built" in out and "needs the package 'torch'" in out
+    assert "is intact; its encoder was not built" in out and "needs the package 'onnxruntime'" in out
 
 
 def test_one_text_and_one_label_are_no_plural(run, tmp_path):
@@ -332,12 +333,14 @@ def test_data_that_cannot_be_used(files, run, tmp_path):
 
 
 def test_without_torch(files, run, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    for args in (
-        ("train", files / "rows.jsonl", "-o", tmp_path / "model", *PRIME),
-        ("plan", files / "rows.jsonl", *PRIME),
-        ("predict", files / "model", files / "test.jsonl"),
-        ("add-labels", files / "model", files / "new.jsonl", "-o", tmp_path / "model"),
+    for package in ("torch", "onnxruntime"):
+        monkeypatch.setitem(sys.modules, package, None)
+    for package, extra, args in (
+        ("torch", "torch", ("train", files / "rows.jsonl", "-o", tmp_path / "model", *PRIME)),
+        ("torch", "torch", ("plan", files / "rows.jsonl", *PRIME)),
+        ("onnxruntime", "onnx", ("predict", files / "model", files / "test.jsonl")),
+        ("onnxruntime", "onnx", ("add-labels", files / "model", files / "new.jsonl", "-o", tmp_path / "model")),
     ):
         err = run(*args, code=5)
-        assert "needs the package 'torch'" in err and "pip install 'longtail[torch]'" in err and err.count("\n") == 1
+        assert f"needs the package '{package}'" in err and f"pip install 'longtail[{extra}]'" in err
+        assert err.count("\n") == 1

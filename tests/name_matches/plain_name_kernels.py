@@ -5,17 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from longtail.name_matches.find_kernel import (
+    BETWEEN,
     COUNT,
     COVERED,
     ENTRY,
     EXACT,
+    FAR,
     FIRST,
     FREE,
     GRADE,
     LABEL,
     LAST,
-    LOOSE,
+    MOST_BETWEEN,
     N_COLUMNS,
+    NEAR,
     PHRASE,
     ROW,
 )
@@ -40,7 +43,9 @@ def find_names_plain(stems, ends, window, terms, anchors, phrase_only):
                     if other != own[anchors[term]]:
                         spots.append(min(near, key=lambda p: (abs(p - at), p)) if near else None)
                 if len(own) > 1 and not phrase_only[term] and None not in spots:
-                    out.append((row, term, low + min(spots), low + max(spots), LOOSE))
+                    between = max(spots) - min(spots) + 1 - len(own)
+                    grade = FAR if between > MOST_BETWEEN else NEAR
+                    out.append((row, term, low + min(spots), low + max(spots), grade))
         low = high
     return out
 
@@ -61,6 +66,7 @@ def count_candidates_plain(found, words, row_starts, terms, entries):
         line[LAST] = max(found[m][3] for m, _ in pairs) - row_starts[row]
         line[GRADE] = max(found[m][4] for m, _ in pairs)
         line[COVERED] = sum(len(terms[found[m][1]]) for m, _ in pairs)
+        line[BETWEEN] = min(found[m][3] - found[m][2] + 1 - len(terms[found[m][1]]) for m, _ in pairs)
         for m, entry in pairs:
             _, term, start, stop, grade = found[m]
             longer = [p for p in phrases if len(terms[p[1]]) > len(terms[term])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 
 import numpy as np
@@ -15,10 +16,10 @@ from tests.storage.hostile import hostile_parts
 from longtail.errors import DataError, LongtailError, MissingExtraError, ParameterError
 from longtail.name_matches import NameMatches
 from longtail.name_matches.candidates import NameSearch
-from longtail.name_matches.find_kernel import ENTRY, GRADE, LABEL, ROW
+from longtail.name_matches.find_kernel import ENTRY, FAR, GRADE, LABEL, NEAR, PHRASE, ROW
 from longtail.name_matches.name_forms import name_forms
 from longtail.name_matches.name_index import as_names, make_entries, search_index
-from longtail.text import StemmedWords, WordNumbers
+from longtail.text import StemmedWords
 
 WORDS = ["red", "blue", "apple", "apples", "car", "fast", "the", "of", "x"]
 NAMES = [
@@ -70,10 +71,10 @@ def search_for(names, rules="light", window=4, max_words=4):
 SOME_NAMES = st.lists(
     st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join), max_size=3), min_size=1, max_size=6
 )
-SOME_TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join), max_size=4)
+SOME_TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=20).map(" ".join), max_size=4)
 
 
-@given(SOME_NAMES, SOME_TEXTS, st.integers(0, 5))
+@given(SOME_NAMES, SOME_TEXTS, st.integers(0, 12))
 @settings(deadline=None, max_examples=150)
 def test_kernels_are_their_slow_twins(names, texts, window):
     search, terms, entries = search_for(names, window=window)
@@ -251,10 +252,28 @@ def test_labels_are_added_by_name_and_removed():
         loaded.remove_labels(list(range(len(NAMES))))
 
 
+def test_a_copy_is_changed_on_its_own_and_parameters_wait_for_the_next_fit():
+    old = fitted()
+    top = old.predict_topk(["apples and hedgehogs"], 2)
+    new = copy.copy(old).add_labels([["hedgehogs"]])
+    assert new.n_labels_ == old.n_labels_ + 1
+    assert old.predict_topk(["apples and hedgehogs"], 2).ids.tolist() == top.ids.tolist() == [[0, -1]]
+    saved = old.set_params(language=None, max_words=1).to_part()
+    assert NameMatches.from_part(saved).get_params()["language"] == "english"
+
+
 def test_labels_that_share_a_name_are_both_found():
     model = NameMatches(n_jobs=1).fit(["sanctions", "x"] * 5, matrix([[0], []] * 5, 2), ["sanctions", "sanction (law)"])
     top = model.predict_topk(["new sanctions"], 2)
     assert top.ids[0].tolist() == [0, 1]
+
+
+def test_a_name_that_very_many_labels_share_is_not_looked_for():
+    for shared in (100, 101):
+        names = [["common", f"own{label}"] for label in range(shared)]
+        model = NameMatches(n_jobs=1).fit(["common own3"] * 4, matrix([[3]] * 4, shared), names)
+        assert (model.predict_topk(["common"], shared).ids[0] >= 0).sum() == (shared if shared == 100 else 0)
+        assert model.predict_topk(["own7"], 1).ids.tolist() == [[7]]
 
 
 def test_texts_and_names_of_any_kind():
@@ -337,5 +356,12 @@ def test_grades_and_windows():
     search, _, _ = search_for([["night train"], ["car"]], window=2)
     content = search.content(["train by night", "train one two three night", "night train", "night night train"])
     found = search.candidates(content).columns
-    assert found[:, [ROW, GRADE]].tolist() == [[0, 1], [2, 2], [3, 2]]
-    assert isinstance(content, WordNumbers)
+    assert found[:, [ROW, GRADE]].tolist() == [[0, NEAR], [2, PHRASE], [3, PHRASE]]
+    search, _, _ = search_for([["night train"]], window=20)
+    texts = [f"night {'word ' * between}train" for between in (8, 9, 19, 20)]
+    found = search.candidates(search.content(texts)).columns
+    assert found[:, [ROW, GRADE]].tolist() == [[0, NEAR], [1, FAR], [2, FAR]]
+
+
+def test_words_that_stand_apart_are_told_one_by_one():
+    assert MODEL.matches("Trains and boats in the night", 2) == [(0, 6, "night trains"), (24, 29, "night trains")]

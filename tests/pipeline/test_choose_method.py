@@ -47,15 +47,15 @@ def test_labels_and_rows_decide(n_labels, rows_per_label, method):
 
 def test_an_encoder_needs_texts_of_labels_rows_and_a_gpu():
     choice = choose_for(situation(WithGPU))
-    assert (choice["method"], choice["settings"], choice["runner_up"]) == ("prime", {"tree": True}, "tree")
+    assert (choice["method"], choice["settings"], choice["runner_up"]) == ("hybrid", {}, "tree")
     for lacking, words in (
-        ({"has_label_texts": False}, "prime with texts of labels and a GPU"),
-        ({"rows": 9_000}, "prime with 40,000 rows (here 9,000) and a GPU"),
-        ({"has_texts": False}, "prime with texts in place of rows of numbers and a GPU"),
-        ({"own_features": True}, "prime with no settings of its own for words and a GPU"),
+        ({"has_label_texts": False}, "hybrid with texts of labels and a GPU"),
+        ({"rows": 9_000}, "hybrid with 20,000 rows (here 9,000) and a GPU"),
+        ({"has_texts": False}, "hybrid with texts in place of rows of numbers and a GPU"),
+        ({"own_features": True}, "hybrid with no settings of its own for words and a GPU"),
     ):
         choice = choose_for(situation(WithGPU, **lacking))
-        assert choice["method"] != "prime" and words in choice["would_change"]
+        assert choice["method"] != "hybrid" and words in choice["would_change"]
 
 
 def test_whether_there_is_a_gpu_is_asked_only_where_all_else_is_there(monkeypatch):
@@ -106,7 +106,7 @@ def test_the_plan_says_why_and_what_would_change_it(tmp_path, run):
     out = run("plan", file).splitlines()
     assert out[0].startswith("Method: tree, a label tree. 300 rows, 10 labels with ")
     assert out[1].startswith("Runner-up: ova, one linear classifier per label: ")
-    assert out[2].startswith("It would be ova with 2,000 to 5,000 labels (here 10); prime with ")
+    assert out[2].startswith("It would be ova with 2,000 to 5,000 labels (here 10); hybrid with ")
     assert "What follows is for ova." in run("plan", file, "--method", "ova")
     assert "What follows" not in run("plan", file, "--overlap", 2)
 

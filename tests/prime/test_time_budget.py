@@ -105,12 +105,12 @@ def test_without_an_epoch_the_encoder_stays_as_it_is(tmp_path):
     folder = model.save(tmp_path / "model")
     loaded = Prime.from_part(load_folder(folder, folder_schemas()).parts["model"])
     np.testing.assert_array_equal(loaded.predict_topk(texts, k=3).ids, model.predict_topk(texts, k=3).ids)
-    alone = prime(epochs=0, n_free=0).fit(texts, Y, names)
+    alone = prime(epochs=0).fit(texts, Y, names)
     assert alone.score(texts, Y) > 0.5  # chance is 0.25: even random vectors of words tell texts apart
-    again = prime(epochs=0, n_free=0, classifier=True, fusion=1.0).fit(texts, Y, names)
+    again = prime(epochs=0, classifier=True, fusion=1.0).fit(texts, Y, names)
     np.testing.assert_array_equal(again.encode(texts[:3]), alone.encode(texts[:3]))
     assert again.score(texts, Y) > 0.5
-    for preset in ("dexa", "ngame"):  # without vectors that nothing has trained
+    for preset in ("prime-lite", "dexa", "ngame"):  # without vectors that nothing has trained
         assert prime(epochs=0).set_params(preset=preset).fit(texts, Y, names).network_.free is None
     with pytest.raises(ParameterError, match="warm_start must be True with epochs=0"):
         prime(epochs=0, warm_start=False).fit(texts, Y, names)

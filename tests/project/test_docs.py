@@ -25,7 +25,8 @@ from longtail.errors import LongtailError
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 RUN_ELSEWHERE = {"metrics.md"}  # tests/metrics/test_metrics_page.py
-PACKAGES = {"torch": "torch", "skos": "rdflib", "stem": "snowballstemmer"}  # by the extra that a block is marked with
+# by the extra that a block is marked with
+PACKAGES = {"torch": "torch", "onnx": "onnxruntime", "skos": "rdflib", "stem": "snowballstemmer"}
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 SHELLS = ("sh", "bash", "shell", "console")
 FENCE = re.compile(r"^```(\w*)[ \t]*([^\n]*)\n(.*?)^```[ \t]*$", re.M | re.S)

@@ -11,6 +11,7 @@ def test_public_names():
         "Dataset",
         "Eagle",
         "EncoderFeatures",
+        "Hybrid",
         "LabelTree",
         "LabelTreeClassifier",
         "MIMLClassifier",

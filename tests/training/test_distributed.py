@@ -25,6 +25,10 @@ model = Prime({"width": 16, "layers": 1, "heads": 2}, **settings).fit(texts, Y, 
 encoder = {"width": 16, "layers": 1, "heads": 2, "dropout": 0.0}
 still = Prime(encoder, **{**settings, "lr": 1e-12, "batch_size": 15}).fit(texts, Y, ["apple", "car", "house", "red"])
 centroids = still.network_.centroids.values.numpy()
+timed = Prime({"width": 16, "layers": 1, "heads": 2}, **{**settings, "minutes": 1e-6}).fit(
+    texts, Y, ["apple", "car", "house", "red"]
+)
+assert len(timed.history_) == 1
 np.savez(sys.argv[1], loss=[r["loss"] for r in model.history_], still=centroids, **model.to_part().arrays)
 """
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from longtail.encoder.long_texts import cut_chunks, join_chunks, tokens_read
 from longtail.encoder.onnx_graph import (
     ENCODER_PRECISIONS,
     FEW_LEVELS,
@@ -60,7 +61,9 @@ class OnnxEncoder:
     width : int
         Length of the vectors.
     max_length : int
-        Tokens of a text that are read.
+        Tokens of a text that are read at once.
+    long_texts : str
+        How longer texts are read; see `TextEncoder`.
     """
 
     def __init__(self, part: Part, *, precision: str = "float32", n_jobs: int | None = None) -> None:
@@ -78,6 +81,7 @@ class OnnxEncoder:
             raise ModelError(f"the model's part '{part.kind}' is damaged: {first_sentence(error)}.") from error
         self.width, self.pooling = self.shape.width, part.params["pooling"]
         self.max_length = min(part.params["max_length"], self.shape.longest)
+        self.long_texts = part.params.get("long_texts", "beginning")
         self._words = weights[WORDS]
         self._positions = weights[POSITIONS].astype(np.float32)
         if self.shape.types:
@@ -87,8 +91,16 @@ class OnnxEncoder:
         self._session = open_session(encoder_graph(self.shape, weights, precision, levels), self.n_jobs)
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """Return one float32 row per text."""
-        rows = tokenize(self.tokenizer, list(texts), self.max_length)
+        """Return one float32 row per text; of unit length where long texts are read in chunks."""
+        if self.long_texts == "beginning":
+            return self._encode_rows(tokenize(self.tokenizer, list(texts), self.max_length))
+        n_special = self.tokenizer.num_special_tokens_to_add(False)
+        rows = tokenize(self.tokenizer, list(texts), tokens_read(self.max_length, n_special))
+        chunks = cut_chunks(rows, self.max_length, n_special)
+        return join_chunks(self._encode_rows(chunks.rows), chunks, self.long_texts)
+
+    def _encode_rows(self, rows: list[np.ndarray]) -> np.ndarray:
+        """Return the vectors of token rows."""
         out = np.zeros((len(rows), self.width), dtype=np.float32)  # a text without tokens has no vector
         lengths = np.array([row.size for row in rows], dtype=np.int64)
 

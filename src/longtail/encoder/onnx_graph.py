@@ -21,6 +21,12 @@ ENCODER_PRECISIONS = ("float32", "int8")
 LEVELS, FEW_LEVELS = 127, 63  # on each side of zero; few where sums of two products are cut off at 16 bits
 MIDDLE = 128  # the zero of numbers from 0 to 255
 SMALLEST = 1e-30
+LOWEST = {  # just below the least value of each activation
+    **dict.fromkeys(("gelu", "gelu_fast", "gelu_new", "gelu_python", "gelu_pytorch_tanh"), -0.1701),
+    **dict.fromkeys(("silu", "swish"), -0.2785),
+    "quick_gelu": -0.1637,
+    "relu": 0.0,
+}
 TOKENS, SIZES, LENGTHS, NEARNESS = "tokens", "sizes", "lengths", "nearness"  # inputs
 
 Weights = Mapping[str, np.ndarray]
@@ -55,12 +61,13 @@ class _Linear:
     def array(self, name: str) -> str:
         return self.graph.constant(self.weights[name].astype(np.float32, copy=False))
 
-    def prepare(self, x: str) -> Any:
-        """Return what products are made of."""
+    def prepare(self, x: str, lowest: float | None = None) -> Any:
+        """Return what products are made of; `lowest` is a number below which x never is, if one is known."""
         return x
 
-    def __call__(self, x: Any, name: str) -> str:
-        return self.graph.add("Gemm", [x, self.array(f"{name}.weight"), self.array(f"{name}.bias")], transB=1)
+    def __call__(self, x: Any, name: str, bias: bool = True) -> str:
+        held = [self.array(f"{name}.{what}") for what in (("weight", "bias") if bias else ("weight",))]
+        return self.graph.add("Gemm", [x, *held], transB=1)
 
 
 class _RoundedLinear(_Linear):
@@ -71,22 +78,21 @@ class _RoundedLinear(_Linear):
         self.levels = levels
         self.columns = graph.constant(np.array([1]))
         self.unit, self.middle = graph.constant(np.float32(1 / LEVELS)), graph.constant(np.uint8(MIDDLE))
-        self.smallest = graph.constant(np.float32(SMALLEST))
 
-    def prepare(self, x: str) -> tuple[str, str]:
-        """Return the rounded lines and the largest absolute value of each."""
-        add = self.graph.add
-        largest = add("ReduceMax", [add("Abs", [x]), self.columns], keepdims=1)
-        largest = add("Max", [largest, self.smallest])
+    def prepare(self, x: str, lowest: float | None = None) -> tuple[str, str]:
+        """Return the rounded lines and the largest absolute value of each, or `lowest` if that is further from 0."""
+        add, graph = self.graph.add, self.graph
+        largest = add("ReduceMax", [add("Abs", [x]) if lowest is None else x, self.columns], keepdims=1)
+        largest = add("Max", [largest, graph.constant(np.float32(max(SMALLEST, -(lowest or 0.0))))])
         scales = add("Mul", [add("Squeeze", [largest, self.columns]), self.unit])
         middles = add("Expand", [self.middle, add("Shape", [scales])])
         return add("QuantizeLinear", [x, scales, middles], axis=0), largest
 
-    def __call__(self, x: tuple[str, str], name: str) -> str:
+    def __call__(self, x: tuple[str, str], name: str, bias: bool = True) -> str:
         columns, scales = rounded_columns(self.weights[f"{name}.weight"], self.levels)
         held = [self.graph.constant(columns), self.unit, self.graph.constant(scales), self.middle]
         product = self.graph.add("Mul", [self.graph.add_fused("MatMulIntegerToFloat", [x[0], *held]), x[1]])
-        return self.graph.add("Add", [product, self.array(f"{name}.bias")])
+        return self.graph.add("Add", [product, self.array(f"{name}.bias")]) if bias else product
 
 
 def rounded_columns(weight: np.ndarray, levels: int) -> tuple[np.ndarray, np.ndarray]:
@@ -112,20 +118,23 @@ class _Layers:
         """Add one layer: attention and feed-forward network, each added to its input and normalised."""
         add, names, linear = self.graph.add, self.names, self.linear
         prepared = linear.prepare(x)
-        heads = [linear(prepared, layer + name) for name in (names.query, names.key, names.value)]
-        seen = self.attention([add("Reshape", [part, SIZES]) for part in heads])
+        parts = [layer + name for name in (names.query, names.key, names.value)]
+        bias = np.concatenate([linear.weights[f"{name}.bias"] for name in parts]).astype(np.float32, copy=False)
+        heads = [add("Reshape", [linear(prepared, name, bias=False), SIZES]) for name in parts]
+        seen = self.attention(heads, self.graph.constant(bias))
         seen = linear(linear.prepare(add("Reshape", [seen, self.lines])), layer + names.attended)
         x = self.norm(add("Add", [seen, x]), layer + names.attention_norm)
         inner = self.activation(linear(linear.prepare(x), layer + names.inner))
-        return self.norm(add("Add", [linear(linear.prepare(inner), layer + names.outer), x]), layer + names.norm)
+        inner = linear.prepare(inner, LOWEST[self.shape.activation])
+        return self.norm(add("Add", [linear(inner, layer + names.outer), x]), layer + names.norm)
 
-    def attention(self, parts: list[str]) -> str:
+    def attention(self, heads: list[str], bias: str) -> str:
         """Add the attention of every token to those of its own text.
 
         Padding is masked also where there is none: attention without a mask rounds otherwise, and a text would have
         another vector in another batch.
         """
-        given = [*parts, "", LENGTHS, *([NEARNESS] if self.shape.buckets else [])]
+        given = [*heads, bias, LENGTHS, *([NEARNESS] if self.shape.buckets else [])]
         return self.graph.add_fused("MultiHeadAttention", given, num_heads=self.shape.heads)
 
     def norm(self, x: str, name: str) -> str:

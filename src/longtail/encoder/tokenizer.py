@@ -13,6 +13,7 @@ from longtail.kernels import blocks
 from longtail.text import check_unicode
 
 TEXTS_AT_ONCE = 10_000
+CHARACTERS = 10  # of a token, more than they have on average
 
 
 def saved_tokenizer(text: str, vocab_size: int) -> Any:
@@ -35,9 +36,13 @@ def tokenize(tokenizer: Any, texts: Sequence[str], max_length: int) -> list[np.n
     tokenizer.no_padding()
     tokenizer.enable_truncation(max_length)
     out: list[np.ndarray] = []
+    beginnings = cuts_at_spaces(tokenizer)
     for at in blocks(len(texts), TEXTS_AT_ONCE):
         try:
-            encoded = tokenizer.encode_batch_fast(texts[at])
+            if beginnings:
+                encoded = _from_beginnings(tokenizer, texts[at], max_length)
+            else:
+                encoded = tokenizer.encode_batch_fast(texts[at])
         except (TypeError, UnicodeError) as error:  # a lone surrogate is a Python string but no text
             check_unicode(texts)
             raise DataError(
@@ -49,6 +54,42 @@ def tokenize(tokenizer: Any, texts: Sequence[str], max_length: int) -> list[np.n
             raise ModelError(f"the tokenizer of the model cannot read the texts: {str(error)[:100]}.") from error
         out += [np.array(row.ids, dtype=np.int32) for row in encoded]
     return out
+
+
+def cuts_at_spaces(tokenizer: Any) -> bool:
+    """Say whether a tokenizer is of BERT's kind: no token reaches over a space, and none depends on what follows it."""
+    kinds = (tokenizer.normalizer, tokenizer.pre_tokenizer, tokenizer.model)
+    if [type(kind).__name__ for kind in kinds] != ["BertNormalizer", "BertPreTokenizer", "WordPiece"]:
+        return False
+    return not any(" " in token.content for token in tokenizer.get_added_tokens_decoder().values())
+
+
+def _from_beginnings(tokenizer: Any, texts: Sequence[str], max_length: int) -> list[Any]:
+    """Return the tokens of texts, most of them from their beginnings: of a long text all would be cut but a few kept.
+
+    A beginning ends before a space. Where it is too short to fill the tokens asked for, the whole text is cut.
+    """
+    size = CHARACTERS * max_length
+    starts = [_beginning(text, size) for text in texts]
+    encoded = tokenizer.encode_batch_fast(starts)
+    short = [
+        row
+        for row, (text, start) in enumerate(zip(texts, starts, strict=True))
+        if len(start) < len(text) and len(encoded[row].ids) < max_length
+    ]
+    for row, whole in zip(short, tokenizer.encode_batch_fast([texts[row] for row in short]), strict=True):
+        encoded[row] = whole
+    return encoded
+
+
+def _beginning(text: str, size: int) -> str:
+    """Return a text up to the first space after so many characters.
+
+    >>> _beginning("one two three", 5)
+    'one two'
+    """
+    end = text.find(" ", size) if isinstance(text, str) else -1
+    return text if end < 0 else text[:end]
 
 
 def is_tokenizer_error(error: BaseException) -> bool:

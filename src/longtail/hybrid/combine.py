@@ -49,10 +49,9 @@ FEATURES = (
 OF_NEW_LABELS = ("prototypes", "names")  # experts that know labels without rows
 DEFAULT = (5.0, 6.0, 0.45, 0.3, 0.15, 1.0, 0.3, 0.3, 0.2)  # weights, about the mean of those learned
 DEFAULT_BIAS = -5.5
-DEFAULT_OF_NEW = {"prototypes": 12.0, "names": 0.5}  # weights of their first features, of labels without rows
-DEFAULT_BIAS_OF_NEW = -12.0
+PROTOTYPES_OF_NEW, NAMES_BESIDE_PROTOTYPES, BIAS_OF_NEW = 12.0, 0.5, -12.0  # the same of labels without rows
 PULLS = (0.1, 3.0, 100.0)  # how strongly weights may be drawn to the default, at features of variance 1
-TOWARDS_ALL = 1.0  # how strongly those of a band are drawn to those of all
+TOWARDS_ALL = 1.0  # how strongly those of a band are drawn to those of all, at least
 FEWEST_HITS = 20  # true labels, below which there is nothing to learn from
 TAILS = (0.75, 0.5, 0.25, 0.0)  # of which the largest is taken that ranks held-out rows about as well as the best
 TAIL_COSTS = 0.003  # so much less of P@1 + P@3 + P@5 together is about as well
@@ -123,11 +122,14 @@ class Combination:
         """Return the weights that stand where there is nothing to learn from."""
         weights = np.tile(np.array(DEFAULT, dtype=np.float32), (len(BANDS), 1))
         weights[:, ~used_features(experts)] = 0
-        weights[NEW] = 0
-        for expert, weight in DEFAULT_OF_NEW.items():
-            weights[NEW, next(i for i, f in enumerate(FEATURES) if f.expert == expert)] = weight * (expert in experts)
         bias = np.full(len(BANDS), DEFAULT_BIAS, dtype=np.float32)
-        bias[NEW] = DEFAULT_BIAS_OF_NEW
+        weights[NEW] = 0
+        weights[NEW, [feature.name == "log odds" for feature in FEATURES]] = 1.0 * ("names" in experts)
+        bias[NEW] = 0.0
+        if "prototypes" in experts:  # a similarity is no log-odds
+            weights[NEW] *= NAMES_BESIDE_PROTOTYPES
+            weights[NEW, 0] = PROTOTYPES_OF_NEW
+            bias[NEW] = BIAS_OF_NEW
         return cls(weights, bias)
 
     def scores(self, features: np.ndarray, candidates: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -322,7 +324,7 @@ class Regression:
         n = start.size
         of = w.reshape(-1, n)
         gradient, curvature = np.zeros_like(of), np.zeros((w.size, w.size))
-        away = of[0] - start
+        away, together = of[0] - start, max(TOWARDS_ALL, pull)
         total = 0.5 * pull * away @ away
         gradient[0] += pull * away
         curvature[:n, :n] += pull * np.eye(n)
@@ -330,16 +332,16 @@ class Regression:
             own = slice(line * n, (line + 1) * n)
             if line:
                 apart = of[line] - of[0]
-                total += 0.5 * TOWARDS_ALL * apart @ apart
-                gradient[line] += TOWARDS_ALL * apart
-                gradient[0] -= TOWARDS_ALL * apart
+                total += 0.5 * together * apart @ apart
+                gradient[line] += together * apart
+                gradient[0] -= together * apart
                 for rows, columns, sign in (
                     (own, own, 1),
                     (slice(n), slice(n), 1),
                     (own, slice(n), -1),
                     (slice(n), own, -1),
                 ):
-                    curvature[rows, columns] += sign * TOWARDS_ALL * np.eye(n)
+                    curvature[rows, columns] += sign * together * np.eye(n)
             X, y, worth = self.X[at], self.y[at], self.worth[at]
             s = X @ of[line]
             p = expit(s)

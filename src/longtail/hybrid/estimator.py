@@ -205,16 +205,18 @@ class Hybrid(XMCEstimator):
         Y: MatrixLike,
         label_texts: Sequence[str],
         *,
+        labels: Sequence[str] | None = None,
         progress: Stages | None = None,
         on_epoch: EpochReport | None = None,
     ) -> Self:
         """Train on texts, their labels and the texts of the labels; returns self.
 
+        `labels` are what the labels are called in the data: a name to look for in texts, where it is a word.
         Weights are learned on a tenth of the rows (at most 2,000), which the encoder does not see.
         """
         experts = self._check_params()
-        checked_texts, labels, names = check_training(texts, Y, label_texts)
-        self._fit(experts, checked_texts, labels, names, None, progress, on_epoch)
+        checked_texts, truth, names = check_training(texts, Y, label_texts)
+        self._fit(experts, checked_texts, truth, names, labels, None, progress, on_epoch)
         return self
 
     def _fit(
@@ -223,12 +225,13 @@ class Hybrid(XMCEstimator):
         texts: list[str],
         Y: sp.csr_array,
         names: list[str],
+        labels: Sequence[str] | None,
         split: Split | None,
         progress: Stages | None,
         on_epoch: EpochReport | None,
     ) -> TopK | None:
         """Train; return predictions for the rows held out."""
-        fitted = fit_hybrid(self.get_params(deep=False), experts, texts, Y, names, split, progress, on_epoch)
+        fitted = fit_hybrid(self.get_params(deep=False), experts, texts, Y, names, labels, split, progress, on_epoch)
         self.__dict__.pop("calibration_", None)
         self.experts_, weighing = fitted.experts, fitted.weighing
         self.combination_, self.weighed_ = weighing.combination, weighing.facts
@@ -254,7 +257,7 @@ class Hybrid(XMCEstimator):
         names = label_texts_of(self, data)
         texts, Y, given = check_training(texts_of(self, data), data.Y, names)
         check_unicode(texts)
-        top = self._fit(experts, texts, Y, given, split, progress, on_epoch)
+        top = self._fit(experts, texts, Y, given, data.names(), split, progress, on_epoch)
         if split is None or top is None:
             return None
         truth, counts = Y[split[1]], np.bincount(Y[split[0]].indices, minlength=self.n_labels_)

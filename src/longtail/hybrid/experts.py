@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ TREE_LISTED = 100
 LEAST_SHARE = 1e-4  # added to a share before its logarithm is taken
 LEAST_LOG_PROBABILITY = -10.0  # of a label that no tree lists, of a row for which it lists none
 NAME_SEPARATOR = "; "  # between the names of a label in its text
+FEWEST_LETTERS = 3  # of a label that may be a word
 AT = {(feature.expert, feature.name): number for number, feature in enumerate(FEATURES)}
 
 
@@ -204,13 +206,22 @@ class Experts:
         return self if n_jobs == self.n_jobs else replace(self, n_jobs=n_jobs)
 
 
-def names_of(label_texts: list[str]) -> list[tuple[str, ...]]:
-    """Return the names of every label, from its text.
+def names_of(texts: Sequence[str], labels: Sequence[str] | None = None) -> list[tuple[str, ...]]:
+    """Return what the names expert looks for, of every label: names in its text, and the label where it is a word.
 
-    >>> names_of(["whales; cetaceans", "fish"])
-    [('whales', 'cetaceans'), ('fish',)]
+    A text may hold several names, separated by "; ", and may go on after a name: "Field: Name. What it is about."
+
+    >>> names_of(["whales; cetaceans", "Culture: Farsi. Persian too."], ["w:1", "culture::farsi"])
+    [('whales', 'cetaceans'), ('Culture: Farsi', 'Farsi', 'farsi')]
     """
-    return [tuple(name for name in text.split(NAME_SEPARATOR) if name.strip()) or (text,) for text in label_texts]
+    out = []
+    for number, text in enumerate(texts):
+        names = [name.partition(". ")[0].strip(" .") for name in text.split(NAME_SEPARATOR)]
+        names += [name.rpartition(": ")[2] for name in names]
+        own = "" if labels is None or "/" in labels[number] else labels[number].rpartition(":")[2]
+        names += [own] * (sum(map(str.isalpha, own)) >= FEWEST_LETTERS)
+        out.append(tuple(dict.fromkeys(name for name in names if name.strip())) or (text,))
+    return out
 
 
 def name_lists(names: sp.csr_array) -> TopK:

@@ -6,6 +6,7 @@ names) are trained again with those rows too; the encoder is not.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -37,6 +38,7 @@ from longtail.tree import LabelTreeClassifier
 from longtail.validate import Json, resolve_jobs, resolve_seed
 
 HELD_OUT, HELD_OUT_AT_MOST, FEWEST_ROWS = 0.1, 2000, 50  # rows held out to learn weights, where none are given
+HELD_OUT_K = 50  # labels predicted for every held-out row, as of other models
 BLOCK = 512
 RANKS_BY = {  # the feature by which each expert alone ranks labels
     "prototypes": ("prototypes", "product"),
@@ -74,6 +76,7 @@ class Trainer:
     texts: list[str]
     Y: sp.csr_array
     label_texts: list[str]
+    labels: Sequence[str] | None
     progress: Stages | None
 
     @property
@@ -148,7 +151,7 @@ class Trainer:
         self._begin("Matching names of labels")
         language = {} if self.params["language"] is None else {"language": self.params["language"]}
         matches = NameMatches(random_state=self.seed, n_jobs=self.params["n_jobs"], **language)
-        return matches.fit([self.texts[i] for i in rows], self.Y[rows], names_of(self.label_texts))
+        return matches.fit([self.texts[i] for i in rows], self.Y[rows], names_of(self.label_texts, self.labels))
 
     def _begin(self, stage: str) -> None:
         if self.progress is not None:
@@ -161,12 +164,16 @@ def fit_hybrid(
     texts: list[str],
     Y: sp.csr_array,
     label_texts: list[str],
+    labels: Sequence[str] | None,
     split: Split | None,
     progress: Stages | None = None,
     on_epoch: EpochReport | None = None,
 ) -> HybridFit:
-    """Train all experts and their weights; the rows of `split[1]` are held out to learn weights by."""
-    trainer = Trainer(params, experts, texts, Y, label_texts, progress)
+    """Train all experts and their weights; the rows of `split[1]` are held out to learn weights by.
+
+    `labels` are what labels are called in the data, where that may be a word too.
+    """
+    trainer = Trainer(params, experts, texts, Y, label_texts, labels, progress)
     everything = np.arange(len(texts))
     train, held = (everything, everything[:0]) if (inner := split or own_split(Y, trainer.seed)) is None else inner
     prime = trainer.fit_prime(train, on_epoch)
@@ -229,9 +236,7 @@ def weigh(experts: Experts, used: tuple[str, ...], rows: HybridRows, Y: sp.csr_a
     hits = _hits(evidence.candidates, Y)
     likely = Combination.default(used).scores(evidence.features, evidence.candidates, experts.counts)
     examples = Examples.some(evidence.features, evidence.candidates, hits, likely, trainer.seed)
-    as_new = None
-    if experts.use_prototypes:
-        as_new = replace(examples, features=features_as_new(experts, rows, evidence, trainer.label_texts))
+    as_new = replace(examples, features=features_as_new(experts, rows, evidence, trainer.label_texts))
     pull, scores = cross_fit(examples, as_new, experts.counts, used, trainer.seed)
     given, bonus = trainer.params["tail"], rarity(experts.counts)[evidence.candidates]
     tail = best_tail(examples, scores, bonus) if given is None else float(given)
@@ -242,7 +247,7 @@ def weigh(experts: Experts, used: tuple[str, ...], rows: HybridRows, Y: sp.csr_a
         unused=odds_of_unused(experts.counts),
         n_trained=experts.n_labels,
     )
-    top = ranked(evidence.candidates, scores, min(50, experts.n_labels))
+    top = ranked(evidence.candidates, scores, HELD_OUT_K)
     return Weighing(combination, top, expert_facts(examples, scores, used), examples, as_new, pull)
 
 
@@ -285,7 +290,7 @@ def best_tail(examples: Examples, scores: np.ndarray, bonus: np.ndarray) -> floa
 def features_as_new(experts: Experts, rows: HybridRows, evidence: Evidence, label_texts: list[str]) -> np.ndarray:
     """Return the features that labels would have if they were known by their texts alone."""
     prime = experts.prime
-    if prime is None:
+    if prime is None or not experts.use_prototypes:
         return evidence.features
     used = np.unique(evidence.candidates[evidence.candidates >= 0])
     vectors = prime.encode([label_texts[i] for i in used]) * np.float32(prime.text_scale_)

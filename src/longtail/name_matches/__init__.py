@@ -5,8 +5,8 @@ Where to start reading:
 - `estimator.py`: `NameMatches`, the story from names and tagged texts to log-odds of labels.
 - `name_forms.py`: the forms in which a name may stand in a text; `name_index.py` keeps them by their stems.
 - `find_kernel.py`: the compiled search of texts for all names; `candidates.py` runs it over many texts.
-- `link_rates.py`: how often a label belongs to the texts that name it; `features.py`: what is known of a candidate.
-- `logistic.py`: the weights of these.
+- `fit.py`: what is learned from texts with labels. `link_rates.py`: how often a label belongs to the texts that name
+  it; `features.py`: what is known of a candidate; `logistic.py`: the weights of that.
 
 Words and stems come from `longtail.text`.
 """

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from longtail.name_matches.find_kernel import N_COLUMNS, count_candidates, find_names
+from longtail.name_matches.find_kernel import N_COLUMNS, PHRASE, count_candidates, find_names
 from longtail.name_matches.name_index import Entries, SearchIndex
 from longtail.text import STOP_WORD, StemmedWords, WordNumbers
 
@@ -28,12 +28,21 @@ class Matches(NamedTuple):
     ends: np.ndarray  # int64 (n_rows,)
 
 
+class MatchSpans(NamedTuple):
+    """Where a text names a label, in characters: one span, or one of each word where they stand apart."""
+
+    spans: tuple[tuple[int, int], ...]
+    entry: int
+    grade: int
+
+
 class NameSearch:
     """Finds names in texts."""
 
     def __init__(self, words: StemmedWords, index: SearchIndex, entries: Entries, n_labels: int, window: int) -> None:
         self.words, self.index, self.entries = words, index, entries
         self.n_labels, self.window = n_labels, window
+        self._entries_of_term = np.diff(index.listed_starts)
 
     def content(self, texts: Sequence[str]) -> WordNumbers:
         """Return the words of texts as numbers, without stop words."""
@@ -48,7 +57,7 @@ class NameSearch:
         found = self.find(content)
         index, entries = self.index, self.entries
         starts = np.concatenate([np.zeros(1, dtype=np.int64), ends])[: ends.size]
-        most = int(np.diff(index.listed_starts)[found.lines[:, 0]].sum())
+        most = int(self._entries_of_term[found.lines[:, 0]].sum())
         out = np.empty((most, N_COLUMNS), dtype=np.int32)
         n = count_candidates(
             found.lines,
@@ -89,15 +98,20 @@ class NameSearch:
                 return Matches(lines[:n], found_ends)
             capacity = n
 
-    def spans(self, text: str, label: int) -> list[tuple[int, int, int, int]]:
-        """Return where a text names a label, in characters, with the entry that matched and the grade of the match."""
+    def spans(self, text: str, label: int) -> list[MatchSpans]:
+        """Return where a text names a label."""
         words, stems, _ = self.words.numbers([text])
         kept = np.flatnonzero(stems != STOP_WORD)
-        where = self.words.spans(text)
-        found = self.find(WordNumbers(words[kept], stems[kept], np.array([kept.size], dtype=np.int64)))
-        out = []
+        where, own = self.words.spans(text), stems[kept]
+        found = self.find(WordNumbers(words[kept], own, np.array([kept.size], dtype=np.int64)))
+        index, out = self.index, []
         for term, first, last, grade in found.lines.tolist():
-            for entry in self.index.listed[self.index.listed_starts[term] : self.index.listed_starts[term + 1]]:
-                if self.entries.label[entry] == label:
-                    out.append((where[kept[first]][0], where[kept[last]][1], int(entry), grade))
+            entries = index.listed[index.listed_starts[term] : index.listed_starts[term + 1]]
+            for entry in entries[self.entries.label[entries] == label].tolist():
+                spots = [(first, last)]
+                if grade < PHRASE:
+                    wanted = index.term_stems[index.term_starts[term] : index.term_starts[term + 1]]
+                    spots = [(at, at) for at in range(first, last + 1) if own[at] in wanted]
+                spans = tuple((where[kept[a]][0], where[kept[b]][1]) for a, b in spots)
+                out.append(MatchSpans(spans, entry, grade))
         return out

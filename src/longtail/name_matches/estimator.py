@@ -10,7 +10,7 @@ import numpy as np
 from longtail.data import TopK
 from longtail.errors import DataError, ParameterError
 from longtail.kernels import run_tasks
-from longtail.model import MAX_K, Estimator, kept_labels, not_fitted
+from longtail.model import MAX_K, Estimator, kept_labels, not_fitted, plain_value
 from longtail.name_matches.candidates import Candidates, NameSearch
 from longtail.name_matches.features import candidate_features
 from longtail.name_matches.find_kernel import LABEL, ROW
@@ -38,7 +38,7 @@ from longtail.validate import (
     resolve_seed,
 )
 
-WINDOW = 8  # words to either side of its rarest word within which all words of a name must stand
+WINDOW = 40  # words to either side of its rarest word within which all words of a name must stand
 
 
 class NameMatches(Estimator):
@@ -125,7 +125,7 @@ class NameMatches(Estimator):
         search = _search(words, terms, entries, Y.shape[1])
         learned = learn(search, terms, rows, Y, seed, n_jobs)
         counts = np.bincount(Y.indices, minlength=Y.shape[1]).astype(np.int64)
-        self._keep(_State(known, words, terms, entries, counts, learned))
+        self._keep(_State(known, words, max_words, terms, entries, counts, learned))
         return self
 
     def predict_topk(self, texts: Sequence[str], k: int) -> TopK:
@@ -183,17 +183,18 @@ class NameMatches(Estimator):
     def matches(self, text: str, label: int) -> list[tuple[int, int, str]]:
         """Return where a text names a label: first character, the one after the last, and the name.
 
-        Matches come in the order of the text. Where several overlap, the surest stands for them: words in their order
-        before words apart, then the longest.
+        Matches come in the order of the text, each word by itself where words stand apart. Where several overlap, the
+        surest stands for them: words together before words apart, then the longest.
         """
         state = self._fitted()
         label = check_integer("label", label, low=0, high=state.n_labels - 1)
         (text,) = as_texts([text], "text")
         found = state.search.spans(text, label)
         kept: list[tuple[int, int, str]] = []
-        for start, end, entry, _ in sorted(found, key=lambda match: (-match[3], match[0] - match[1], match[0])):
-            if not any(start < e and s < end for s, e, _ in kept):
-                kept.append((start, end, state.names.texts[state.entries.name[entry]]))
+        for match in sorted(found, key=lambda m: (-m.grade, m.spans[0][0] - m.spans[-1][1], m.spans)):
+            name = state.names.texts[state.entries.name[match.entry]]
+            if not any(start < e and s < end for start, end in match.spans for s, e, _ in kept):
+                kept += [(start, end, name) for start, end in match.spans]
         return sorted(kept)
 
     def add_labels(self, names: Sequence[Sequence[str] | str]) -> Self:
@@ -201,14 +202,15 @@ class NameMatches(Estimator):
         state = self._fitted()
         new = as_names(_checked_names(names))
         old, learned = state.entries, state.learned
-        terms, more = make_entries(new, state.words, self.max_words, state.terms)
+        words = state.words.copied()  # copies of this model keep theirs
+        terms, more = make_entries(new, words, state.max_words, state.terms)
         entries = old.plus(more, state.n_labels, len(state.names.texts))
         n_new = new.starts.size - 1
         starts = np.concatenate([state.names.starts, state.names.starts[-1] + new.starts[1:]])
         known = Names(state.names.texts + new.texts, starts)
-        learned = learned.with_entries(terms, old, more, state.words.n_stems)
+        learned = learned.with_entries(terms, old, more, words.n_stems)
         counts = np.concatenate([state.label_counts, np.zeros(n_new, dtype=np.int64)])
-        self._keep(_State(known, state.words, terms, entries, counts, learned))
+        self._keep(_State(known, words, state.max_words, terms, entries, counts, learned))
         return self
 
     def remove_labels(self, labels: LabelNumbers) -> Self:
@@ -222,7 +224,8 @@ class NameMatches(Estimator):
         learned = state.learned.only(keep[state.entries.label])
         entries = state.entries.only(keep, keep_names)
         counts = state.label_counts[keep]
-        self._keep(_State(Names(texts, starts), state.words, state.terms, entries, counts, learned))
+        known = Names(texts, starts)
+        self._keep(_State(known, state.words, state.max_words, state.terms, entries, counts, learned))
         return self
 
     def to_part(self) -> Part:
@@ -231,9 +234,9 @@ class NameMatches(Estimator):
         learned, entries = state.learned, state.entries
         words, stems, stem_of = state.words.saved()
         params = {
-            "language": self.language,
-            "max_words": int(self.max_words),
-            "random_state": resolve_seed(self.random_state) if isinstance(self.random_state, int) else None,
+            "language": state.words.language,
+            "max_words": state.max_words,
+            "random_state": plain_value(self.random_state),
             "rules": state.words.rules,
             "n_rows": learned.n_rows,
             "strength": learned.strength,
@@ -289,7 +292,7 @@ class NameMatches(Estimator):
         )
         names = Names(unpack_strings("names", part), array["names.starts"])
         terms = Terms(array["terms.stems"], array["terms.starts"])
-        out._keep(_State(names, words, terms, entries, array["label_counts"], learned))
+        out._keep(_State(names, words, params["max_words"], terms, entries, array["label_counts"], learned))
         return out
 
     def _scored(self, texts: list[str]) -> list[tuple[Candidates, np.ndarray]]:
@@ -320,12 +323,14 @@ class _State:
         self,
         names: Names,
         words: StemmedWords,
+        max_words: int,
         terms: Terms,
         entries: Entries,
         label_counts: np.ndarray,
         learned: Learned,
     ) -> None:
-        self.names, self.words, self.terms, self.entries = names, words, terms, entries
+        self.names, self.words, self.max_words = names, words, max_words
+        self.terms, self.entries = terms, entries
         self.label_counts, self.learned = label_counts, learned
         self.n_labels = label_counts.size
         self.search = _search(words, terms, entries, self.n_labels)

@@ -6,7 +6,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from longtail.name_matches.find_kernel import COUNT, COVERED, ENTRY, EXACT, FIRST, FREE, GRADE, LAST, LOOSE, ROW
+from longtail.name_matches.find_kernel import (
+    BETWEEN,
+    COUNT,
+    COVERED,
+    ENTRY,
+    EXACT,
+    FAR,
+    FIRST,
+    FREE,
+    GRADE,
+    LAST,
+    PHRASE,
+    ROW,
+)
 from longtail.name_matches.link_rates import Links, contexts, rates
 from longtail.name_matches.name_forms import ALTERNATIVE, PART, SHORTENED
 
@@ -14,11 +27,30 @@ POSITIONS = (1, 4, 8, 16, 32, 64, 128, 256)  # words at which a new bin of first
 TURNS = (-4.0, -2.0, 0.0)  # log-odds of link rates at which their effect may bend
 SURE = 1e-9  # link rates stay this far from 0 and 1
 LEAST_RIVALS = 0.02  # added to the link rates of the other candidates of a row
-FEATURES = (
+POSITION_NAMES = tuple(f"first position from {position} on" for position in POSITIONS)
+TURN_NAMES = tuple(f"link rate above {turn:g}" for turn in TURNS)
+PRODUCTS = (
+    "matches × rarity of the name",
+    "matches × length of the text",
+    "link rate × link rate",
+    "link rate × matches",
+    "link rate × loose",
+    "link rate × words between",
+    "link rate × inside longer names only",
+    "link rate × length of the text",
+    "link rate × first position",
+    "no training rows × link rate",
+    "no training rows × form as in the name",
+    "no training rows × loose",
+    "no training rows × words between",
+    "no training rows × matches",
+    "no training rows × first position",
+)
+FEATURES = (  # in the order of their weights
     "constant",
     "link rate",
     "link rate in this context",
-    *(f"link rate above {turn:g}" for turn in TURNS),
+    *TURN_NAMES,
     "matches",
     "one match",
     "two matches",
@@ -26,7 +58,7 @@ FEATURES = (
     "matches per word",
     "first position",
     "first position in the text",
-    *(f"first position from {position} on" for position in POSITIONS),
+    *POSITION_NAMES,
     "spread",
     "share of the text",
     "one word",
@@ -38,25 +70,15 @@ FEATURES = (
     "share outside longer names",
     "form as in the name",
     "loose",
+    "far apart",
+    "words between",
     "labels that share the words",
     "rarity of the name",
-    "matches and rarity",
     "length of the text",
     "candidates of the text",
     "link rates of other candidates",
     "no training rows",
-    "no training rows and link rate",
-    "no training rows and form as in the name",
-    "no training rows and loose",
-    "no training rows and matches",
-    "no training rows and first position",
-    "link rate and matches",
-    "link rate and loose",
-    "link rate and inside longer names",
-    "link rate squared",
-    "link rate and length of the text",
-    "link rate and first position",
-    "matches and length of the text",
+    *PRODUCTS,
 )
 
 
@@ -96,64 +118,74 @@ def candidate_features(
     untrained : bool array of shape (n,), default=None
         Candidates that are taken for labels without training rows.
     """
-    entry, row = columns[:, ENTRY], columns[:, ROW]
+    entry = columns[:, ENTRY]
     trained = facts.trained[entry] if untrained is None else facts.trained[entry] & ~untrained
     overall, inside = _own_rates(columns, facts, seen, trained)
-    link, here = _log_odds(overall), _log_odds(inside)
-    length = np.maximum(n_words, 1)[row].astype(np.float64)
-    count, first = columns[:, COUNT].astype(np.float64), columns[:, FIRST].astype(np.float64)
-    log_count, log_first, log_length = np.log(count), np.log1p(first), np.log(length)
-    loose, nested, exact = columns[:, GRADE] == LOOSE, columns[:, FREE] == 0, columns[:, EXACT] > 0
-    kind, size, rarity = facts.kind[entry], facts.n_words[entry], facts.rarity[entry]
-    rivals = np.bincount(row, weights=inside, minlength=n_words.size)[row] - inside
-    features = [
-        np.ones(entry.size),
-        link,
-        here - link,
-        *(np.maximum(link - turn, 0) for turn in TURNS),
-        log_count,
-        count == 1,
-        count == 2,
-        count >= 8,
-        log_count - log_length,
-        log_first,
-        first / length,
-        *(first >= position for position in POSITIONS),
-        (columns[:, LAST] - first) / length,
-        np.sqrt(np.minimum(columns[:, COVERED] / length, 1.0)),
-        size == 1,
-        size > 2,
-        kind == ALTERNATIVE,
-        kind == SHORTENED,
-        kind == PART,
-        nested,
-        columns[:, FREE] / count,
-        exact,
-        loose,
-        np.log(facts.n_labels[entry]),
-        rarity,
-        log_count * rarity,
-        log_length,
-        np.log(np.bincount(row, minlength=n_words.size)[row]),
-        np.log(np.maximum(rivals, 0.0) + LEAST_RIVALS),
-        ~trained,
-        link * ~trained,
-        exact & ~trained,
-        loose & ~trained,
-        log_count * ~trained,
-        log_first * ~trained,
-        link * log_count,
-        link * loose,
-        link * nested,
-        link**2,
-        link * log_length,
-        link * log_first,
-        log_count * log_length,
-    ]
+    values = _of_matches(columns, n_words) | _of_names(entry, facts) | _of_rows(columns, n_words, inside)
+    values |= _of_rates(_log_odds(overall), _log_odds(inside)) | {"no training rows": ~trained}
+    for name in PRODUCTS:
+        left, _, right = name.partition(" × ")
+        values[name] = values[left] * values[right]
     out = np.empty((entry.size, len(FEATURES)))
-    for at, values in enumerate(features):
-        out[:, at] = values
+    for at, name in enumerate(FEATURES):
+        out[:, at] = values[name]
     return out
+
+
+def _of_matches(columns: np.ndarray, n_words: np.ndarray) -> dict[str, np.ndarray]:
+    """Return what the matches of a label tell."""
+    length = np.maximum(n_words, 1)[columns[:, ROW]].astype(np.float64)
+    count, first = columns[:, COUNT].astype(np.float64), columns[:, FIRST].astype(np.float64)
+    return {
+        "matches": np.log(count),
+        "one match": count == 1,
+        "two matches": count == 2,
+        "eight matches or more": count >= 8,
+        "matches per word": np.log(count / length),
+        "first position": np.log1p(first),
+        "first position in the text": first / length,
+        **{name: first >= position for name, position in zip(POSITION_NAMES, POSITIONS, strict=True)},
+        "spread": (columns[:, LAST] - first) / length,
+        "share of the text": np.sqrt(np.minimum(columns[:, COVERED] / length, 1.0)),
+        "inside longer names only": columns[:, FREE] == 0,
+        "share outside longer names": columns[:, FREE] / count,
+        "form as in the name": columns[:, EXACT] > 0,
+        "loose": columns[:, GRADE] < PHRASE,
+        "far apart": columns[:, GRADE] == FAR,
+        "words between": np.log1p(columns[:, BETWEEN]),
+    }
+
+
+def _of_names(entry: np.ndarray, facts: EntryFacts) -> dict[str, np.ndarray]:
+    """Return what the name that matched tells."""
+    kind, size = facts.kind[entry], facts.n_words[entry]
+    return {
+        "constant": np.ones(entry.size),
+        "one word": size == 1,
+        "three words or more": size > 2,
+        "alternative name": kind == ALTERNATIVE,
+        "without qualifier": kind == SHORTENED,
+        "part of a name": kind == PART,
+        "labels that share the words": np.log(facts.n_labels[entry]),
+        "rarity of the name": facts.rarity[entry],
+    }
+
+
+def _of_rows(columns: np.ndarray, n_words: np.ndarray, inside: np.ndarray) -> dict[str, np.ndarray]:
+    """Return what the text and its other candidates tell; `inside` are link rates."""
+    row = columns[:, ROW]
+    rivals = np.bincount(row, weights=inside, minlength=n_words.size)[row] - inside
+    return {
+        "length of the text": np.log(np.maximum(n_words, 1))[row],
+        "candidates of the text": np.log(np.bincount(row, minlength=n_words.size)[row]),
+        "link rates of other candidates": np.log(np.maximum(rivals, 0.0) + LEAST_RIVALS),
+    }
+
+
+def _of_rates(link: np.ndarray, here: np.ndarray) -> dict[str, np.ndarray]:
+    """Return what the link rates tell, given as log-odds in all contexts and in this one."""
+    bends = {name: np.maximum(link - turn, 0) for name, turn in zip(TURN_NAMES, TURNS, strict=True)}
+    return {"link rate": link, "link rate in this context": here - link, **bends}
 
 
 def _own_rates(

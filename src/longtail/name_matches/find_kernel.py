@@ -1,7 +1,7 @@
 """The compiled search of texts for names, and what is counted of every label that was named.
 
 A term is looked for only where its anchor, its rarest stem, stands. Its words match as a phrase (together and in
-order), or loosely: all of them within `window` words of the anchor, in any order.
+order), or loosely: all of them within `window` words of the anchor, in any order, near each other or far apart.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ import numpy as np
 
 from longtail.kernels import njit
 
-LOOSE, PHRASE = 1, 2  # grades of a match
+FAR, NEAR, PHRASE = 1, 2, 3  # grades of a match
+MOST_BETWEEN = 8  # other words among those of a match that is near
 # columns of a candidate, a label that a row names
-ROW, LABEL, ENTRY, GRADE, COUNT, FREE, EXACT, FIRST, LAST, COVERED = range(10)
-N_COLUMNS = 10
+ROW, LABEL, ENTRY, GRADE, COUNT, FREE, EXACT, FIRST, LAST, COVERED, BETWEEN = range(11)
+N_COLUMNS = 11
 
 
 @njit(nogil=True, cache=True)
@@ -69,7 +70,7 @@ def find_names(
                 if term.size > 1 and not _is_phrase(stems, start, low, high, term):
                     if phrase_only[t]:
                         continue
-                    grade = LOOSE
+                    grade = NEAR
                     start = stop = i
                     for j in range(term.size):
                         if j == anchor_at[t]:
@@ -81,6 +82,8 @@ def find_names(
                         start, stop = min(start, p), max(stop, p)
                     if grade == 0:
                         continue
+                    if stop - start + 1 - term.size > MOST_BETWEEN:
+                        grade = FAR
                 if out < found.shape[0]:
                     found[out, 0] = t
                     found[out, 1] = start
@@ -161,6 +164,7 @@ def count_candidates(
                     out[line, FIRST] = start - row_starts[row]
                     out[line, LAST] = stop - row_starts[row]
                     out[line, COVERED] = 0
+                    out[line, BETWEEN] = stop - start + 1 - length
                 elif out[line, ENTRY] != e:
                     kept = out[line, ENTRY]
                     size, kept_size = entry_starts[e + 1] - entry_starts[e], entry_starts[kept + 1] - entry_starts[kept]
@@ -176,5 +180,6 @@ def count_candidates(
                 out[line, FIRST] = min(out[line, FIRST], start - row_starts[row])
                 out[line, LAST] = max(out[line, LAST], stop - row_starts[row])
                 out[line, COVERED] += length
+                out[line, BETWEEN] = min(out[line, BETWEEN], stop - start + 1 - length)
         begin = found_ends[row]
     return n

@@ -16,7 +16,7 @@ from longtail.kernels import run_tasks
 from longtail.name_matches.candidates import Candidates, NameSearch
 from longtail.name_matches.features import FEATURES, EntryFacts, candidate_features
 from longtail.name_matches.find_kernel import ENTRY, LABEL, ROW
-from longtail.name_matches.link_rates import N_CONTEXTS, Links, count_links, entry_traits, fit_means
+from longtail.name_matches.link_rates import N_CONTEXTS, Links, add_links, entry_traits, fit_means
 from longtail.name_matches.logistic import fit_logistic
 from longtail.name_matches.name_index import Entries, Terms, ambiguity
 from longtail.text import cut_texts
@@ -95,7 +95,7 @@ def learn(search: NameSearch, terms: Terms, texts: list[str], Y: sp.csr_array, s
     entries, n_rows = search.entries, len(texts)
     draws = np.random.default_rng(seed).random(n_rows)
     of_folds, stem_rows, sample = _count(search, texts, Y, draws, n_jobs)
-    links = Links(*(counts.sum(axis=0) for counts in of_folds))
+    links = Links(*(counts.sum(axis=0, dtype=np.int64) for counts in of_folds))
     n_words, entry_rows = terms.lengths[entries.term], links.named.sum(axis=1)
     has_rows = np.bincount(Y.indices, minlength=Y.shape[1]) > 0
     traits = entry_traits(entries.kind, n_words, ambiguity(terms, entries), entry_rows)
@@ -131,24 +131,19 @@ def _count(
     limit = 1.0
     n_stems, n_entries = search.words.n_stems, search.entries.size
     stem_rows = np.zeros(n_stems, dtype=np.int64)
-    links = Links(*(np.zeros((N_FOLDS, n_entries, N_CONTEXTS), dtype=np.int64) for _ in range(2)))
+    links = Links(*(np.zeros((N_FOLDS, n_entries, N_CONTEXTS), dtype=np.int32) for _ in range(2)))
     kept: list[tuple[np.ndarray, Candidates, np.ndarray]] = []  # draws of the rows, their candidates, right or not
 
-    def look(block: slice) -> tuple[slice, Candidates, np.ndarray]:
+    def look(block: slice) -> tuple[slice, Candidates, tuple[np.ndarray, np.ndarray]]:
         content = search.content(texts[block])
         return block, search.candidates(content), _rows_with(content.stems, content.ends, n_stems)
 
     todo = list(cut_texts(texts))
     for at in range(0, len(todo), 4 * n_jobs):
         for block, candidates, rows_with in run_tasks(look, todo[at : at + 4 * n_jobs], n_jobs):
-            stem_rows += rows_with
+            stem_rows[rows_with[0]] += rows_with[1]
             right = _is_label(candidates.columns, Y, block.start)
-            folds = _folds(draws[block])[candidates.columns[:, ROW]]
-            for fold in range(N_FOLDS):
-                own = folds == fold
-                counted = count_links(candidates.columns[own], right[own], n_entries)
-                links.named[fold] += counted.named
-                links.carried[fold] += counted.carried
+            add_links(links, candidates.columns, right, _folds(draws[block])[candidates.columns[:, ROW]])
             kept.append(_thinned(draws[block], candidates, right, limit))
         while sum(right.size for _, _, right in kept) > MOST_EXAMPLES:
             limit *= 0.75
@@ -163,12 +158,12 @@ def _has_rows_elsewhere(Y: sp.csr_array, folds: np.ndarray) -> np.ndarray:
     return inside.sum(axis=0) > inside
 
 
-def _rows_with(stems: np.ndarray, ends: np.ndarray, n_stems: int) -> np.ndarray:
-    """Return in how many rows each stem is."""
+def _rows_with(stems: np.ndarray, ends: np.ndarray, n_stems: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the stems of some rows, and in how many of the rows each is."""
     row = np.repeat(np.arange(ends.size, dtype=np.int64), np.diff(ends, prepend=0))
     known = stems >= 0
     pairs = np.unique(row[known] * n_stems + stems[known])
-    return np.bincount(pairs % max(n_stems, 1), minlength=n_stems)
+    return np.unique(pairs % max(n_stems, 1), return_counts=True)
 
 
 def _is_label(columns: np.ndarray, Y: sp.csr_array, first: int) -> np.ndarray:

@@ -1,8 +1,9 @@
 """Link rates: of the training rows that name a label, how many carry it.
 
 A rate is kept for each entry (a form of a name), and for each context of it: at the beginning of a text or later, as a
-phrase or loosely. Few rows say little, so a rate is drawn towards the mean of entries alike: forms of the same kind,
-with as many words, as ambiguous, met as often. The rate of an entry in one context is drawn towards its rate in all.
+phrase, near or far apart. Few rows say little, so a rate is drawn towards the mean of entries alike: forms of the same
+kind, with as many words, as ambiguous, met as often. The rate of an entry in one context is drawn towards its rate in
+all.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betaln, expit
 
-from longtail.name_matches.find_kernel import ENTRY, FIRST, GRADE, LOOSE
+from longtail.name_matches.find_kernel import ENTRY, FIRST, GRADE, PHRASE
 from longtail.name_matches.logistic import fit_logistic
 from longtail.name_matches.name_forms import ALTERNATIVE, PART, SHORTENED
 
 BEGINNING = 32  # words of a text
-N_CONTEXTS = 4
+N_CONTEXTS = 6
 STRENGTHS = 2.0 ** np.arange(-1, 9)  # how many rows the mean of entries alike may count for
 CONTEXT_STRENGTH = 4.0  # rows that the rate in all contexts counts for
 N_TRAITS = 10
@@ -32,16 +33,20 @@ class Links(NamedTuple):
 
 
 def contexts(columns: np.ndarray) -> np.ndarray:
-    """Return the context of each candidate: whether the text begins with it, and whether it is named loosely only."""
-    return (columns[:, FIRST] >= BEGINNING) + 2 * (columns[:, GRADE] == LOOSE)
+    """Return the context of each candidate: whether the text begins with it, and how far apart the words stand."""
+    return (columns[:, FIRST] >= BEGINNING) + 2 * (PHRASE - columns[:, GRADE])
 
 
-def count_links(columns: np.ndarray, right: np.ndarray, n_entries: int) -> Links:
-    """Count the candidates of training rows; `right` says which labels the rows carry."""
-    key = columns[:, ENTRY].astype(np.int64) * N_CONTEXTS + contexts(columns)
-    both = [np.bincount(keys, minlength=n_entries * N_CONTEXTS) for keys in (key, key[right])]
-    named, carried = (counts.reshape(n_entries, N_CONTEXTS).astype(np.int64) for counts in both)
-    return Links(named, carried)
+def add_links(links: Links, columns: np.ndarray, right: np.ndarray, folds: np.ndarray) -> None:
+    """Add the candidates of training rows to links by fold (n_folds, n_entries, N_CONTEXTS).
+
+    `right` says which labels the rows carry, `folds` in which fold they are. Costs nothing for other entries.
+    """
+    n_entries = links.named.shape[1]
+    key = (folds * n_entries + columns[:, ENTRY]) * N_CONTEXTS + contexts(columns)
+    for counts, keys in ((links.named, key), (links.carried, key[right])):
+        met, times = np.unique(keys, return_counts=True)
+        counts.reshape(-1)[met] += times.astype(counts.dtype)
 
 
 def entry_traits(kind: np.ndarray, n_words: np.ndarray, n_labels: np.ndarray, n_rows: np.ndarray) -> np.ndarray:

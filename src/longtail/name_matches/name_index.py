@@ -15,6 +15,8 @@ import numpy as np
 from longtail.name_matches.name_forms import name_forms
 from longtail.text import STOP_WORD, StemmedWords
 
+MOST_SHARED = 100  # labels that may share a term: a name of more says nothing, and would cost time in every row
+
 
 class Names(NamedTuple):
     """The names of labels: those of label l are texts[starts[l]:starts[l + 1]], the preferred one first."""
@@ -97,7 +99,7 @@ class SearchIndex(NamedTuple):
     term_starts: np.ndarray  # int64 (n_terms + 1,)
     anchor_at: np.ndarray  # int32 (n_terms,), which of its stems is the anchor
     phrase_only: np.ndarray  # bool (n_terms,), whether its words must stand together and in order
-    anchored: np.ndarray  # int32 (n_terms,), terms by anchor
+    anchored: np.ndarray  # int32 (at most n_terms,), terms by anchor, without those that too many labels share
     anchored_starts: np.ndarray  # int64 (n_stems + 1,)
     listed: np.ndarray  # int32 (n_entries,), entries by term
     listed_starts: np.ndarray  # int64 (n_terms + 1,)
@@ -170,15 +172,17 @@ def search_index(terms: Terms, entries: Entries, n_stems: int, short: np.ndarray
     anchor = order[terms.starts[:-1]]  # of each term, the position of its rarest stem
     phrase_only = np.zeros(terms.size, dtype=bool)
     phrase_only[term_of[short[terms.stems]]] = True
-    anchored = np.argsort(terms.stems[anchor], kind="stable").astype(np.int32)
+    shared = np.bincount(entries.term, minlength=terms.size)
+    sought = np.flatnonzero((shared > 0) & (shared <= MOST_SHARED))
+    anchors = terms.stems[anchor[sought]]
     listed = np.argsort(entries.term, kind="stable").astype(np.int32)
     return SearchIndex(
         terms.stems,
         terms.starts,
         (anchor - terms.starts[:-1]).astype(np.int32),
         phrase_only,
-        anchored,
-        _starts(terms.stems[anchor], n_stems),
+        sought[np.argsort(anchors, kind="stable")].astype(np.int32),
+        _starts(anchors, n_stems),
         listed,
         _starts(entries.term, terms.size),
     )

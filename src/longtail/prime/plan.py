@@ -219,7 +219,7 @@ def _probe(model: Prime, texts: list[str], labels: list[str]) -> dict[str, Any]:
     import torch
 
     from longtail.prime.fit import named_or_new_encoder
-    from longtail.training import torch_threads
+    from longtail.training import gpu_memory_errors, torch_threads
 
     device = model.torch_device()
     started = time.perf_counter()
@@ -229,7 +229,8 @@ def _probe(model: Prime, texts: list[str], labels: list[str]) -> dict[str, Any]:
             torch.cuda.synchronize(device)
         return time.perf_counter()
 
-    with torch_threads(model.n_jobs), torch.random.fork_rng([device] if device.type == "cuda" else []):
+    random = torch.random.fork_rng([device] if device.type == "cuda" else [])
+    with torch_threads(model.n_jobs), gpu_memory_errors(), random:
         encoder = named_or_new_encoder(model.encoder, [*texts, *labels], model.max_length).to(device).train()
         out: dict[str, Any] = {}
         for name, some in (("warm", texts[:4]), ("text", texts), ("label", labels)):

@@ -84,9 +84,8 @@ def resolve_settings(given: dict[str, Any], n_rows: int, n_labels: int) -> Prime
     n_free, n_private = given.get("n_free"), given.get("n_private")
     free = bool(preset["free"]) if n_free is None else check_integer("n_free", n_free, low=0) > 0
     prototype = check_choice("prototype", chosen["prototype"], PROTOTYPES)
-    if given.get("epochs") == 0 and prototype != "network":
-        free = False  # nothing trains them, and they would be random
-        n_free = 0
+    if given.get("epochs") == 0 and (n_free is None or prototype != "network"):
+        free, n_free = False, 0  # nothing would train them: averages of like labels blur, and others are random
     return PrimeSettings(
         prototype=prototype,
         centroids=check_flag("centroids", chosen["centroids"]),

@@ -12,6 +12,7 @@ import torch
 
 WARM_UP = {"cuda": 3, "cpu": 1}  # steps before those that are timed
 TIMED = 20  # steps, at most
+TIMED_TOGETHER = 5  # steps of several processes, which must all make as many
 SHARE = 0.05  # of the minutes that may go into timing steps
 
 
@@ -43,12 +44,15 @@ class TimeBudget:
         Seconds of them that are needed when the training is done.
     each : float, default=0.0
         Seconds that an epoch takes beside its steps.
+    alone : bool, default=True
+        Whether this process trains by itself.
     """
 
     minutes: float
     device: torch.device
     after: float = 0.0
     each: float = 0.0
+    alone: bool = True
 
     def __post_init__(self) -> None:
         self.started = time.perf_counter()
@@ -66,7 +70,8 @@ class TimeBudget:
         """Note that a step is done; raise `Enough` when the steps so far tell how long one takes."""
         self._marks.append(self.passed())
         spent, n_timed = self._marks[-1] - self._marks[0], len(self._marks) - 1 - WARM_UP[self.device.type]
-        if n_timed >= TIMED or done == total or spent > SHARE * 60 * self.minutes:
+        late = self.alone and spent > SHARE * 60 * self.minutes
+        if late or done == total or n_timed >= (TIMED if self.alone else TIMED_TOGETHER):
             raise Enough
 
     def time_steps(self, run: Callable[[Callable[[int, int], None]], object]) -> float:

@@ -301,6 +301,7 @@ def _epochs_that_fit(
         run(replace(how, epochs=1), learning_rate=lambda step, n_steps: 0.0, on_step=on_step)
 
     n_steps = -(-n_batches // how.accumulate)
+    budget.alone = processes.world == 1
     fit = torch.tensor(budget.plan(n_steps, budget.time_steps(time_steps), how.epochs), device=budget.device)
     return int(processes.mean(fit))  # all processes make as many
 

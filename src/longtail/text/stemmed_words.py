@@ -112,6 +112,10 @@ class StemmedWords:
             self._forget()
             return self._words.words(), self._stems.words(), self._stem_of[: self.n_words].copy()
 
+    def copied(self) -> Self:
+        """Return a table with the same names that can learn others on its own."""
+        return self.restored(self.language, self.rules, *self.saved())
+
     @classmethod
     def restored(
         cls, language: str | None, rules: str, words: PackedTerms, stems: PackedTerms, stem_of: np.ndarray

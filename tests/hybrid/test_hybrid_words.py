@@ -1,0 +1,154 @@
+"""A hybrid without an encoder: label tree and names, which needs no torch; and what every hybrid must do."""
+
+import numpy as np
+import pytest
+
+import longtail
+from longtail.data import Dataset, load_bundled
+from longtail.errors import DataError, ModelError, ParameterError
+from longtail.hybrid import Hybrid
+from longtail.pipeline import Tagger
+
+WORDS = ("tree", "names")
+
+
+@pytest.fixture(scope="module")
+def data():
+    return load_bundled("debtags", "train").take(np.arange(0, 24000, 20))
+
+
+@pytest.fixture(scope="module")
+def tagger(data):
+    return Tagger("hybrid", model=Hybrid(experts=WORDS), random_state=0).fit_dataset(data)
+
+
+@pytest.fixture(scope="module")
+def test_rows():
+    return load_bundled("debtags", "test").take(np.arange(300))
+
+
+def test_it_ranks_better_than_either_part(tagger, data, test_rows):
+    def precision(model):
+        top = model.predict_topk(list(test_rows.texts), k=1)
+        truth = test_rows.align(data.names())[0].Y
+        return np.mean(
+            [top.ids[row, 0] in truth.indices[truth.indptr[row] : truth.indptr[row + 1]] for row in range(300)]
+        )
+
+    tree = Hybrid(experts=("tree",), random_state=0).fit(data.texts, data.Y, data.label_texts)
+    names = Hybrid(experts=("names",), random_state=0).fit(data.texts, data.Y, data.label_texts)
+    together = precision(tagger.model_)
+    assert together >= precision(tree) - 0.01 and together > precision(names)
+
+
+def test_what_is_saved_predicts_the_same(tagger, test_rows, tmp_path):
+    again = longtail.load(tagger.save(tmp_path / "model"))
+    texts = list(test_rows.texts)[:50]
+    first, second = tagger.model_.predict_topk(texts, k=7), again.model_.predict_topk(texts, k=7)
+    np.testing.assert_array_equal(first.ids, second.ids)
+    np.testing.assert_array_equal(first.scores, second.scores)
+    assert again.tag(texts[:3]) == tagger.tag(texts[:3])
+    assert again.model_.weighed_ == tagger.model_.weighed_
+
+
+def test_the_same_seed_gives_the_same_model_with_any_number_of_threads(data, tmp_path):
+    def saved(n_jobs, name):
+        folder = Hybrid(experts=WORDS, random_state=3, n_jobs=n_jobs).fit(data.texts, data.Y, data.label_texts)
+        path = folder.save(tmp_path / name)
+        return {file.name: file.read_bytes() for file in sorted(path.iterdir()) if file.suffix != ".json"}
+
+    assert saved(1, "one") == saved(2, "two")
+
+
+def test_a_score_depends_neither_on_k_nor_on_the_labels_allowed(tagger, test_rows):
+    model, texts = tagger.model_, list(test_rows.texts)[:20]
+    long, short = model.predict_topk(texts, k=40), model.predict_topk(texts, k=3)
+    np.testing.assert_array_equal(long.ids[:, :3], short.ids)
+    some = [int(label) for label in long.ids[0, :5]]
+    few = model.predict_topk(texts, k=5, allow=some)
+    of = {int(label): score for label, score in zip(long.ids[0], long.scores[0], strict=True)}
+    assert {int(i): s for i, s in zip(few.ids[0], few.scores[0], strict=True)} == {label: of[label] for label in some}
+    denied = model.predict_topk(texts, k=3, deny=[int(short.ids[0, 0])])
+    assert denied.ids[0, :2].tolist() == short.ids[0, 1:].tolist()
+
+
+def test_rows_predict_as_texts_do(tagger, test_rows):
+    texts = list(test_rows.texts)[:10]
+    from_rows = tagger.model_.predict_topk(tagger.model_.rows(texts), k=4)
+    np.testing.assert_array_equal(from_rows.ids, tagger.model_.predict_topk(texts, k=4).ids)
+
+
+def test_a_label_added_by_its_text_is_found_in_texts_that_name_it(data):
+    tagger = Tagger("hybrid", model=Hybrid(experts=WORDS), random_state=0).fit_dataset(data)
+    before = tagger.tag(["a game about chess"], k=5)
+    tagger.add_labels(["game::whales"], ["whale watching"])
+    assert tagger.tag(["software for whale watching"], k=1)[0][0].label == "game::whales"
+    assert [tag[:2] for tag in tagger.tag(["a game about chess"], k=5)[0]] == [tag[:2] for tag in before[0]]
+
+
+def test_labels_without_rows_are_known_by_their_texts(data):
+    Y = data.Y
+    given = Dataset.from_lists(
+        list(data.texts),
+        [[data.names()[i] for i in Y.indices[Y.indptr[r] : Y.indptr[r + 1]]] for r in range(data.n_rows)],
+        label_names=(*data.names(), "whales"),
+    )
+    tagger = Tagger("hybrid", model=Hybrid(experts=WORDS), random_state=0).fit_dataset(given)
+    tags = tagger.tag(["software about whales and more whales"], k=20)[0]
+    assert "whales" in [tag.label for tag in tags]
+
+
+def test_an_explanation_names_the_expert_and_the_words(tagger, test_rows):
+    facts = tagger.explain("a chess game for the GNOME desktop", k=2)
+    for suggestion in facts["predicted"]:
+        experts = {fact["expert"]: fact for fact in suggestion["experts"]}
+        assert set(experts) == set(WORDS) and suggestion["words"]
+        assert 0 <= experts["tree"]["probability"] <= 1
+    weights = [fact["weight"] for fact in facts["predicted"][0]["experts"]]
+    assert weights == sorted(weights, reverse=True)
+    named = tagger.explain("a tool for the ruby language", labels=["devel::lang:ruby"])["predicted"][0]
+    matches = next(fact for fact in named["experts"] if fact["expert"] == "names")["matches"]
+    assert any("ruby" in match["name"].lower() for match in matches)
+
+
+def test_it_describes_how_good_every_expert_is(tagger):
+    facts = tagger.model_.describe()
+    assert set(facts["experts"]) == {*WORDS, "together"}
+    best = max(facts["experts"][name]["P@5"] for name in WORDS)
+    assert facts["experts"]["together"]["P@5"] >= best - 0.01
+    assert "tree: log probability" in facts["weights"]["more rows"]
+
+
+def test_few_rows_are_enough_to_train():
+    texts, labels = ["red apple", "old car"] * 10, [["fruit"], ["vehicle"]] * 10
+    tagger = Tagger("hybrid", model=Hybrid(experts=WORDS), random_state=0).fit(texts, labels)
+    assert tagger.tag(["an apple"], k=1)[0][0].label == "fruit"
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"experts": ("tree", "magic")}, "experts must be some of .*got 'magic'"),
+        ({"experts": ()}, "experts must be some of"),
+        ({"epochs": -1}, "epochs"),
+        ({"language": "klingon"}, "language"),
+        ({"tail": -1}, "tail"),
+        ({"minutes": 0}, "minutes"),
+        ({"long_texts": "all"}, "long_texts"),
+    ],
+)
+def test_bad_parameters_get_a_sentence(params, words):
+    with pytest.raises(ParameterError, match=words):
+        Hybrid(**{"experts": WORDS, **params}).fit(["a", "b"], [[1, 0], [0, 1]], ["one", "two"])
+
+
+def test_bad_data_gets_a_sentence():
+    model = Hybrid(experts=WORDS)
+    with pytest.raises(DataError, match="label_texts must hold one text per label"):
+        model.fit(["a", "b"], [[1, 0], [0, 1]], ["one"])
+
+
+def test_labels_cannot_be_added_where_no_expert_reads_their_texts(data):
+    model = Hybrid(experts=("tree",), random_state=0).fit(data.texts, data.Y, data.label_texts)
+    with pytest.raises(ModelError, match="'prototypes' or 'names'"):
+        model.add_labels(["a new label"])
