@@ -411,7 +411,7 @@ def _suggestion(suggestion: SuggestionFacts, true: Sequence[str]) -> SuggestionF
         {"word": _cut(word["word"], WORD_LETTERS_KEPT), "weight": word["weight"]}
         for word in suggestion["words"][:WORDS_SHOWN]
     ]
-    return {
+    out: SuggestionFacts = {
         "label": suggestion["label"],
         "score": suggestion["score"],
         "probability": suggestion["probability"],
@@ -419,6 +419,9 @@ def _suggestion(suggestion: SuggestionFacts, true: Sequence[str]) -> SuggestionF
         "words": words,
         "path": suggestion["path"],
     }
+    if suggestion.get("experts"):
+        out["experts"] = suggestion["experts"]
+    return out
 
 
 def _cut(text: str, letters: int) -> str:
