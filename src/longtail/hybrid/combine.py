@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit
 
 from longtail.data import inverse_propensities
 
@@ -344,7 +342,7 @@ class Regression:
                     curvature[rows, columns] += sign * together * np.eye(n)
             X, y, worth = self.X[at], self.y[at], self.worth[at]
             s = X @ of[line]
-            p = expit(s)
+            p = np.exp(-np.logaddexp(0.0, -s))
             total += worth @ (np.logaddexp(0, s) - y * s)
             gradient[line] += X.T @ (worth * (p - y))
             curvature[own, own] += (X * (worth * p * (1 - p))[:, None]).T @ X
@@ -359,6 +357,8 @@ class Regression:
 
 def _best_step(gradient: np.ndarray, curvature: np.ndarray, least: np.ndarray) -> np.ndarray:
     """Return the step that makes `gradient @ step + step @ curvature @ step / 2` smallest, not below `least`."""
+    from scipy.optimize import minimize  # slow to import, and only training needs it
+
     solved = minimize(
         lambda d: (float(gradient @ d + 0.5 * d @ curvature @ d), gradient + curvature @ d),
         np.zeros(gradient.size),
