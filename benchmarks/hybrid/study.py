@@ -33,7 +33,7 @@ from longtail.data import TopK, bundled_names, load_bundled
 from longtail.encoder import DEFAULT_ENCODER
 from longtail.hybrid import EXPERTS, Hybrid
 from longtail.hybrid.combine import Combination, learn_weights
-from longtail.hybrid.experts import AT, Evidence, Experts
+from longtail.hybrid.experts import AT, Evidence, Experts, HybridRows
 from longtail.hybrid.fit import RANKS_BY, HybridFit, fit_hybrid, ranked
 
 LENGTH = {"yso-titles": 32}  # tokens of a text that are read, where texts are short
@@ -106,6 +106,7 @@ def run(task: str, data: Path | None, encoders: Path | None, n_jobs: int) -> dic
     facts["held_out"] = fit.weighing.facts
     facts["tail"] = fit.weighing.combination.tail
     facts["weights"] = np.round(fit.weighing.combination.weights, 4).tolist()
+    facts["share of the nearest texts that cells find"] = found_by_cells(fit.experts, rows)
     facts["device"] = device_name()
     facts["settings"] = prime_settings(fit.experts)
 
@@ -129,6 +130,18 @@ def run(task: str, data: Path | None, encoders: Path | None, n_jobs: int) -> dic
     facts["constant of before"] = judge(constant_mix(evidence))
     facts["labels with rows alone"] = combined(learned, fit.experts.evidence(rows, given.counts() > 0))
     return facts
+
+
+def found_by_cells(experts: Experts, rows: HybridRows) -> float | None:
+    """Return the share of the hundred nearest training texts that the search in cells finds, on some test rows."""
+    memory = experts.neighbours
+    if memory is None:
+        return None
+    queries = rows.vectors[:: max(1, rows.vectors.shape[0] // 300)]
+    found, _ = memory.nearest(queries, experts.n_jobs)
+    products = queries @ (memory.vectors.astype(np.float32) * memory.scales[:, None]).T
+    exact = np.argpartition(-products, min(found.shape[1], products.shape[1] - 1), axis=1)[:, : found.shape[1]]
+    return float(np.mean([np.isin(a, b).mean() for a, b in zip(exact, found, strict=True)]))
 
 
 def train(

@@ -123,8 +123,8 @@ def _textual_summary(facts: Mapping[str, Any]) -> str:
     lines = [
         f"{plural(facts['rows'], 'row')}, {plural(facts['labels'], 'label')}, {facts['labels_used']:,} of them with "
         f"rows; vectors of {plural(facts['features'], 'dimension')}.",
-        f"Training: about {duration(facts['train_seconds'])} on the {'GPU' if gpu else 'CPU'}, less if it stops early"
-        f"{_calibrating(facts)}.",
+        f"Training: about {duration(facts['train_seconds'])} on the {'GPU' if gpu else 'CPU'}"
+        f"{', less if it stops early' if network['batch_size'] else ', the encoder as it is'}{_calibrating(facts)}.",
     ]
     if facts["tree"] is not None:
         lines.append("A label tree on words comes after the encoder.")
@@ -136,7 +136,8 @@ def _textual_summary(facts: Mapping[str, Any]) -> str:
         ("tokens", "token"),
         (f"a batch of {plural(network['batch_size'], 'row')}", "batch"),
     )
-    listed = ", ".join(f"{name} {file_size(network[f'{key}_bytes'])}" for name, key in parts)
+    sizes = [(name, network[f"{key}_bytes"]) for name, key in parts]
+    listed = ", ".join(f"{name} {file_size(size)}" for name, size in sizes if size)  # a frozen encoder has no optimiser
     lines += [f"On the GPU: {listed}." if gpu else f"Of memory: {listed}.", _memory_line(memory)]
     if not memory["fits"]:
         lines.append("That is too little: use a smaller --batch-size, --max-length or --encoder.")

@@ -201,6 +201,8 @@ def _memory(
         "batch_bytes": kept,
         "batch_size": min(settings.batch_size, n_rows),
     }
+    if not model.epochs:  # the encoder stays as it is
+        out |= {"optimizer_bytes": 0, "batch_bytes": 0, "batch_size": 0}
     out["in_memory_bytes"] = sum(value for name, value in out.items() if name.endswith("_bytes"))
     centroids = 4 if settings.centroids else 0
     out["saved_label_bytes"] = (stored + centroids) * data.n_labels * width
