@@ -131,6 +131,24 @@ def _fresh_dft() -> Any:
     return _fresh_tagger(lt.BottleneckClassifier(head="dft", k=2, hidden=4, epochs=1, device="cpu"))
 
 
+def _fresh_hybrid(**settings: Any) -> Any:
+    import longtail as lt
+
+    texts, labels = _train_texts()
+    tagger = lt.Tagger(model=lt.Hybrid(**settings), random_state=0, n_jobs=1, calibrate=0.2)
+    return tagger.fit(texts, labels, label_names=["colour", "fruit", "old", "vehicle", "sea"])
+
+
+def _hybrid_of_words() -> Any:
+    return _fresh_hybrid(experts=("tree", "names"))
+
+
+def _hybrid() -> Any:
+    return _fresh_hybrid(
+        encoder={"width": 8, "layers": 1, "heads": 2, "vocabulary": 60}, epochs=1, max_length=8, device="cpu"
+    )
+
+
 def _encoder_features() -> Any:
     import longtail as lt
 
@@ -151,6 +169,8 @@ TRAINED: dict[str, Callable[[], Any]] = {
     "estimator-miml": _estimator_miml,
     "dft-fresh": _fresh_dft,
     "encoder-features": _encoder_features,
+    "hybrid-words": _hybrid_of_words,
+    "hybrid": _hybrid,
 }
 KEPT = {  # folders of earlier versions, under tests/storage/saved
     "saved-tree": "tree",
@@ -160,7 +180,15 @@ KEPT = {  # folders of earlier versions, under tests/storage/saved
     "saved-prime": "prime-with-tree",
     "saved-prime-features": "tree-on-prime-features",
 }
-NEED_TORCH = ("encoder-features", "estimator-miml", "dft-fresh", "saved-dft", "saved-prime", "saved-prime-features")
+NEED_TORCH = (
+    "encoder-features",
+    "hybrid",
+    "estimator-miml",
+    "dft-fresh",
+    "saved-dft",
+    "saved-prime",
+    "saved-prime-features",
+)
 BASES = {"encoder-features": 512}  # MiB: an encoder that the folder only names is loaded
 TURNS = {
     "estimator-ova": 600,

@@ -37,7 +37,7 @@ def test_an_explanation_says_which_expert_brought_a_label(model, run):
     out = run("explain", model, "--text", "bindings for the perl language", "--label", "devel::lang:perl")
     assert "label tree on words" in out and 'name in the text: "perl"' in out
     facts = json.loads(run("explain", model, "--text", "a chess game", "-k", "1", "--json"))
-    assert {fact["expert"] for fact in facts["predicted"][0]["experts"]} == {"tree", "names"}
+    assert {fact["expert"] for fact in facts["predicted"][0]["experts"]} == {"tree", "names", "start"}
 
 
 def test_a_report_shows_what_every_expert_adds(model, files, run, tmp_path):
@@ -63,7 +63,10 @@ def test_labels_are_added_by_their_texts(model, run, tmp_path):
         (("--experts", "tree,magic"), "--experts must be some of"),
         (("--experts", "tree", "--tail", "-1"), "--tail"),
         (("--experts", "tree", "--language", "klingon"), "--language"),
-        (("--experts", "tree", "--epochs", "-2"), "--epochs"),
+        (("--experts", "tree", "--lr", "-1"), "--lr"),
+        (("--experts", "tree", "--minutes", "1"), "--minutes has no effect without --experts"),
+        (("--experts", "names", "--overlap", "2"), "--overlap has no effect without --experts tree"),
+        (("--epochs", "0", "--minutes", "1"), "--minutes has no effect with --epochs 0"),
         (("--experts", "tree", "--ngrams", "2"), "--ngrams is not an option of the method 'hybrid'"),
     ],
 )

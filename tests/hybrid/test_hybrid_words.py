@@ -8,6 +8,7 @@ from longtail.data import Dataset, load_bundled
 from longtail.errors import DataError, ModelError, ParameterError
 from longtail.hybrid import Hybrid
 from longtail.pipeline import Tagger
+from longtail.vocabulary import Concept, Vocabulary
 
 WORDS = ("tree", "names")
 
@@ -102,10 +103,11 @@ def test_an_explanation_names_the_expert_and_the_words(tagger, test_rows):
     facts = tagger.explain("a chess game for the GNOME desktop", k=2)
     for suggestion in facts["predicted"]:
         experts = {fact["expert"]: fact for fact in suggestion["experts"]}
-        assert set(experts) == set(WORDS) and suggestion["words"]
+        assert set(experts) == {*WORDS, "start"} and suggestion["words"]
         assert 0 <= experts["tree"]["probability"] <= 1
     weights = [fact["weight"] for fact in facts["predicted"][0]["experts"]]
-    assert weights == sorted(weights, reverse=True)
+    assert weights[:-1] == sorted(weights[:-1], reverse=True)
+    assert sum(weights) == pytest.approx(facts["predicted"][0]["score"], abs=1e-4)
     named = tagger.explain("a tool for the ruby language", labels=["devel::lang:ruby"])["predicted"][0]
     matches = next(fact for fact in named["experts"] if fact["expert"] == "names")["matches"]
     assert any("ruby" in match["name"].lower() for match in matches)
@@ -130,7 +132,10 @@ def test_few_rows_are_enough_to_train():
     [
         ({"experts": ("tree", "magic")}, "experts must be some of .*got 'magic'"),
         ({"experts": ()}, "experts must be some of"),
+        ({"experts": None}, "experts must be some of"),
         ({"epochs": -1}, "epochs"),
+        ({"lr": -1.0}, "lr"),
+        ({"batch_size": -5}, "batch_size"),
         ({"language": "klingon"}, "language"),
         ({"tail": -1}, "tail"),
         ({"minutes": 0}, "minutes"),
@@ -152,3 +157,11 @@ def test_labels_cannot_be_added_where_no_expert_reads_their_texts(data):
     model = Hybrid(experts=("tree",), random_state=0).fit(data.texts, data.Y, data.label_texts)
     with pytest.raises(ModelError, match="'prototypes' or 'names'"):
         model.add_labels(["a new label"])
+
+
+def test_a_vocabulary_adds_only_concepts_that_are_no_labels_by_any_of_their_names():
+    texts, labels = ["red apple", "old car"] * 30, [["fruit"], ["vehicle"]] * 30
+    tagger = Tagger("hybrid", model=Hybrid(experts=WORDS), random_state=0).fit(texts, labels)
+    concepts = [Concept("x:1", {"en": "fruit"}), Concept("x:2", notation="vehicle"), Concept("x:3", {"en": "bus"})]
+    tagger.add_labels(vocabulary=Vocabulary(concepts))
+    assert tagger.labels_ == ("fruit", "vehicle", "x:3")

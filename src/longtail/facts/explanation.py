@@ -35,8 +35,8 @@ class NameMatchFacts(TypedDict):
 class ExpertFacts(TypedDict, total=False):
     """What one expert of a hybrid adds to the log-odds of a label, and what that rests on."""
 
-    expert: str
-    weight: float  # added to the log-odds, beside an expert that knows nothing
+    expert: str  # its name, or "start" for what labels of this frequency start from
+    weight: float  # added to the score, beside an expert that knows nothing; all together are the score
     similarity: float  # of text and label, for the experts "prototypes" and "classifier"
     probability: float  # by the label tree
     share: float  # of the similar training texts that carry the label, the nearer counting more

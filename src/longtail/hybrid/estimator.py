@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from longtail.data import Dataset, TopK, binary_hits
 from longtail.encoder import DEFAULT_ENCODER, ENCODER_PRECISIONS, LONG_TEXTS, RUNTIMES
-from longtail.errors import DataError, ModelError, ParameterError
+from longtail.errors import DataError, Keyword, ModelError, ParameterError
 from longtail.facts import ModelFacts, WordFacts
 from longtail.hybrid.combine import BANDS, EXPERTS, FEATURES, Combination
 from longtail.hybrid.experts import Experts, HybridRows
@@ -19,7 +19,7 @@ from longtail.hybrid.explain import expert_shares
 from longtail.hybrid.fit import HELD_OUT_AT_MOST, fit_hybrid, ranked
 from longtail.hybrid.plan import plan_hybrid
 from longtail.hybrid.schema import HYBRID_SCHEMA
-from longtail.hybrid.settings import check_experts
+from longtail.hybrid.settings import ENCODED, check_experts, needs_encoder
 from longtail.hybrid.store import experts_part, restore_experts
 from longtail.kernels import blocks
 from longtail.model import (
@@ -27,6 +27,7 @@ from longtail.model import (
     Calibration,
     EpochReport,
     HeldOut,
+    Idle,
     Shape,
     Split,
     Stages,
@@ -61,6 +62,21 @@ from longtail.validate import (
 )
 
 MOST_TAIL = 10.0
+OF_THE_ENCODER = (  # parameters without effect where no expert reads its vectors
+    "encoder",
+    "epochs",
+    "minutes",
+    "batch_size",
+    "lr",
+    "max_length",
+    "long_texts",
+    "mixed_precision",
+    "encoder_precision",
+    "runtime",
+    "checkpoint",
+    "checkpoint_minutes",
+    "device",
+)
 BLOCK = 1024  # rows whose labels are compared at once
 NOT_SAVED = ("checkpoint", "checkpoint_minutes", "device", "minutes", "runtime")  # no part of the model
 
@@ -200,6 +216,21 @@ class Hybrid(XMCEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    def idle_params(self) -> dict[str, Idle]:
+        out: dict[str, Idle] = {}
+        experts = check_experts(self.experts)
+        if not needs_encoder(experts):
+            out |= self._idle_among(*OF_THE_ENCODER, word="without", other=Keyword("experts", " or ".join(ENCODED)))
+        if "tree" not in experts:
+            out |= self._idle_among("overlap", word="without", other=Keyword("experts", "tree"))
+        if not {"tree", "names"} & set(experts):
+            out |= self._idle_among("language", word="without", other=Keyword("experts", "tree or names"))
+        if self.epochs == 0:
+            out |= self._idle_among("minutes", "batch_size", "lr", word="with", other=Keyword("epochs", 0))
+        if self.checkpoint is None:
+            out |= self._idle_among("checkpoint_minutes", word="without", other=Keyword("checkpoint"))
+        return out
+
     def fit(
         self,
         texts: Sequence[str],
@@ -232,6 +263,7 @@ class Hybrid(XMCEstimator):
         on_epoch: EpochReport | None,
     ) -> TopK | None:
         """Train; return predictions for the rows held out."""
+        self._warn_of_idle_params()
         fitted = fit_hybrid(self.get_params(deep=False), experts, texts, Y, names, labels, split, progress, on_epoch)
         self.__dict__.pop("calibration_", None)
         self.experts_, weighing = fitted.experts, fitted.weighing
@@ -400,7 +432,9 @@ class Hybrid(XMCEstimator):
 
     def effective_params(self) -> dict[str, Any]:
         params = super().effective_params() | {"tail": self.combination_.tail}
-        if self.experts_.prime is not None:
+        if self.experts_.prime is None:
+            params = {name: value for name, value in params.items() if name not in OF_THE_ENCODER}
+        else:
             used = self.experts_.prime.get_params(deep=False)
             params |= {name: used[name] for name in ("epochs", "batch_size", "lr") if params.get(name) is None}
         return params
@@ -424,16 +458,17 @@ class Hybrid(XMCEstimator):
             "experts": ", ".join(params["experts"]),
             "rows": fitted["n_rows"],
             "labels": int(part.array("label_counts").size),
-            "max_length": params["max_length"],
         }
         if fitted["prime"] is not None:
             facts["encoder"] = (
                 params["encoder"] if isinstance(params["encoder"], str) else "a new one, made for the texts"
             )
+            facts["max_length"] = params["max_length"]
             facts["epochs"] = len(fitted["prime"]["fitted"]["history"])
         return {
             "encoder_model": facts,
             "experts": fitted["weighed"],
+            "weights": expert_weights(Combination(part.array("combination.weights"), part.array("combination.bias"))),
             "epochs": [] if fitted["prime"] is None else fitted["prime"]["fitted"]["history"],
         }
 
@@ -461,7 +496,7 @@ class Hybrid(XMCEstimator):
                 None,
                 words,
                 [],
-                expert_shares(self._experts(), self.combination_, text, rows, label),
+                expert_shares(self._experts(), self.combination_, text, rows, label, float(score)),
             )
             for label, score, words in zip(labels, scores, self.explain_words(text, labels), strict=True)
         ]
@@ -520,6 +555,12 @@ class Hybrid(XMCEstimator):
         experts = check_experts(self.experts)
         if self.epochs is not None:
             check_integer("epochs", self.epochs, low=0)
+        if self.batch_size is not None:
+            check_integer("batch_size", self.batch_size, low=2)
+        if self.lr is not None:
+            check_real("lr", self.lr, low=0, open_low=True)
+        if self.encoder is not None and not isinstance(self.encoder, str | Path | dict):
+            raise ParameterError(name="encoder", allowed="a name, a folder, a dict or None", got=self.encoder)
         check_integer("max_length", self.max_length, low=3)
         check_choice("long_texts", self.long_texts, LONG_TEXTS)
         self._check_serving()

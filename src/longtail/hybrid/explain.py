@@ -10,13 +10,17 @@ from longtail.facts import ExpertFacts
 from longtail.hybrid.combine import EXPERTS, Combination
 from longtail.hybrid.experts import AT, Experts, HybridRows
 
+START = "start"  # in place of an expert: what labels of this frequency start from
 ROWS_SHOWN = 3  # training rows named for a label
 
 
 def expert_shares(
-    experts: Experts, combination: Combination, text: str, rows: HybridRows, label: int
+    experts: Experts, combination: Combination, text: str, rows: HybridRows, label: int, score: float
 ) -> list[ExpertFacts]:
-    """Return what every expert adds to the log-odds of a label of one text, strongest first, and what it rests on."""
+    """Return what every expert adds to the score of a label of one text, strongest first, and what that rests on.
+
+    Last comes what the score starts from: all together are the score.
+    """
     allowed = np.zeros(experts.n_labels, dtype=bool)
     allowed[label] = True
     features = experts.evidence(rows, allowed, k=1).features[0, 0]
@@ -27,7 +31,8 @@ def expert_shares(
         average[AT["names", "log odds"]] = experts.names.no_match_
     added = combination.of_experts(features - average, int(experts.counts[label]))
     out = [_facts(experts, text, rows, label, name, added[name], features) for name in EXPERTS if has(experts, name)]
-    return sorted(out, key=lambda fact: -fact["weight"])
+    out.sort(key=lambda fact: -fact["weight"])
+    return [*out, {"expert": START, "weight": score - sum(fact["weight"] for fact in out)}]
 
 
 def has(experts: Experts, name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from longtail.errors import ParameterError
@@ -26,7 +27,7 @@ def check_experts(given: Any) -> tuple[str, ...]:
     >>> check_experts(["tree", "prototypes"])
     ('prototypes', 'tree')
     """
-    names = (given,) if isinstance(given, str) else tuple(given)
+    names = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (given,)
     for name in names:
         if name not in EXPERTS:
             raise ParameterError(name="experts", allowed=f"some of {', '.join(EXPERTS)}", got=name)

@@ -211,7 +211,7 @@ class Monitor:
             why = (
                 "it was trained on rows of features"
                 if not self.tagger.reads_texts_
-                else "it does not read single words"
+                else "it counts no words, or not with features of the Tagger"
             )
             out.append(f"Unknown words were not compared: the model knows none, since {why}.")
         if "probability" not in compared:

@@ -200,8 +200,8 @@ def label_texts_of(labels: Sequence[str], vocabulary: Vocabulary) -> tuple[str, 
 
 
 def new_concepts(labels: Sequence[str], vocabulary: Vocabulary) -> list[str]:
-    """Return the ids of the concepts that are no labels yet and not deprecated."""
-    known = set(labels)
+    """Return the ids of the concepts that are no labels yet, by id, notation or name, and not deprecated."""
+    known = {*labels, *ids_of(labels, vocabulary)}
     return [id for id in vocabulary.ids if id not in known and not vocabulary.is_deprecated(id)]
 
 

@@ -19,6 +19,8 @@ def expert_sentences(suggestion: SuggestionFacts) -> list[str]:
 
 def _reason(fact: ExpertFacts) -> str:
     expert = fact["expert"]
+    if expert == "start":
+        return "what a label as frequent as this starts from"
     if expert == "tree":
         return f"label tree on words: {fact.get('probability', 0):.0%}"
     if expert == "neighbours":

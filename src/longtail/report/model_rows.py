@@ -14,7 +14,7 @@ METHODS = {
     "ova": "one linear classifier per label",
     "dft": "network with a narrow output layer",
     "prime": "encoder that compares texts with labels",
-    "hybrid": "encoder, label tree, similar texts and names together",
+    "hybrid": "experts with learned weights",
 }
 READERS = {"TfidfFeatures": "words weighed by TF-IDF", "EncoderFeatures": "a sentence encoder"}
 MAIN = (  # settings worth a line at the top, as far as a model has them
@@ -25,6 +25,7 @@ MAIN = (  # settings worth a line at the top, as far as a model has them
     "overlap",
     "n_trees",
     "preset",
+    "experts",
     "encoder",
     "k",
     "width",
