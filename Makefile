@@ -21,7 +21,7 @@ test: .venv/installed-dev $(if $(findstring torch,$(EXTRAS)),.venv/installed-tor
 	$(BIN)/python -m pytest
 
 # the tests of compiled kernels with bounds checks; the variable is also good for all tests, which takes an hour
-CHECKED_TESTS := tests/kernels tests/name_matches tests/one_vs_all/test_topk_kernels.py tests/tree/test_beam.py tests/tree/test_chunks.py
+CHECKED_TESTS := tests/kernels tests/name_matches tests/hybrid/test_neighbours.py tests/hybrid/test_candidates.py tests/one_vs_all/test_topk_kernels.py tests/tree/test_beam.py tests/tree/test_chunks.py
 
 test-checked: .venv/installed-dev
 	LONGTAIL_CHECKED=1 $(BIN)/python -m pytest $(CHECKED_TESTS)
