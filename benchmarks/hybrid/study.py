@@ -33,7 +33,7 @@ from longtail.data import TopK, bundled_names, load_bundled
 from longtail.encoder import DEFAULT_ENCODER
 from longtail.hybrid import EXPERTS, Hybrid
 from longtail.hybrid.combine import Combination, learn_weights
-from longtail.hybrid.experts import AT, Evidence, Experts, HybridRows
+from longtail.hybrid.experts import AT, CandidateFeatures, Experts, HybridRows
 from longtail.hybrid.fit import RANKS_BY, HybridFit, fit_hybrid, ranked
 
 LENGTH = {"yso-titles": 32}  # tokens of a text that are read, where texts are short
@@ -110,11 +110,11 @@ def run(task: str, data: Path | None, encoders: Path | None, n_jobs: int) -> dic
     facts["device"] = device_name()
     facts["settings"] = prime_settings(fit.experts)
 
-    def judge(scores: np.ndarray, of: Evidence = evidence) -> dict[str, Any]:
+    def judge(scores: np.ndarray, of: CandidateFeatures = evidence) -> dict[str, Any]:
         top = ranked(of.candidates, np.where(of.candidates >= 0, scores, -np.inf), K)
         return measures(top, given.Y_test, given.counts(), len(given.texts))
 
-    def combined(combination: Combination, of: Evidence = evidence) -> dict[str, Any]:
+    def combined(combination: Combination, of: CandidateFeatures = evidence) -> dict[str, Any]:
         return judge(combination.scores(of.features, of.candidates, fit.experts.counts), of)
 
     learned = fit.weighing.combination
@@ -187,7 +187,7 @@ def without_bands(fit: HybridFit) -> Combination:
     return Combination(np.tile(learned.weights[-1], (4, 1)), np.tile(learned.bias[-1], 4), weighing.combination.tail)
 
 
-def constant_mix(evidence: Evidence) -> np.ndarray:
+def constant_mix(evidence: CandidateFeatures) -> np.ndarray:
     """Return `p_best * s_tree + 6 * s_prime`, the mix of `Prime(tree=True)`, whose constant was set by hand."""
     tree = evidence.features[:, :, AT["tree", "log probability"]]
     best = np.where(evidence.candidates >= 0, tree, -np.inf).max(axis=1, keepdims=True)

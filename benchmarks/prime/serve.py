@@ -18,7 +18,7 @@ from benchmarks.prime.carried_data import LENGTH, Texts, load, some_rows
 from benchmarks.prime.runs import MAIN, open_results
 from benchmarks.prime.trees import kept_encoder
 from longtail.prime import Prime
-from longtail.prime.hybrid import TreeStage
+from longtail.prime.tree_stage import TreeStage
 
 DATA = "yso-titles"
 

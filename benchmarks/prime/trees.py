@@ -19,7 +19,7 @@ from benchmarks.prime.runs import key, line, open_results, ranked, show
 from longtail.data import TopK, read
 from longtail.encoder import TextEncoder
 from longtail.prime import LabelSearch
-from longtail.prime.hybrid import blended
+from longtail.prime.tree_stage import blended
 from longtail.storage import Part
 from longtail.text import hstack_rows, unit_rows
 

@@ -10,7 +10,7 @@ from longtail.hybrid.combine import (
     FEATURES,
     NEW,
     Combination,
-    Examples,
+    HeldOutCandidates,
     Regression,
     learn_weights,
     log_loss,
@@ -32,7 +32,7 @@ def examples(n=200, m=30, seed=0, good="tree", noise=0.7):
         if feature.expert == good:
             features[:, :, number] = hits * 2 + noise * rng.normal(size=(n, m))
     likely = features.sum(axis=2)
-    return Examples.some(features, candidates, hits, likely, seed)
+    return HeldOutCandidates.some(features, candidates, hits, likely, seed)
 
 
 COUNTS = np.repeat([1, 10, 100], N_LABELS // 3)
@@ -138,7 +138,7 @@ def test_rare_labels_are_favoured_only_where_it_costs_nothing():
     frequent = np.where(some.candidates >= 2 * N_LABELS // 3, 1.0, 0.0).astype(np.float32)
     truth = np.where(some.hits, 1.0, 0.0).astype(np.float32)
     assert best_tail(some, 10 * truth, frequent) == 0.75  # the ranking is right however much is added
-    only_frequent = Examples(some.features, some.candidates, some.hits & (frequent == 0), some.worth)
+    only_frequent = HeldOutCandidates(some.features, some.candidates, some.hits & (frequent == 0), some.worth)
     assert best_tail(only_frequent, 0.6 * only_frequent.hits, frequent) < 0.75
 
 
@@ -146,7 +146,7 @@ def test_held_out_scores_come_from_weights_of_other_rows(monkeypatch):
     monkeypatch.setattr(fit, "PULLS", (0.1,))
     some = examples(n=100)
     _, scores = cross_fit(some, None, COUNTS, EXPERTS, seed=0)
-    changed = Examples(some.features, some.candidates, some.hits.copy(), some.worth)
+    changed = HeldOutCandidates(some.features, some.candidates, some.hits.copy(), some.worth)
     order = np.random.default_rng(0).permutation(100)
     changed.hits[order[0]] = ~changed.hits[order[0]]
     _, again = cross_fit(changed, None, COUNTS, EXPERTS, seed=0)

@@ -1,4 +1,4 @@
-"""What the experts say of a label, added up with weights learned on rows that no expert has seen.
+"""Weights that combine the scores of the experts, learned on rows that no expert was trained on.
 
     log-odds = bias[band] + sum over features of weight[band, feature] * feature
     score = log-odds + tail * ln(1 / propensity)
@@ -67,14 +67,13 @@ def band_of(counts: np.ndarray) -> np.ndarray:
     return np.digitize(counts, BAND_ENDS)
 
 
-def rarity(counts: np.ndarray) -> np.ndarray:
-    """Return ln(1 / propensity) of labels with so many training rows, as float32.
+def rarity(counts: np.ndarray, n_pairs: int) -> np.ndarray:
+    """Return ln(1 / propensity) of labels with so many training rows of `n_pairs` pairs of row and label.
 
-    >>> [round(float(value), 1) for value in rarity(np.array([0, 10, 1000]))]
+    >>> [round(float(value), 1) for value in rarity(np.array([0, 10, 1000]), 1010)]
     [2.2, 1.3, 0.2]
     """
-    pairs = max(int(counts.sum()), 1)
-    return np.log(inverse_propensities(counts, pairs, A=0.55, B=1.5)).astype(np.float32)
+    return np.log(inverse_propensities(counts, n_pairs, A=0.55, B=1.5)).astype(np.float32)
 
 
 def odds_of_unused(counts: np.ndarray) -> float:
@@ -135,13 +134,14 @@ class Combination:
 
         `features` is (n, m, n_features), `counts` the training rows of every label.
         """
-        scores = self.log_odds(features, candidates, counts)
-        if self.tail:
-            scores = scores + np.float32(self.tail) * rarity(counts)[candidates]
-        if self.unused:
-            silent = (counts[candidates] == 0) & (candidates < self.n_trained)
-            scores = scores + np.float32(self.unused) * silent
+        scores = self.log_odds(features, candidates, counts) + self.bonus(candidates, counts)
         return np.where(candidates >= 0, scores, -np.inf).astype(np.float32)
+
+    def bonus(self, candidates: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """Return what candidates have beside their log-odds: more for rare labels, less for those never used."""
+        rows = counts[candidates]
+        out = np.float32(self.tail) * rarity(rows, int(counts.sum())) if self.tail else np.zeros(rows.shape, np.float32)
+        return out + np.float32(self.unused) * ((rows == 0) & (candidates < self.n_trained))
 
     def log_odds(self, features: np.ndarray, candidates: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Return the log-odds of candidates (n, m); of no meaning where there is none."""
@@ -163,7 +163,7 @@ def used_features(experts: tuple[str, ...]) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Examples:
+class HeldOutCandidates:
     """Candidates of held-out rows: what the experts say, and which are right.
 
     Attributes
@@ -194,14 +194,14 @@ class Examples:
         worth[others > 0] = np.where(chosen, np.float32(UNLIKELY), np.float32(0))[others > 0]
         return cls(features, candidates, hits, worth)
 
-    def take(self, rows: np.ndarray) -> Examples:
+    def take(self, rows: np.ndarray) -> HeldOutCandidates:
         """Return the examples of some rows."""
-        return Examples(self.features[rows], self.candidates[rows], self.hits[rows], self.worth[rows])
+        return HeldOutCandidates(self.features[rows], self.candidates[rows], self.hits[rows], self.worth[rows])
 
 
 def learn_weights(
-    examples: Examples,
-    as_new: Examples | None,
+    examples: HeldOutCandidates,
+    as_new: HeldOutCandidates | None,
     counts: np.ndarray,
     experts: tuple[str, ...],
     pull: float = PULLS[0],
@@ -231,7 +231,7 @@ def learn_weights(
     return learned if as_new is None else learn_new_labels(learned, as_new, counts, experts)
 
 
-def log_loss(combination: Combination, examples: Examples, counts: np.ndarray) -> float:
+def log_loss(combination: Combination, examples: HeldOutCandidates, counts: np.ndarray) -> float:
     """Return the mean log loss of the candidates of rows, per row."""
     scores = combination.log_odds(examples.features, examples.candidates, counts).astype(np.float64)
     used = examples.worth > 0
@@ -240,7 +240,7 @@ def log_loss(combination: Combination, examples: Examples, counts: np.ndarray) -
 
 
 def learn_new_labels(
-    combination: Combination, examples: Examples, counts: np.ndarray, experts: tuple[str, ...]
+    combination: Combination, examples: HeldOutCandidates, counts: np.ndarray, experts: tuple[str, ...]
 ) -> Combination:
     """Return the weights with those of labels without rows, learned from rare labels as if they had none.
 

@@ -358,7 +358,7 @@ class Hybrid(XMCEstimator):
         allow: LabelNumbers | None = None,
         deny: LabelNumbers | None = None,
     ) -> TopK:
-        """Return the k best labels of every text with their log-odds, best first.
+        """Return the k best labels of every text with their scores, best first.
 
         X is a list of texts, or their `rows`. `allow` (only these labels) and `deny` (none of these) are lists of
         label numbers.
@@ -378,12 +378,12 @@ class Hybrid(XMCEstimator):
         return with_finite_scores(top)
 
     def label_scores(self, texts: Sequence[str], labels: Sequence[int]) -> np.ndarray:
-        """Return the log-odds of some labels, (n_texts, n_labels asked for)."""
+        """Return the scores of some labels, (n_texts, n_labels asked for)."""
         numbers = check_label_numbers("labels", labels, self.n_labels_).tolist()
         if not numbers:
             return np.zeros((len(texts), 0), dtype=np.float32)
         top = self.predict_topk(texts, k=len(set(numbers)), allow=numbers)
-        out = np.full((top.n_rows, self.n_labels_ if not numbers else len(numbers)), np.nan, dtype=np.float32)
+        out = np.empty((top.n_rows, len(numbers)), dtype=np.float32)
         for column, label in enumerate(numbers):
             at = np.argmax(top.ids == label, axis=1)
             out[:, column] = top.scores[np.arange(top.n_rows), at]

@@ -35,7 +35,7 @@ class HybridRows(NamedTuple):
     names: sp.csr_array  # (n, n_labels): log-odds of the labels whose names stand in the text
 
 
-class Evidence(NamedTuple):
+class CandidateFeatures(NamedTuple):
     """What the experts say of the labels that any of them lists."""
 
     candidates: np.ndarray  # int32 (n, m), rising, -1 after the last
@@ -93,7 +93,7 @@ class Experts:
             return sp.csr_array((len(texts), self.n_labels), dtype=np.float32)
         return self.names.predict_topk(texts, LISTED).to_csr(self.n_labels)
 
-    def evidence(self, rows: HybridRows, allowed: np.ndarray | None = None, k: int = 0) -> Evidence:
+    def evidence(self, rows: HybridRows, allowed: np.ndarray | None = None, k: int = 0) -> CandidateFeatures:
         """Return the labels that any expert lists, and what all say of them; at least k where there are so many.
 
         A label's features depend neither on k nor on the labels allowed (bool per label).
@@ -108,7 +108,7 @@ class Experts:
         candidates = np.empty(together.shape, dtype=np.int32)
         longest = join_lists(together, may, candidates) if n else 0
         candidates = np.ascontiguousarray(candidates[:, : max(longest, 1)])
-        return Evidence(candidates, self._features(rows, candidates, tree, neighbours, names))
+        return CandidateFeatures(candidates, self._features(rows, candidates, tree, neighbours, names))
 
     def _first_allowed(self, n: int, may: np.ndarray, k: int) -> np.ndarray:
         """Return the first k labels that may come, for every row: where no expert lists enough."""

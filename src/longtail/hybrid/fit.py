@@ -20,13 +20,12 @@ from longtail.hybrid.combine import (
     TAIL_COSTS,
     TAILS,
     Combination,
-    Examples,
+    HeldOutCandidates,
     learn_weights,
     log_loss,
     odds_of_unused,
-    rarity,
 )
-from longtail.hybrid.experts import AT, Evidence, Experts, HybridRows, names_of
+from longtail.hybrid.experts import AT, CandidateFeatures, Experts, HybridRows, names_of
 from longtail.hybrid.neighbours import Neighbours
 from longtail.hybrid.settings import classifier_epochs, needs_encoder, prime_params
 from longtail.kernels import blocks
@@ -55,8 +54,8 @@ class Weighing(NamedTuple):
     combination: Combination
     top: TopK | None  # of these rows, by weights learned on other ones
     facts: Json  # precision of every expert, and of all together, on them
-    examples: Examples | None
-    as_new: Examples | None  # the same labels, if they were known by their texts alone
+    examples: HeldOutCandidates | None
+    as_new: HeldOutCandidates | None  # the same labels, if they were known by their texts alone
     pull: float
 
 
@@ -119,7 +118,7 @@ class Trainer:
         """Train a vector per label on the encoder's vectors."""
         if prime is None or "classifier" not in self.experts:
             return None
-        self._begin("Training classifier vectors")
+        self.begin("Training classifier vectors")
         epochs = classifier_epochs(rows.size, str(prime.torch_device().type))
         found = prime.train_label_vectors(vectors[rows], self.Y[rows], epochs=epochs)
         found[np.bincount(self.Y[rows].indices, minlength=self.Y.shape[1]) == 0] = 0  # nothing was learned of these
@@ -129,7 +128,7 @@ class Trainer:
         """Learn the words of all texts."""
         if "tree" not in self.experts:
             return None
-        self._begin("Reading words")
+        self.begin("Reading words")
         language = self.params["language"]
         analyzer = "word" if language is None else f"snowball:{language}"
         return TfidfFeatures(n_jobs=self.params["n_jobs"], analyzer=analyzer).fit(self.texts)
@@ -145,19 +144,20 @@ class Trainer:
         """Remember texts by their vectors."""
         if "neighbours" not in self.experts:
             return None
-        self._begin("Remembering texts")
+        self.begin("Remembering texts")
         return Neighbours.of(vectors[rows], sp.csr_array(self.Y[rows]), self.seed)
 
     def fit_names(self, rows: np.ndarray) -> NameMatches | None:
         """Learn what it means that the name of a label stands in a text."""
         if "names" not in self.experts:
             return None
-        self._begin("Matching names of labels")
+        self.begin("Matching names of labels")
         language = {} if self.params["language"] is None else {"language": self.params["language"]}
         matches = NameMatches(random_state=self.seed, n_jobs=self.params["n_jobs"], **language)
         return matches.fit([self.texts[i] for i in rows], self.Y[rows], names_of(self.label_texts, self.labels))
 
-    def _begin(self, stage: str) -> None:
+    def begin(self, stage: str) -> None:
+        """Report that a stage begins."""
         if self.progress is not None:
             self.progress(stage, 0, 1)
 
@@ -235,29 +235,31 @@ def held_rows(
 
 def weigh(experts: Experts, used: tuple[str, ...], rows: HybridRows, Y: sp.csr_array, trainer: Trainer) -> Weighing:
     """Learn weights on held-out rows."""
-    trainer._begin("Learning weights")
+    trainer.begin("Learning weights")
     evidence = experts.evidence(rows)
     hits = _hits(evidence.candidates, Y)
     likely = Combination.default(used).scores(evidence.features, evidence.candidates, experts.counts)
-    examples = Examples.some(evidence.features, evidence.candidates, hits, likely, trainer.seed)
+    examples = HeldOutCandidates.some(evidence.features, evidence.candidates, hits, likely, trainer.seed)
     as_new = replace(examples, features=features_as_new(experts, rows, evidence, trainer.label_texts))
     pull, scores = cross_fit(examples, as_new, experts.counts, used, trainer.seed)
-    given, bonus = trainer.params["tail"], rarity(experts.counts)[evidence.candidates]
-    tail = best_tail(examples, scores, bonus) if given is None else float(given)
-    scores = scores + np.float32(tail) * bonus
-    combination = replace(
+    learned = replace(
         learn_weights(examples, as_new, experts.counts, used, pull),
-        tail=tail,
+        tail=1.0,
         unused=odds_of_unused(experts.counts),
         n_trained=experts.n_labels,
     )
+    never_used = replace(learned, tail=0.0).bonus(evidence.candidates, experts.counts)
+    rare = learned.bonus(evidence.candidates, experts.counts) - never_used
+    given = trainer.params["tail"]
+    tail = best_tail(examples, scores + never_used, rare) if given is None else float(given)
+    combination, scores = replace(learned, tail=tail), scores + never_used + np.float32(tail) * rare
     top = ranked(evidence.candidates, scores, HELD_OUT_K)
     return Weighing(combination, top, expert_facts(examples, scores, used), examples, as_new, pull)
 
 
 def cross_fit(
-    examples: Examples,
-    as_new: Examples | None,
+    examples: HeldOutCandidates,
+    as_new: HeldOutCandidates | None,
     counts: np.ndarray,
     used: tuple[str, ...],
     seed: int,
@@ -279,7 +281,7 @@ def cross_fit(
     return pull, scores
 
 
-def best_tail(examples: Examples, scores: np.ndarray, bonus: np.ndarray) -> float:
+def best_tail(examples: HeldOutCandidates, scores: np.ndarray, bonus: np.ndarray) -> float:
     """Return how much rare labels may be favoured at next to no cost in P@1, P@3 and P@5 together."""
 
     def quality(tail: float) -> float:
@@ -291,7 +293,9 @@ def best_tail(examples: Examples, scores: np.ndarray, bonus: np.ndarray) -> floa
     return next(tail for tail in TAILS if found[tail] >= max(found.values()) - TAIL_COSTS)
 
 
-def features_as_new(experts: Experts, rows: HybridRows, evidence: Evidence, label_texts: list[str]) -> np.ndarray:
+def features_as_new(
+    experts: Experts, rows: HybridRows, evidence: CandidateFeatures, label_texts: list[str]
+) -> np.ndarray:
     """Return the features that labels would have if they were known by their texts alone."""
     prime = experts.prime
     if prime is None or not experts.use_prototypes:
@@ -316,7 +320,7 @@ def ranked(candidates: np.ndarray, scores: np.ndarray, k: int) -> TopK:
     return TopK(ids, best)
 
 
-def expert_facts(examples: Examples, together: np.ndarray, used: tuple[str, ...]) -> Json:
+def expert_facts(examples: HeldOutCandidates, together: np.ndarray, used: tuple[str, ...]) -> Json:
     """Return precision at 1 and 5 on the held-out rows, of every expert alone and of all together."""
     rankings = {name: examples.features[:, :, AT[RANKS_BY[name]]] for name in EXPERTS if name in used}
     rankings["together"] = together

@@ -23,6 +23,26 @@ def quantize_row(
 
 
 @njit(nogil=True, cache=True)
+def insert_ranked(
+    ids, scores,  # BOTH best first, equal scores by number, -1 where none (k,)
+    number, score,
+):  # fmt: skip
+    """Put a number where its score belongs; the last one falls out."""
+    rank = ids.size
+    while rank > 0 and (
+        ids[rank - 1] < 0 or score > scores[rank - 1] or (score == scores[rank - 1] and number < ids[rank - 1])
+    ):
+        rank -= 1
+    if rank == ids.size:
+        return
+    for j in range(ids.size - 1, rank, -1):
+        ids[j] = ids[j - 1]
+        scores[j] = scores[j - 1]
+    ids[rank] = number
+    scores[rank] = score
+
+
+@njit(nogil=True, cache=True)
 def nearest_rows(
     queries,                  # IN   vectors of texts (n, width), float32
     centres, starts,          # IN   centres of the cells (n_cells, width); where the rows of each begin (n_cells + 1,)
@@ -55,22 +75,8 @@ def nearest_rows(
                 for j in range(width):
                     dot += np.int32(query[j]) * np.int32(vectors[row, j])
                 product = np.float32(dot) * (scale * scales[row])
-                rank = k
-                if product < out_products[i, k - 1]:
-                    continue
-                while rank > 0 and (
-                    product > out_products[i, rank - 1]
-                    or (product == out_products[i, rank - 1] and row < out_rows[i, rank - 1])
-                    or out_rows[i, rank - 1] < 0
-                ):
-                    rank -= 1
-                if rank == k:
-                    continue
-                for j in range(k - 1, rank, -1):
-                    out_products[i, j] = out_products[i, j - 1]
-                    out_rows[i, j] = out_rows[i, j - 1]
-                out_products[i, rank] = product
-                out_rows[i, rank] = row
+                if product >= out_products[i, k - 1]:
+                    insert_ranked(out_rows[i], out_products[i], row, product)
 
 
 @njit(nogil=True, cache=True)
@@ -82,7 +88,6 @@ def label_shares(
 ):  # fmt: skip
     """Add up, per label, what the nearest rows that carry it weigh: weight = exp(product / temperature), sum 1."""
     n, k = rows.shape
-    m = out_ids.shape[1]
     for i in range(n):
         out_ids[i, :] = -1
         out_shares[i, :] = 0.0
@@ -112,16 +117,7 @@ def label_shares(
             while at < n_pairs and labels[order[at]] == label:
                 share += weights[order[at]]
                 at += 1
-            rank = m
-            while rank > 0 and (share > out_shares[i, rank - 1] or out_ids[i, rank - 1] < 0):
-                rank -= 1
-            if rank == m:
-                continue
-            for j in range(m - 1, rank, -1):
-                out_shares[i, j] = out_shares[i, j - 1]
-                out_ids[i, j] = out_ids[i, j - 1]
-            out_shares[i, rank] = share
-            out_ids[i, rank] = label
+            insert_ranked(out_ids[i], out_shares[i], label, share)
 
 
 @njit(nogil=True, cache=True)

@@ -121,14 +121,6 @@ class Neighbours:
         """Return what is saved."""
         return dict(vars(self))
 
-    def without_labels(self, kept: np.ndarray) -> Self:
-        """Return the memory with some of the labels, numbered in the order of `kept`."""
-        shape = (self.vectors.shape[0], int(max(self.indices.max(initial=-1), kept.max(initial=-1))) + 1)
-        ones = np.ones(self.indices.size, dtype=np.float32)
-        Y = sp.csr_array((ones, self.indices, self.indptr), shape=shape)[:, kept]
-        fields = {**vars(self), "indptr": Y.indptr.astype(np.int64), "indices": Y.indices.astype(np.int32)}
-        return type(self)(**fields)
-
 
 def quantized_rows(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return vectors as int8 and what each row is to be multiplied with."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from longtail.name_matches.find_kernel import N_COLUMNS, PHRASE, count_candidates, find_names
-from longtail.name_matches.name_index import Entries, SearchIndex
+from longtail.name_matches.name_index import NameEntries, SearchIndex
 from longtail.text import STOP_WORD, StemmedWords, WordNumbers
 
 FIRST_GUESS = 2  # matches per word that space is made for at first
@@ -39,7 +39,9 @@ class MatchSpans(NamedTuple):
 class NameSearch:
     """Finds names in texts."""
 
-    def __init__(self, words: StemmedWords, index: SearchIndex, entries: Entries, n_labels: int, window: int) -> None:
+    def __init__(
+        self, words: StemmedWords, index: SearchIndex, entries: NameEntries, n_labels: int, window: int
+    ) -> None:
         self.words, self.index, self.entries = words, index, entries
         self.n_labels, self.window = n_labels, window
         self._entries_of_term = np.diff(index.listed_starts)

@@ -17,7 +17,7 @@ from longtail.name_matches.find_kernel import LABEL, ROW
 from longtail.name_matches.fit import Learned, entry_facts, learn
 from longtail.name_matches.link_rates import Links
 from longtail.name_matches.name_index import (
-    Entries,
+    NameEntries,
     Names,
     Terms,
     as_names,
@@ -278,7 +278,7 @@ class NameMatches(Estimator):
         array = {name: np.array(values) for name, values in part.arrays.items()}
         own, stems = (PackedTerms(array[f"{name}.bytes"], array[f"{name}.offsets"]) for name in ("words", "stems"))
         words = StemmedWords.restored(params["language"], params["rules"], own, stems, array["words.stem"])
-        entries = Entries(*(array[f"entries.{name}"] for name in Entries._fields))
+        entries = NameEntries(*(array[f"entries.{name}"] for name in NameEntries._fields))
         learned = Learned(
             params["n_rows"],
             params["strength"],
@@ -325,7 +325,7 @@ class _State:
         words: StemmedWords,
         max_words: int,
         terms: Terms,
-        entries: Entries,
+        entries: NameEntries,
         label_counts: np.ndarray,
         learned: Learned,
     ) -> None:
@@ -337,7 +337,7 @@ class _State:
         self.facts = entry_facts(terms, entries, label_counts > 0, learned)
 
 
-def _search(words: StemmedWords, terms: Terms, entries: Entries, n_labels: int) -> NameSearch:
+def _search(words: StemmedWords, terms: Terms, entries: NameEntries, n_labels: int) -> NameSearch:
     """Return the search for names in texts."""
     index = search_index(terms, entries, words.n_stems, words.short_stems())
     return NameSearch(words, index, entries, n_labels, WINDOW)

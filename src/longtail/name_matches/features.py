@@ -1,4 +1,4 @@
-"""What is known of a candidate, a label that a text names, as numbers for the logistic model."""
+"""Features of a label that a text names, for the logistic regression."""
 
 from __future__ import annotations
 

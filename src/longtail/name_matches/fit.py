@@ -18,7 +18,7 @@ from longtail.name_matches.features import FEATURES, EntryFacts, candidate_featu
 from longtail.name_matches.find_kernel import ENTRY, LABEL, ROW
 from longtail.name_matches.link_rates import N_CONTEXTS, Links, add_links, entry_traits, fit_means
 from longtail.name_matches.logistic import fit_logistic
-from longtail.name_matches.name_index import Entries, Terms, ambiguity
+from longtail.name_matches.name_index import NameEntries, Terms, ambiguity
 from longtail.text import cut_texts
 
 MOST_EXAMPLES = 300_000  # candidates that weights are learned from
@@ -42,7 +42,7 @@ class Learned(NamedTuple):
     trait_weights: np.ndarray  # float64 (N_TRAITS,)
     feature_weights: np.ndarray  # float64 (len(FEATURES),)
 
-    def with_entries(self, terms: Terms, old: Entries, more: Entries, n_stems: int) -> Learned:
+    def with_entries(self, terms: Terms, old: NameEntries, more: NameEntries, n_stems: int) -> Learned:
         """Return this with further entries, of labels without training rows; how often they occur is guessed."""
         stem_rows = np.zeros(n_stems, dtype=np.int64)
         stem_rows[: self.stem_rows.size] = self.stem_rows
@@ -72,7 +72,7 @@ class _Sample(NamedTuple):
     folds: np.ndarray  # int64 (n_rows of the sample,)
 
 
-def entry_facts(terms: Terms, entries: Entries, has_rows: np.ndarray, learned: Learned) -> EntryFacts:
+def entry_facts(terms: Terms, entries: NameEntries, has_rows: np.ndarray, learned: Learned) -> EntryFacts:
     """Return what is known of every entry; `has_rows` says which labels have training rows."""
     n_words, n_labels = terms.lengths[entries.term], ambiguity(terms, entries)
     mean = expit(entry_traits(entries.kind, n_words, n_labels, learned.entry_rows) @ learned.trait_weights)

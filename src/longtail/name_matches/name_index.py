@@ -30,7 +30,7 @@ class Names(NamedTuple):
         return np.repeat(np.arange(self.starts.size - 1, dtype=np.int32), np.diff(self.starts))
 
 
-class Entries(NamedTuple):
+class NameEntries(NamedTuple):
     """Forms of names: which term stands for which name."""
 
     term: np.ndarray  # int32 (n_entries,)
@@ -45,9 +45,9 @@ class Entries(NamedTuple):
         """The number of entries."""
         return self.term.size
 
-    def plus(self, more: Entries, n_labels: int, n_names: int) -> Entries:
+    def plus(self, more: NameEntries, n_labels: int, n_names: int) -> NameEntries:
         """Return these entries and, after them, those of further labels and names."""
-        return Entries(
+        return NameEntries(
             np.concatenate([self.term, more.term]),
             np.concatenate([self.label, more.label + np.int32(n_labels)]),
             np.concatenate([self.name, more.name + np.int32(n_names)]),
@@ -56,11 +56,11 @@ class Entries(NamedTuple):
             np.concatenate([self.starts, self.starts[-1] + more.starts[1:]]),
         )
 
-    def only(self, kept_labels: np.ndarray, kept_names: np.ndarray) -> Entries:
+    def only(self, kept_labels: np.ndarray, kept_names: np.ndarray) -> NameEntries:
         """Return the entries of the labels that are kept, with new numbers of labels and names."""
         kept = kept_labels[self.label]
         lengths = np.diff(self.starts)
-        return Entries(
+        return NameEntries(
             self.term[kept],
             (np.cumsum(kept_labels) - 1).astype(np.int32)[self.label[kept]],
             (np.cumsum(kept_names) - 1).astype(np.int32)[self.name[kept]],
@@ -113,7 +113,9 @@ def as_names(names: Sequence[Sequence[str]]) -> Names:
     return Names(texts, starts)
 
 
-def make_entries(names: Names, words: StemmedWords, max_words: int, old: Terms | None = None) -> tuple[Terms, Entries]:
+def make_entries(
+    names: Names, words: StemmedWords, max_words: int, old: Terms | None = None
+) -> tuple[Terms, NameEntries]:
     """Return the terms and entries of names; a form with more words than `max_words`, or none, is left out.
 
     With `old` terms, those of the names are numbered after them, unless they are among them.
@@ -150,10 +152,10 @@ def _as_terms(known: list[tuple[int, ...]]) -> Terms:
     return Terms(np.array([stem for term in known for stem in term], dtype=np.int32), starts)
 
 
-def _as_entries(best: dict[tuple[int, int], tuple[int, int, tuple[int, ...]]]) -> Entries:
+def _as_entries(best: dict[tuple[int, int], tuple[int, int, tuple[int, ...]]]) -> NameEntries:
     starts = np.zeros(len(best) + 1, dtype=np.int64)
     np.cumsum([len(words) for _, _, words in best.values()], out=starts[1:])
-    return Entries(
+    return NameEntries(
         np.array([term for _, term in best], dtype=np.int32),
         np.array([label for label, _ in best], dtype=np.int32),
         np.array([name for _, name, _ in best.values()], dtype=np.int32),
@@ -163,7 +165,7 @@ def _as_entries(best: dict[tuple[int, int], tuple[int, int, tuple[int, ...]]]) -
     )
 
 
-def search_index(terms: Terms, entries: Entries, n_stems: int, short: np.ndarray) -> SearchIndex:
+def search_index(terms: Terms, entries: NameEntries, n_stems: int, short: np.ndarray) -> SearchIndex:
     """Return terms by anchor and entries by term; `short` marks stems of one letter."""
     lengths = np.diff(terms.starts)
     often = np.bincount(terms.stems, minlength=n_stems)
@@ -193,13 +195,13 @@ def _starts(groups: np.ndarray, n: int) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(np.bincount(groups, minlength=n))]).astype(np.int64)
 
 
-def ambiguity(terms: Terms, entries: Entries) -> np.ndarray:
+def ambiguity(terms: Terms, entries: NameEntries) -> np.ndarray:
     """Return for each entry how many labels have a term of the same stems, in any order.
 
     >>> terms = Terms(np.array([4, 7, 7, 4], dtype=np.int32), np.array([0, 2, 4]))
     >>> labels = np.array([0, 1], dtype=np.int32)
     >>> zeros = np.zeros(2, dtype=np.int8)
-    >>> ambiguity(terms, Entries(labels, labels, labels, zeros, labels, np.array([0, 2, 4]))).tolist()
+    >>> ambiguity(terms, NameEntries(labels, labels, labels, zeros, labels, np.array([0, 2, 4]))).tolist()
     [2, 2]
     """
     groups: dict[tuple[int, ...], int] = {}

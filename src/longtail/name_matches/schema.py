@@ -1,4 +1,4 @@
-"""What saved name matches hold: the names, their forms by stems, link rates and weights."""
+"""The schema of saved name matches: the names, their forms by stems, link rates and weights."""
 
 from __future__ import annotations
 

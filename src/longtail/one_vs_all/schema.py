@@ -1,4 +1,4 @@
-"""What a saved one-vs-all model holds."""
+"""The schema of a saved one-vs-all model."""
 
 from __future__ import annotations
 

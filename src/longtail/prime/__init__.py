@@ -13,7 +13,7 @@ sampling          batches of similar queries (query_clusters) with their labels 
 losses            triplet losses between queries and labels
 classifier_stage  one vector per label, trained from its prototype on
 search            the label vectors with the largest inner products
-hybrid            a label tree on words beside the encoder; sum_scores: both scores added, compiled
+tree_stage        a label tree on words beside the encoder; sum_scores: both scores added, compiled
 new_labels        prototypes of labels without training rows
 explain           how much a score falls without each word
 features          words and a trained encoder side by side, as rows for other models

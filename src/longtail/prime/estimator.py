@@ -44,10 +44,10 @@ from longtail.model import (
     with_finite_scores,
 )
 from longtail.prime.check_data import check_label_texts, check_more, check_training, label_texts_of, texts_of
-from longtail.prime.hybrid import SHARE, WEIGHT, StageFeatures, TreeStage, fit_tree_stage, learn_words, line_of
 from longtail.prime.plan import plan_prime
 from longtail.prime.schema import PRIME_SCHEMA
 from longtail.prime.settings import CENTROIDS, INDEXES, PRECISIONS, PRESETS, resolve_settings
+from longtail.prime.tree_stage import SHARE, WEIGHT, StageFeatures, TreeStage, fit_tree_stage, learn_words, line_of
 from longtail.storage import Part, PartSchema, checked, pack_strings, unpack_strings
 from longtail.text import as_texts, check_unicode, unit_rows
 from longtail.training import on_device, pick_device, require_transformers

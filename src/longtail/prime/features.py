@@ -12,8 +12,8 @@ from longtail.encoder import Encoder, open_encoder
 from longtail.errors import ParameterError
 from longtail.model import Transformer, clone, not_fitted
 from longtail.prime.estimator import Prime
-from longtail.prime.hybrid import column_names
 from longtail.prime.schema import PRIME_FEATURES_SCHEMA
+from longtail.prime.tree_stage import column_names
 from longtail.storage import Part, PartSchema, checked
 from longtail.text import TfidfFeatures, as_texts, hstack_rows, unit_rows
 from longtail.validate import check_real

@@ -1,4 +1,4 @@
-"""What the experts of a hybrid say of a suggestion, in a few words each."""
+"""Sentences about what each expert of a hybrid adds to the score of a suggestion."""
 
 from __future__ import annotations
 
