@@ -137,9 +137,25 @@ def test_rare_labels_are_favoured_only_where_it_costs_nothing():
     some = examples(n=300)
     frequent = np.where(some.candidates >= 2 * N_LABELS // 3, 1.0, 0.0).astype(np.float32)
     truth = np.where(some.hits, 1.0, 0.0).astype(np.float32)
-    assert best_tail(some, 10 * truth, frequent) == 0.75  # the ranking is right however much is added
+    assert best_tail(some, 10 * truth, frequent) == 1.0  # the ranking is right however much is added
     only_frequent = HeldOutCandidates(some.features, some.candidates, some.hits & (frequent == 0), some.worth)
     assert best_tail(only_frequent, 0.6 * only_frequent.hits, frequent) < 0.75
+
+
+def test_rare_labels_are_favoured_more_where_one_expert_alone_finds_more_of_them():
+    n, frequent, sixth, rare = 100, 0, 4, 7
+    candidates = np.tile(np.arange(8, dtype=np.int32), (n, 1))
+    hits = np.zeros((n, 8), dtype=bool)
+    hits[:, frequent], hits[:40, rare], hits[40:, sixth] = True, True, True
+    some = HeldOutCandidates(np.zeros((n, 8, len(FEATURES)), np.float32), candidates, hits, np.ones((n, 8), np.float32))
+    together = np.tile(np.array([10, 9, 8, 7, 5, 0, 0, 4.9], dtype=np.float32), (n, 1))
+    bonus = np.where(candidates == rare, 2.0, 0.0).astype(np.float32)  # a quarter of it brings it into the first 5
+    of_rare = np.where(candidates == rare, 1.0, -candidates).astype(np.float32)
+    of_frequent = np.where(candidates == frequent, 9.0, 0.0).astype(np.float32)
+    of_frequent[:, [sixth, rare]] = -1.0
+    assert best_tail(some, together, bonus, [of_frequent]) == 0  # it costs precision
+    assert best_tail(some, together, bonus, [of_frequent, of_rare]) == 0.25
+    assert best_tail(some, together, bonus, [of_rare, np.where(hits, 1.0, 0.0)]) == 0  # none may fall behind an expert
 
 
 def test_held_out_scores_come_from_weights_of_other_rows(monkeypatch):

@@ -113,7 +113,8 @@ class Hybrid(XMCEstimator):
         Leaves of the tree that a label may stand in.
     tail : float, default=None
         How much rare labels are favoured: `score = log-odds + tail * ln(1 / propensity)`. None for the
-        largest of 0.75, 0.5, 0.25 and 0 that costs next to nothing in precision on the rows held out.
+        largest of 1, 0.75, 0.5, 0.25 and 0 that costs next to nothing in precision on the rows held out, or more where
+        one expert alone would find more of the rare labels.
     language : str, default=None
         Language whose endings are taken off words (stemming; needs the extra "stem"), such as "english"; None for whole
         words, and for names in which a plural counts as its singular.
