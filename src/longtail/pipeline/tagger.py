@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, TypeGuard
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.data import Dataset, GroupedDataset, GroupsOfRow, LabelsOfGroup, TopK, binary_hits
+from longtail.data import Dataset, TopK, binary_hits
 from longtail.decisions import Decision, check_purpose
 from longtail.errors import DataError, ModelError, ParameterError
 from longtail.facts import DatasetFacts, ExplanationFacts, MethodFacts, MonitorFacts, UpdateFacts
@@ -65,6 +65,7 @@ from longtail.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
+    from longtail.data import GroupedDataset, GroupsOfRow, LabelsOfGroup
     from longtail.pipeline.imputation import Imputed
 
 Texts: TypeAlias = "Sequence[str] | np.ndarray | sp.sparray | sp.spmatrix"
@@ -407,6 +408,8 @@ class Tagger(Estimator):
         >>> tagger.tag(["a car"], k=1)[0][0].label
         'vehicle'
         """
+        from longtail.data import GroupedDataset  # with all formats of files
+
         data = GroupedDataset.from_lists(texts, groups, group_labels)
         imputed = self.impute(data, progress=progress, **settings)
         return self.fit_imputed(imputed, progress=progress, on_epoch=on_epoch)
