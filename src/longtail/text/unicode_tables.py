@@ -37,8 +37,8 @@ def irregular(size: int = CODE_POINTS) -> tuple[str, ...]:
 def fold_table(letters: str, lowercase: bool, size: int = CODE_POINTS) -> np.ndarray:
     r"""Return for each code point the one to keep in its place, or -1 where it belongs to no word.
 
-    `letters` is "word" (what `\w` matches), "solid" (all but white space) or "any" (all but the space itself); `size` is
-    the number of code points: those of a text without characters beyond the basic plane are looked up much sooner.
+    `letters` is "word" (what `\w` matches), "solid" (all but white space) or "any" (all but the space itself).
+    `size` is the number of code points: a table of the basic plane alone, enough for most texts, is made much sooner.
 
     >>> fold = fold_table("word", lowercase=True)
     >>> chr(fold[ord("Ä")]), int(fold[ord("-")])
