@@ -29,7 +29,7 @@ import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.harness.program import Facts, command, read_results, write_results
+from benchmarks.harness.program import Facts, read_results, write_results
 from benchmarks.harness.timing import timed
 from benchmarks.hybrid.measure import K, measures
 from benchmarks.hybrid.peer_data import DATA, PeerData, read_data, top_of_pairs
@@ -38,6 +38,7 @@ from longtail.text import TfidfFeatures
 
 PEER, TITLE = "xr-transformer", "XR-Transformer of PECOS"
 PACKAGES = ("libpecos", "transformers", "tokenizers", "torch", "numpy", "scipy")
+OPTIONS = ("minutes", "lr", "batch", "recipe", "seed", "rows")  # that change what is measured
 LENGTH = {"yso-titles": 32}  # tokens of a text that are read, where texts are short
 BATCHES = (32, 64, 128, 256)
 EPOCHS, MOST_EPOCHS = 5, 10  # the smallest batch is taken with which 5 passes fit the minutes; no more than 10 are made
@@ -199,7 +200,7 @@ def run(args: argparse.Namespace, name: str, encoder: str) -> Facts:
     prediction, top = timed(predict, model, data.test_texts, X_test, used)
     return {
         "title": TITLE + (" (held-out rows)" if args.held_out else ""),
-        "command": command(),
+        "command": command_of(args, name),
         "device": device_name(),
         "train_seconds": reading.wall + training.wall,
         "train_cpu_seconds": reading.cpu + training.cpu,
@@ -211,6 +212,14 @@ def run(args: argparse.Namespace, name: str, encoder: str) -> Facts:
         "versions": {package: version(package) for package in PACKAGES},
         **measures(top, data.Y_test, data.counts(), len(data.texts)),
     }
+
+
+def command_of(args: argparse.Namespace, name: str) -> str:
+    """Return the command that measures this data set alone, without the folders of this machine."""
+    words = ["python benchmarks/hybrid/xr_transformer.py --name", name, "--encoder FOLDER --out FILE"]
+    words += ["--data FOLDER"] if args.data else []
+    words += [f"--{option} {vars(args)[option]}" for option in OPTIONS if vars(args)[option] is not None]
+    return " ".join(words + (["--held-out"] if args.held_out else []))
 
 
 def words_of(data: PeerData) -> tuple[sp.csr_matrix, sp.csr_matrix]:
