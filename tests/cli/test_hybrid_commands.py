@@ -65,7 +65,7 @@ def test_labels_are_added_by_their_texts(model, run, tmp_path):
         (("--experts", "tree", "--language", "klingon"), "--language"),
         (("--experts", "tree", "--lr", "-1"), "--lr"),
         (("--experts", "tree", "--minutes", "1"), "--minutes has no effect without --experts"),
-        (("--experts", "names", "--overlap", "2"), "--overlap has no effect without --experts tree"),
+        (("--experts", "names", "--overlap", "3"), "--overlap has no effect without --experts tree"),
         (("--epochs", "0", "--minutes", "1"), "--minutes has no effect with --epochs 0"),
         (("--experts", "tree", "--ngrams", "2"), "--ngrams is not an option of the method 'hybrid'"),
     ],

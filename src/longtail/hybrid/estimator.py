@@ -109,7 +109,7 @@ class Hybrid(XMCEstimator):
         Tokens of a text that are read.
     long_texts : {"beginning", "chunks", "both"}, default="beginning"
         What is read of longer texts, as for `Prime`.
-    overlap : int or "auto", default=1
+    overlap : int or "auto", default=2
         Leaves of the tree that a label may stand in.
     tail : float, default=None
         How much rare labels are favoured: `score = log-odds + tail * ln(1 / propensity)`. None for the
@@ -185,7 +185,7 @@ class Hybrid(XMCEstimator):
         lr: float | None = None,
         max_length: int = 128,
         long_texts: str = "beginning",
-        overlap: int | str = 1,
+        overlap: int | str = 2,
         tail: float | None = None,
         language: str | None = None,
         mixed_precision: bool = True,
