@@ -253,7 +253,7 @@ class Hybrid(XMCEstimator):
     ) -> Self:
         """Train on texts, their labels and the texts of the labels; returns self.
 
-        `labels` are what the labels are called in the data: a name to look for in texts, where it is a word.
+        `labels` are what the labels are called in the data; where that is a word, it is read with the label's text.
         Weights are learned on a tenth of the rows (at most 2,000), which the encoder does not see.
         """
         experts = self._check_params()

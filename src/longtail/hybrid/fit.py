@@ -25,7 +25,7 @@ from longtail.hybrid.combine import (
     log_loss,
     odds_of_unused,
 )
-from longtail.hybrid.experts import AT, CandidateFeatures, Experts, HybridRows, names_of
+from longtail.hybrid.experts import AT, CandidateFeatures, Experts, HybridRows, names_of, texts_with_labels
 from longtail.hybrid.neighbours import Neighbours
 from longtail.hybrid.settings import classifier_epochs, needs_encoder, prime_params
 from longtail.kernels import blocks
@@ -76,7 +76,6 @@ class Trainer:
     texts: list[str]
     Y: sp.csr_array
     label_texts: list[str]
-    labels: Sequence[str] | None
     progress: Stages | None
 
     @property
@@ -155,7 +154,7 @@ class Trainer:
         self.begin("Matching names of labels")
         language = {} if self.params["language"] is None else {"language": self.params["language"]}
         matches = NameMatches(random_state=self.seed, n_jobs=self.params["n_jobs"], **language)
-        return matches.fit([self.texts[i] for i in rows], self.Y[rows], names_of(self.label_texts, self.labels))
+        return matches.fit([self.texts[i] for i in rows], self.Y[rows], names_of(self.label_texts))
 
     def begin(self, stage: str) -> None:
         """Report that a stage begins."""
@@ -176,9 +175,9 @@ def fit_hybrid(
 ) -> HybridFit:
     """Train all experts and their weights; the rows of `split[1]` are held out to learn weights by.
 
-    `labels` are what labels are called in the data, where that may be a word too.
+    `labels` are what labels are called in the data; where that is a word, it is read and looked for too.
     """
-    trainer = Trainer(params, experts, texts, Y, label_texts, labels, progress)
+    trainer = Trainer(params, experts, texts, Y, texts_with_labels(label_texts, labels), progress)
     everything = np.arange(len(texts))
     train, held = (everything, everything[:0]) if (inner := split or own_split(Y, trainer.seed)) is None else inner
     prime = trainer.fit_prime(train, on_epoch)
