@@ -13,6 +13,7 @@ from longtail.data import TopK
 from longtail.hybrid.candidate_kernels import join_lists, look_up, products
 from longtail.hybrid.combine import FEATURES
 from longtail.hybrid.neighbours import Neighbours
+from longtail.hybrid.shown_rows import ShownRows
 from longtail.name_matches import NameMatches
 from longtail.prime import LabelSearch, Prime
 from longtail.text import TfidfFeatures
@@ -66,6 +67,8 @@ class Experts:
         Training rows of every label.
     n_jobs : int
         Threads.
+    shown : ShownRows or None
+        Ids and first words of the training texts, for explanations.
     """
 
     prime: Prime | None
@@ -78,6 +81,7 @@ class Experts:
     n_labels: int
     counts: np.ndarray
     n_jobs: int = 1
+    shown: ShownRows | None = None
 
     def read(self, texts: list[str]) -> HybridRows:
         """Return texts as the experts read them."""

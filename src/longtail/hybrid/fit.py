@@ -38,7 +38,8 @@ from longtail.validate import Json, resolve_jobs, resolve_seed
 
 HELD_OUT, HELD_OUT_AT_MOST, FEWEST_ROWS = 0.1, 2000, 50  # rows held out to learn weights, where none are given
 HELD_OUT_K = 50  # labels predicted for every held-out row, as of other models
-READ_AT_ONCE = 4096  # texts, between two reports
+READ_AT_ONCE = 512  # texts, between two reports
+READING = "Reading texts with the encoder"
 RANKS_BY = {  # the feature by which each expert alone ranks labels
     "prototypes": ("prototypes", "product"),
     "classifier": ("classifier", "product"),
@@ -92,7 +93,7 @@ class Trainer:
             texts,
             self.Y[rows],
             self.label_texts,
-            progress=of_stage(self.progress, "Training the encoder"),
+            progress=of_stage(self.progress, "Training the encoder" if prime.epochs else READING),
             on_epoch=on_epoch,
         )
         return prime
@@ -106,7 +107,7 @@ class Trainer:
         read = prime.take_vectors()
         if read is not None:  # an encoder that stayed as it was has read most of them already
             out[trained[read[0]]], waiting[trained[read[0]]] = read[1], False
-        rows, report = np.flatnonzero(waiting), of_stage(self.progress, "Reading texts with the encoder")
+        rows, report = np.flatnonzero(waiting), of_stage(self.progress, READING)
         for at in blocks(rows.size, READ_AT_ONCE):
             if report is not None:
                 report(at.start, rows.size)
