@@ -10,14 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import expit
 
 from longtail.kernels import run_tasks
 from longtail.name_matches.candidates import Candidates, NameSearch
 from longtail.name_matches.features import FEATURES, EntryFacts, candidate_features
 from longtail.name_matches.find_kernel import ENTRY, LABEL, ROW
 from longtail.name_matches.link_rates import N_CONTEXTS, Links, add_links, entry_traits, fit_means
-from longtail.name_matches.logistic import fit_logistic
+from longtail.name_matches.logistic import fit_logistic, sigmoid
 from longtail.name_matches.name_index import NameEntries, Terms, ambiguity
 from longtail.text import cut_texts
 
@@ -75,7 +74,7 @@ class _Sample(NamedTuple):
 def entry_facts(terms: Terms, entries: NameEntries, has_rows: np.ndarray, learned: Learned) -> EntryFacts:
     """Return what is known of every entry; `has_rows` says which labels have training rows."""
     n_words, n_labels = terms.lengths[entries.term], ambiguity(terms, entries)
-    mean = expit(entry_traits(entries.kind, n_words, n_labels, learned.entry_rows) @ learned.trait_weights)
+    mean = sigmoid(entry_traits(entries.kind, n_words, n_labels, learned.entry_rows) @ learned.trait_weights)
     rarity = np.log((learned.n_rows + 1) / (np.minimum(learned.entry_rows, learned.n_rows) + 1.0))
     return EntryFacts(
         entries.kind,
