@@ -274,9 +274,7 @@ class LongtailTreeBackend(LongtailBackend, AnnifLearningBackend):
             self.warning("nothing to learn: no document has both words and a subject of the vocabulary")
             return
         with self.annifs_log():
-            tagger = load_tagger(
-                self.model_path, in_memory=True
-            )  # the one in use stays until this is saved
+            tagger = load_tagger(self.model_path, in_memory=True)  # the one in use stays until this is saved
             tagger.update_dataset(Dataset.from_lists(*documents))
             self.save(tagger)
 
