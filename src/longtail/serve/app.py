@@ -11,13 +11,20 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
 from longtail.errors import LongtailError
-from longtail.serve import batch_api, label_api, longtail_api, session_api, system_api
+from longtail.serve import batch_api, label_api, longtail_api, page, session_api, system_api
 from longtail.serve.guards import Guards
 from longtail.serve.problems import Problem, answer_http_exception, answer_problem
 from longtail.serve.server import Server
 from longtail.serve.settings import ServeSettings
 
-PROTOCOLS = (longtail_api, label_api, batch_api, session_api, system_api)  # every one has `routes(server)`
+PROTOCOLS = (  # every one has `routes(server)`
+    longtail_api,
+    label_api,
+    batch_api,
+    session_api,
+    system_api,
+    page,
+)
 
 
 def create_app(settings: ServeSettings, server: Server | None = None, slot: int = 0) -> Starlette:
