@@ -44,7 +44,7 @@ fuzz: .venv/installed-dev
 	@touch $@
 
 .venv/installed-dev: .venv/bin/python pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,io,skos,stem,onnx]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,io,skos,stem,onnx,serve]'
 	@touch $@ .venv/installed
 
 .venv/installed-torch: .venv/installed-dev

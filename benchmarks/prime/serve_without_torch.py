@@ -3,7 +3,8 @@
 Every round times each of them once, on the same texts and in turn, so that what else the machine does falls on all
 alike; the ratios are medians over the rounds. "cpu" is the processor time of one thread, which other programs hardly
 change, "wall" the time of two threads. Then: how far vectors differ, the P@1 that int8 costs, and the seconds and the
-memory of fresh processes that load a model and tag one text.
+memory of fresh processes that load a model and tag one text; "hybrid" measures such processes for a hybrid of all
+experts, from the start of Python to its first answer, with compiled kernels and byte code kept from the run before.
 
     python -m benchmarks.prime.serve_without_torch --data FOLDER
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -26,10 +28,12 @@ import torch
 from benchmarks.harness.data_sets import data_file
 from benchmarks.harness.program import ROOT, Facts, make_parser, start_facts, write_results
 from benchmarks.harness.timing import timed
-from longtail.data import Dataset, read
+from longtail.data import Dataset, load_bundled, read
 from longtail.encoder import DEFAULT_ENCODER, OnnxEncoder, TextEncoder, load_text_encoder
 from longtail.encoder.features import load_encoder
+from longtail.hybrid import Hybrid
 from longtail.one_vs_all import OneVsAllClassifier
+from longtail.pipeline import Tagger
 from longtail.prime import Prime, PrimeNetwork
 
 LENGTH = 128  # tokens
@@ -52,6 +56,23 @@ wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
 peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
 print(json.dumps({"wall_s": wall, "cpu_s": cpu, "peak_mb": int(peak.split()[1]) * 1024 / 1e6}))
 """
+FRESH_HYBRID = """
+import sys, time
+import longtail as lt
+imported = time.process_time()
+tagger = lt.load(sys.argv[1])
+loaded = time.process_time()
+tagger.model_.set_params(encoder_precision=sys.argv[2])
+tagger.tag(["a chess game for the GNOME desktop"], k=5)
+cpu = time.process_time()  # of the whole process, from the start of Python
+print("tagged", flush=True)
+import json
+from pathlib import Path
+peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+facts = {"cpu_s": cpu, "cpu_until_loaded_s": loaded, "peak_mb": int(peak.split()[1]) * 1024 / 1e6}
+print(json.dumps({**facts, "torch_imported": "torch" in sys.modules}))
+"""
+HYBRID_ROWS = 3000  # of the bundled debtags
 
 
 def main() -> None:
@@ -60,12 +81,17 @@ def main() -> None:
     parser.add_argument("--train", type=int, default=3000, help="rows that the classifier of the P@1 learns from")
     parser.add_argument("--test", type=int, default=3000, help="rows whose P@1 is compared")
     parser.add_argument("--clocks", nargs="+", default=["cpu", "wall"], help="wall means little on a busy machine")
-    parser.add_argument("--stages", nargs="+", default=["speed", "loading", "accuracy"])
+    parser.add_argument("--stages", nargs="+", default=["speed", "loading", "hybrid", "accuracy"])
+    parser.add_argument("--redo", nargs="+", default=[], help="with --resume: stages to measure again")
+    parser.add_argument("--runs", type=int, default=7, help="fresh processes of each kind that load the hybrid")
+    parser.add_argument("--work", type=Path, help="folder that keeps the trained hybrid for the next run")
     args = parser.parse_args()
     facts = start_facts(args, {}, "torch", "sentence-transformers", "onnxruntime", "tokenizers")
     trained = load_text_encoder(DEFAULT_ENCODER, LENGTH).eval()
-    stages = {"speed": run_speed, "loading": run_loading, "accuracy": run_accuracy}
+    stages = {"speed": run_speed, "loading": run_loading, "hybrid": run_hybrid, "accuracy": run_accuracy}
     for stage in args.stages:
+        if args.resume and stage in facts and stage not in args.redo:
+            continue
         facts[stage] = stages[stage](args, trained)
         print(json.dumps({stage: facts[stage]}, indent=1), flush=True)
         write_results(facts, args.output)
@@ -182,6 +208,46 @@ def run_loading(args: argparse.Namespace, trained: TextEncoder) -> Facts:
     return out
 
 
+def run_hybrid(args: argparse.Namespace, trained: TextEncoder) -> Facts:
+    """Time fresh processes that load a hybrid trained on real rows and tag one text, from their start to the answer."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = (args.work or Path(scratch)) / "hybrid"
+        if not folder.exists():
+            data = load_bundled("debtags", "train").take(np.arange(HYBRID_ROWS))
+            model = Hybrid(epochs=0, max_length=LENGTH, device="cpu", n_jobs=2)  # the encoder is left as it is
+            Tagger("hybrid", model=model, random_state=0).fit_dataset(data).save(folder)
+        size = sum(file.stat().st_size for file in folder.iterdir())
+        out: Facts = {"rows": HYBRID_ROWS, "runs": args.runs, "folder_mb": size / 1e6}
+        environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+        environment["PYTHONPYCACHEPREFIX"] = str(Path(scratch) / "bytecode")
+        taken: dict[str, list[Facts]] = {"float32": [], "int8": []}
+        for run in range(args.runs + 1):
+            for precision, runs in taken.items():
+                facts = run_fresh(folder, precision, environment)
+                if run:  # the first one compiles
+                    runs.append(facts)
+    for precision, runs in taken.items():
+        numbers = [key for key, value in runs[0].items() if not isinstance(value, bool)]
+        out[precision] = {
+            "median": {key: statistics.median(run[key] for run in runs) for key in numbers},
+            "least": {key: min(run[key] for run in runs) for key in numbers},
+            "torch_imported": any(run["torch_imported"] for run in runs),
+        }
+    return out
+
+
+def run_fresh(folder: Path, precision: str, environment: dict[str, str]) -> Facts:
+    """Return what one process took from its start to its first answer."""
+    command = [sys.executable, "-W", "ignore", "-c", FRESH_HYBRID, str(folder), precision]
+    started = time.perf_counter()
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        if process.stdout is None or process.stdout.readline() != "tagged\n":
+            raise RuntimeError("the process that loads the hybrid gave no answer")
+        wall = time.perf_counter() - started
+        facts: Facts = json.loads(process.stdout.readline())
+    return {"wall_s": wall, **facts}
+
+
 def untrained_model(encoder: TextEncoder) -> Prime:
     """Return a model with a given encoder and random vectors for its labels."""
     model = Prime(preset="ngame", max_length=LENGTH)
@@ -190,7 +256,7 @@ def untrained_model(encoder: TextEncoder) -> Prime:
     model.label_texts_ = tuple(f"label {number}" for number in range(LABELS))
     model.label_counts_ = np.ones(LABELS, dtype=np.int64)
     model.n_rows_, model.n_labels_, model.n_features_in_ = LABELS, LABELS, encoder.width
-    model.history_, model.fusion_, model.text_scale_, model.tree_ = [], None, 1.0, None
+    model.history_, model.fusion_, model.text_scale_, model.tree_, model.budget_ = [], None, 1.0, None, None
     return model
 
 

@@ -301,7 +301,7 @@ def test_a_cut_file_is_refused_at_loading_before_it_is_mapped(tmp_path, verify):
     file = next((tmp_path / "m").glob("x.*.safetensors"))
     os.truncate(file, 4096)
     one = PartSchema("x.v1", arrays=(ArraySpec("a", "int64", ("n",)),))
-    folders = {"x.v1": FolderSchema("x.v1", {"x": (one,)})}
+    folders = {"x.v1": FolderSchema("x.v1", {"x": {one.kind: one}})}
     with pytest.raises(ModelError, match="is damaged: 4096 bytes instead of"):
         load_folder(tmp_path / "m", folders, verify=verify)
 

@@ -12,6 +12,8 @@ from longtail.data import Dataset, GroupedDataset, TopK
 from longtail.errors import DataError, LongtailError, ModelError, ParameterError
 from longtail.model import Explanation, LinearLayer, RowClassifier, XMCEstimator
 from longtail.pipeline import (
+    FEATURES,
+    METHODS,
     MODELS,
     audit_model,
     evaluate_tagger,
@@ -147,6 +149,12 @@ def test_a_registered_model_is_saved_and_loaded(means, tmp_path, monkeypatch):
     assert loaded.method_name == "Means" and loaded.tag(["old car"]) == means.tag(["old car"])
     for check in lt.checks.CHECKS:
         check(Means())
+
+
+def test_the_tables_name_every_class_by_its_own_kind_and_method():
+    assert {kind: saved.kind for kind, saved in {**MODELS, **FEATURES}.items()} == {k: k for k in (*MODELS, *FEATURES)}
+    assert {name: model.tagger_method for name, model in METHODS.items()} == {name: name for name in METHODS}
+    assert [model for model in MODELS.values() if model.tagger_method] == list(METHODS.values())
 
 
 def test_a_model_without_the_protocols_fit_says_so():

@@ -37,6 +37,18 @@ def test_predicting_does_not_load_scikit_learn(tmp_path):
     assert not {"sklearn", "torch", "pyarrow"} & loaded_after(code)
 
 
+def test_loading_a_model_imports_no_other_methods(tmp_path):
+    model = lt.Tagger("hybrid", model=lt.Hybrid(experts=("tree", "names")), calibrate=0)
+    texts, labels = ["red apple", "blue car"] * 20, [["apple"], ["car"]] * 20
+    model.fit(texts, labels, label_texts=["apple", "car"]).save(tmp_path / "m")
+    code = f"import longtail as lt\nlt.load({str(tmp_path / 'm')!r}).tag(['an apple'])"
+    program = f"import sys\n{code}\nprint(*sys.modules)"
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    folders = {name.split(".")[1] for name in out.split() if name.startswith("longtail.")}
+    assert "hybrid" in folders and not {"bottleneck", "groups"} & folders
+    assert not {"scipy.special", "scipy.optimize", "torch"} & set(out.split())
+
+
 def test_help_answers_within_its_budget():
     resource = pytest.importorskip("resource")
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ THING = PartSchema(
     arrays=(ArraySpec("a", "float32", ("n_rows", 3), finite="finite"), ArraySpec("none", "int32", (0,))),
 )
 FOLDERS = {
-    kind: FolderSchema(kind, {"x": (THING,), "y": (THING,)}, frozenset({"y"}), has_labels=labels)
+    kind: FolderSchema(kind, {name: {THING.kind: THING} for name in "xy"}, frozenset({"y"}), has_labels=labels)
     for kind, labels in (("thing.v1", False), ("named.v1", True))
 }
 
@@ -220,3 +221,15 @@ def test_a_link_in_the_folder_does_not_lead_a_save_elsewhere(tmp_path, name):
     assert outside.read_text() == "mine"
     assert load_folder(tmp_path / "m", FOLDERS).parts["x"].params == {"alpha": 1.0}
     assert not any(p.is_symlink() for p in (tmp_path / "m").iterdir())
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="the system does not tell what is in memory")
+def test_pages_that_were_only_checked_are_given_back(tmp_path):
+    large = Part("thing.v1", {"alpha": 1.0}, {**part().arrays, "a": np.zeros((1 << 20, 3), np.float32)})
+    save_folder(tmp_path / "m", "thing.v1", {"x": large})
+    loaded = load_folder(tmp_path / "m", FOLDERS)
+    lines = Path("/proc/self/smaps").read_text().split("\n")
+    mapped = [at for at, line in enumerate(lines) if str(tmp_path) in line]
+    resident = [int(line.split()[1]) for at in mapped for line in lines[at : at + 12] if line.startswith("Rss:")]
+    assert mapped and sum(resident) < 1024  # of 12288 kB
+    assert not loaded.parts["x"].array("a").any()

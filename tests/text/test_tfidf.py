@@ -238,7 +238,7 @@ def test_saved_and_loaded(tmp_path):
     assert "n_jobs" not in part.params
     assert unpack_strings("vocabulary", part) == features.vocabulary_
     save_folder(tmp_path / "model", "test.v1", {"features": part})
-    folders = {"test.v1": FolderSchema("test.v1", {"features": (TfidfFeatures.schema,)})}
+    folders = {"test.v1": FolderSchema("test.v1", {"features": {"tfidf.v1": TfidfFeatures.schema}})}
     loaded = TfidfFeatures.from_part(load_folder(tmp_path / "model", folders).parts["features"])
     assert same_matrix(loaded.transform(texts), features.transform(texts))
     assert loaded.vocabulary_ == features.vocabulary_

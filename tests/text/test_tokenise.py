@@ -262,3 +262,14 @@ def test_tfidf_rows_agrees_with_its_twin(sizes, sublinear, random):
     assert np.array_equal(out[0][0], out[1][0])
     assert np.array_equal(out[0][1], out[1][1])
     np.testing.assert_allclose(out[0][2], out[1][2], rtol=1e-6)
+
+
+@pytest.mark.parametrize("letters", ["word", "solid", "any"])
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_the_table_of_the_basic_plane_is_the_beginning_of_the_whole(letters, lowercase):
+    whole = fold_table(letters, lowercase)
+    assert whole.size == utf8.CODE_POINTS
+    assert np.array_equal(fold_table(letters, lowercase, utf8.BASIC_PLANE), whole[: utf8.BASIC_PLANE])
+    for code in (32, 9, ord("A"), ord("é"), 0x2028, 0x10400, 0x1F600):
+        known = {"word": chr(code).isalnum(), "solid": not chr(code).isspace(), "any": code != 32}[letters]
+        assert whole[code] == (ord(chr(code).lower() if lowercase else chr(code)) if known else -1)

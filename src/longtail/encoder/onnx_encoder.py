@@ -12,7 +12,6 @@ from longtail.encoder.long_texts import cut_chunks, join_chunks, tokens_read
 from longtail.encoder.onnx_graph import (
     ENCODER_PRECISIONS,
     FEW_LEVELS,
-    LENGTHS,
     LEVELS,
     NEARNESS,
     SIZES,
@@ -38,7 +37,7 @@ from longtail.kernels import run_tasks
 from longtail.storage import Part, checked, unpack_strings
 from longtail.validate import check_choice, resolve_jobs
 
-TOKENS_AT_ONCE = 256  # with padding: what a layer computes of so many tokens stays in the cache of a core
+TOKENS_AT_ONCE = 256  # what a layer computes of so many tokens stays in the cache of a core
 FARTHEST = 128  # distance of tokens beyond which all are in the last bucket
 
 
@@ -105,32 +104,26 @@ class OnnxEncoder:
         lengths = np.array([row.size for row in rows], dtype=np.int64)
 
         def encode_part(part: np.ndarray) -> None:
-            out[part] = self._vectors([rows[i] for i in part], lengths[part])
+            out[part] = self._vectors(np.stack([rows[i] for i in part]))
 
         run_tasks(encode_part, parts_by_length(lengths, TOKENS_AT_ONCE), self.n_jobs)
         if not np.isfinite(out).all():
             raise ModelError(f"the model's part '{TEXT_ENCODER_SCHEMA.kind}' is damaged: its vectors are not finite.")
         return out
 
-    def _vectors(self, rows: list[np.ndarray], lengths: np.ndarray) -> np.ndarray:
-        """Return the vectors of some texts, from their tokens."""
-        longest = int(lengths.max())
-        ids = np.zeros((len(rows), longest), dtype=np.int64)
-        for row, tokens in enumerate(rows):
-            ids[row, : tokens.size] = tokens
+    def _vectors(self, ids: np.ndarray) -> np.ndarray:
+        """Return the vectors of some texts of one length, from their tokens."""
         start = self._words[ids].astype(np.float32, copy=False) + self._positions[self._position_numbers(ids)]
         given = {
             TOKENS: start.reshape(ids.size, -1),
             SIZES: np.array([*ids.shape, self.width], dtype=np.int64),
-            LENGTHS: lengths.astype(np.int32),
         }
         if self._near is not None:
-            given[NEARNESS] = nearness(self._near, longest)
+            given[NEARNESS] = nearness(self._near, ids.shape[1])
         states = self._session.run(None, given)[0].reshape(*ids.shape, self.width)
         if self.pooling == "cls":
             return states[:, 0]
-        states[np.arange(longest) >= lengths[:, None]] = 0
-        return states.sum(axis=1) / lengths[:, None].astype(np.float32)
+        return states.sum(axis=1) / np.float32(ids.shape[1])
 
     def _position_numbers(self, ids: np.ndarray) -> np.ndarray:
         """Return the position of every token; some transformers do not count the padding token, wherever it is."""
@@ -142,18 +135,19 @@ class OnnxEncoder:
 
 
 def parts_by_length(lengths: np.ndarray, budget: int) -> list[np.ndarray]:
-    """Return the numbers of texts, those of like length together, each part at most `budget` tokens with padding.
+    """Return the numbers of texts in parts of one length, each of at most `budget` tokens or one text.
 
     Texts without tokens are left out.
 
-    >>> [part.tolist() for part in parts_by_length(np.array([9, 1, 0, 8, 2]), 20)]
-    [[1, 4], [3, 0]]
+    >>> [part.tolist() for part in parts_by_length(np.array([9, 2, 0, 9, 2, 2, 9]), 18)]
+    [[1, 4, 5], [0, 3], [6]]
     """
     order = np.argsort(lengths, kind="stable")
     order = order[np.count_nonzero(lengths == 0) :]
     parts, start = [], 0
     for end in range(1, order.size + 1):
-        if end == order.size or (end + 1 - start) * lengths[order[end]] > budget:
+        length = lengths[order[start]]
+        if end == order.size or lengths[order[end]] != length or (end + 1 - start) * length > budget:
             parts.append(order[start:end])
             start = end
     return parts

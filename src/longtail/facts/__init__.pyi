@@ -43,6 +43,7 @@ from .explanation import ExpertFacts as ExpertFacts
 from .explanation import ExplanationFacts as ExplanationFacts
 from .explanation import NameMatchFacts as NameMatchFacts
 from .explanation import PathStepFacts as PathStepFacts
+from .explanation import SimilarRowFacts as SimilarRowFacts
 from .explanation import SuggestionFacts as SuggestionFacts
 from .explanation import WordFacts as WordFacts
 from .imputation import GroupSizeFacts as GroupSizeFacts

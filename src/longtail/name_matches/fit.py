@@ -10,14 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import expit
 
 from longtail.kernels import run_tasks
 from longtail.name_matches.candidates import Candidates, NameSearch
-from longtail.name_matches.features import FEATURES, EntryFacts, candidate_features
+from longtail.name_matches.features import FEATURES, NOT_LEARNED, EntryFacts, candidate_features
 from longtail.name_matches.find_kernel import ENTRY, LABEL, ROW
 from longtail.name_matches.link_rates import N_CONTEXTS, Links, add_links, entry_traits, fit_means
-from longtail.name_matches.logistic import fit_logistic
+from longtail.name_matches.logistic import fit_logistic, sigmoid
 from longtail.name_matches.name_index import NameEntries, Terms, ambiguity
 from longtail.text import cut_texts
 
@@ -26,6 +25,7 @@ N_FOLDS = 5
 LEAST_SPREAD = 0.02  # standard deviation below which a feature gets no weight
 UNTRAINED_SHARE = 0.2  # of the labels that are shown a second time, as if they had no training rows
 LINK_RATE = FEATURES.index("link rate")
+WITHOUT_WEIGHT = [FEATURES.index(name) for name in NOT_LEARNED]
 SURE = 1e-6  # means of link rates stay this far from 0 and 1
 
 
@@ -75,7 +75,7 @@ class _Sample(NamedTuple):
 def entry_facts(terms: Terms, entries: NameEntries, has_rows: np.ndarray, learned: Learned) -> EntryFacts:
     """Return what is known of every entry; `has_rows` says which labels have training rows."""
     n_words, n_labels = terms.lengths[entries.term], ambiguity(terms, entries)
-    mean = expit(entry_traits(entries.kind, n_words, n_labels, learned.entry_rows) @ learned.trait_weights)
+    mean = sigmoid(entry_traits(entries.kind, n_words, n_labels, learned.entry_rows) @ learned.trait_weights)
     rarity = np.log((learned.n_rows + 1) / (np.minimum(learned.entry_rows, learned.n_rows) + 1.0))
     return EntryFacts(
         entries.kind,
@@ -237,6 +237,7 @@ def _fit_weights(
     mean, scale = X.mean(axis=0), X.std(axis=0)
     mean[0], scale[0] = 0.0, 1.0
     scale[scale < LEAST_SPREAD] = np.inf
+    scale[WITHOUT_WEIGHT] = np.inf
     centre = np.zeros(weights.size)
     centre[0] = mean[LINK_RATE]
     centre[LINK_RATE] = scale[LINK_RATE] if np.isfinite(scale[LINK_RATE]) else 0.0

@@ -11,10 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betaln, expit
 
 from longtail.name_matches.find_kernel import ENTRY, FIRST, GRADE, PHRASE
-from longtail.name_matches.logistic import fit_logistic
+from longtail.name_matches.logistic import fit_logistic, sigmoid
 from longtail.name_matches.name_forms import ALTERNATIVE, PART, SHORTENED
 
 BEGINNING = 32  # words of a text
@@ -75,13 +74,15 @@ def fit_means(traits: np.ndarray, named: np.ndarray, carried: np.ndarray) -> tup
 
     Returns the weights of the traits and the strength that makes the counts likeliest (a beta-binomial model).
     """
+    from scipy.special import betaln  # slow to import, and only training needs it
+
     used = named > 0
     traits, named, carried = traits[used], named[used].astype(np.float64), carried[used].astype(np.float64)
     if named.size == 0:
         return np.concatenate([[-2.0], np.zeros(N_TRAITS - 1)]), 4.0
     middle = 8.0
     weights = fit_logistic(traits, carried / named, named * middle / (named + middle))
-    mean = np.clip(expit(traits @ weights), 1e-6, 1 - 1e-6)
+    mean = np.clip(sigmoid(traits @ weights), 1e-6, 1 - 1e-6)
     likelihoods = [
         np.sum(betaln(carried + a * mean, named - carried + a * (1 - mean)) - betaln(a * mean, a * (1 - mean)))
         for a in STRENGTHS

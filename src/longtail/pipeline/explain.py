@@ -10,7 +10,6 @@ import numpy as np
 from longtail.data import TopK
 from longtail.errors import DataError, ModelError, ParameterError
 from longtail.facts import ExplanationFacts, PathStepFacts, SuggestionFacts
-from longtail.report import explanation_html
 from longtail.validate import Json, check_integer
 from longtail.vocabulary import add_names
 
@@ -24,6 +23,8 @@ class ExplainedText(dict[str, Any]):
     """An explanation as facts (`ExplanationFacts`), which a notebook shows as a text with marked words."""
 
     def _repr_html_(self) -> str:
+        from longtail.report import explanation_html
+
         return explanation_html(cast(ExplanationFacts, self))
 
 

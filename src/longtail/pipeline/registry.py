@@ -1,61 +1,115 @@
-"""The models and features that a Tagger and a model folder know, by kind, and the models by method."""
+"""The models and features that a Tagger and a model folder know, by kind, and the models by method.
+
+The tables hold the names of our own classes; a class is imported when it is first asked for. So loading a model imports
+the folder of its method alone, and what a file names is a key of these tables or is refused.
+"""
 
 from __future__ import annotations
 
-from longtail.bottleneck import BottleneckClassifier
+import importlib
+from collections.abc import Iterator, Mapping, MutableMapping
+from typing import TypeVar
+
 from longtail.decisions import DECISION
-from longtail.encoder import EncoderFeatures
-from longtail.groups import MIMLClassifier
-from longtail.hybrid import Hybrid
 from longtail.model import CALIBRATION, SavedFeatures, TextFeatures, XMCEstimator, clone
 from longtail.monitoring import REFERENCE
-from longtail.one_vs_all import OneVsAllClassifier
 from longtail.pipeline.schema import TAGGER, TAGGER_FACTS
-from longtail.prime import Prime, PrimeFeatures
 from longtail.storage import FolderSchema, PartSchema
 from longtail.text import TfidfFeatures
-from longtail.tree import LabelTreeClassifier
 from longtail.vocabulary import VOCABULARY_SCHEMA
 
-_MODELS: tuple[type[XMCEstimator], ...] = (
-    LabelTreeClassifier,
-    OneVsAllClassifier,
-    BottleneckClassifier,
-    Prime,
-    Hybrid,
-    MIMLClassifier,
-)
-_FEATURES: tuple[type[SavedFeatures], ...] = (TfidfFeatures, EncoderFeatures, PrimeFeatures)
+Saved = TypeVar("Saved", XMCEstimator, SavedFeatures)
 
-MODELS: dict[str, type[XMCEstimator]] = {model.kind: model for model in _MODELS}
-FEATURES: dict[str, type[SavedFeatures]] = {features.kind: features for features in _FEATURES}
-METHODS: dict[str, type[XMCEstimator]] = {model.tagger_method: model for model in _MODELS if model.tagger_method}
+
+class ClassTable(MutableMapping[str, type[Saved]]):
+    """Classes by kind or by method; each stands here by its folder and its name until it is asked for.
+
+    >>> METHODS["tree"].__name__, "tree" in METHODS, len(METHODS) == len(list(METHODS))
+    ('LabelTreeClassifier', True, True)
+    """
+
+    def __init__(self, homes: Mapping[str, tuple[str, str]]) -> None:
+        self._entries: dict[str, tuple[str, str] | type[Saved]] = dict(homes)
+
+    def __getitem__(self, key: str) -> type[Saved]:
+        entry = self._entries[key]
+        if isinstance(entry, tuple):
+            folder, name = entry
+            entry = self._entries[key] = getattr(importlib.import_module(f"longtail.{folder}"), name)
+        return entry
+
+    def __setitem__(self, key: str, value: type[Saved]) -> None:
+        self._entries[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self._entries[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+class _SchemasOf(Mapping[str, PartSchema]):
+    """The schemas of the classes in a table, by kind."""
+
+    def __init__(self, classes: ClassTable[XMCEstimator] | ClassTable[SavedFeatures]) -> None:
+        self._classes = classes
+
+    def __getitem__(self, kind: str) -> PartSchema:
+        schema = self._classes[kind].schema
+        if schema is None:
+            raise KeyError(kind)
+        return schema
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._classes)
+
+    def __len__(self) -> int:
+        return len(self._classes)
+
+
+_HOMES = {  # method: kind, folder and class
+    "tree": ("label-tree.v1", "tree", "LabelTreeClassifier"),
+    "ova": ("one-vs-all.v1", "one_vs_all", "OneVsAllClassifier"),
+    "dft": ("bottleneck.v1", "bottleneck", "BottleneckClassifier"),
+    "prime": ("prime.v1", "prime", "Prime"),
+    "hybrid": ("hybrid.v1", "hybrid", "Hybrid"),
+}
+METHODS: ClassTable[XMCEstimator] = ClassTable({method: (home, name) for method, (_, home, name) in _HOMES.items()})
+MODELS: ClassTable[XMCEstimator] = ClassTable(
+    {kind: (home, name) for kind, home, name in (*_HOMES.values(), ("miml.v1", "groups", "MIMLClassifier"))}
+)
+FEATURES: ClassTable[SavedFeatures] = ClassTable(
+    {
+        "tfidf.v1": ("text", "TfidfFeatures"),
+        "encoder.v1": ("encoder", "EncoderFeatures"),
+        "prime-features.v1": ("prime", "PrimeFeatures"),
+    }
+)
 DEFAULT_METHOD = "tree"
+_OWN = {"calibration": CALIBRATION, "vocabulary": VOCABULARY_SCHEMA, "decision": DECISION, "reference": REFERENCE}
 
 
 def part_schemas() -> dict[str, PartSchema]:
     """Return what every kind of part may hold that a model folder can have, by kind; each stands with its code."""
-    models = (model.schema for model in MODELS.values())
-    features = (features.schema for features in FEATURES.values())
-    own = (TAGGER, CALIBRATION, VOCABULARY_SCHEMA, DECISION, REFERENCE)
-    return {schema.kind: schema for schema in (*own, *features, *models) if schema is not None}
+    features, models = (saved.schema for saved in FEATURES.values()), (saved.schema for saved in MODELS.values())
+    schemas = (TAGGER, *_OWN.values(), *features, *models)
+    return {schema.kind: schema for schema in schemas if schema is not None}
 
 
 def folder_schemas() -> dict[str, FolderSchema]:
     """Return what every kind of folder may hold that `load` reads, by kind."""
-    known = part_schemas()
-    parts = {"model": tuple(known[kind] for kind in MODELS if kind in known), "calibration": (CALIBRATION,)}
-    more = {
-        "tagger": (TAGGER,),
-        "features": tuple(known[kind] for kind in FEATURES),
-        "vocabulary": (VOCABULARY_SCHEMA,),
-        "decision": (DECISION,),
-        "reference": (REFERENCE,),
-    }
-    may_miss = frozenset({"features", "calibration", "vocabulary", "decision", "reference"})
+    own = {name: {schema.kind: schema} for name, schema in _OWN.items()}
+    of_model = {"model": _SchemasOf(MODELS), "calibration": own["calibration"]}
+    of_tagger = {"tagger": {TAGGER.kind: TAGGER}, "features": _SchemasOf(FEATURES), **of_model, **own}
     folders = (
-        FolderSchema("tagger.v1", {**more, **parts}, may_miss, True, TAGGER_FACTS),
-        FolderSchema("estimator.v1", parts, frozenset({"calibration"})),
+        FolderSchema("tagger.v1", of_tagger, frozenset({"features", *own}), True, TAGGER_FACTS),
+        FolderSchema("estimator.v1", of_model, frozenset({"calibration"})),
     )
     return {folder.kind: folder for folder in folders}
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, TypeGuard
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.data import Dataset, GroupedDataset, GroupsOfRow, LabelsOfGroup, TopK, binary_hits
+from longtail.data import Dataset, TopK, binary_hits
 from longtail.decisions import Decision, check_purpose
 from longtail.errors import DataError, ModelError, ParameterError
 from longtail.facts import DatasetFacts, ExplanationFacts, MethodFacts, MonitorFacts, UpdateFacts
@@ -35,7 +35,6 @@ from longtail.pipeline.deciding import assign, decide_on_data, decide_on_held_ou
 from longtail.pipeline.drift import monitor_dataset, reference_of_held_out
 from longtail.pipeline.explain import explain_text
 from longtail.pipeline.held_out import held_out_facts, hold_out
-from longtail.pipeline.imputation import Imputed, impute_dataset
 from longtail.pipeline.label_names import check_new_labels, numbers_of
 from longtail.pipeline.label_numbering import truth
 from longtail.pipeline.labels_in_vocabulary import (
@@ -65,6 +64,9 @@ from longtail.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
+
+    from longtail.data import GroupedDataset, GroupsOfRow, LabelsOfGroup
+    from longtail.pipeline.imputation import Imputed
 
 Texts: TypeAlias = "Sequence[str] | np.ndarray | sp.sparray | sp.spmatrix"
 """Texts, or rows of features in their place."""
@@ -406,12 +408,16 @@ class Tagger(Estimator):
         >>> tagger.tag(["a car"], k=1)[0][0].label
         'vehicle'
         """
+        from longtail.data import GroupedDataset  # with all formats of files
+
         data = GroupedDataset.from_lists(texts, groups, group_labels)
         imputed = self.impute(data, progress=progress, **settings)
         return self.fit_imputed(imputed, progress=progress, on_epoch=on_epoch)
 
     def impute(self, data: GroupedDataset, *, progress: Stages | None = None, **settings: Any) -> Imputed:
         """Find the labels of rows with the features, the model and the seed of this Tagger."""
+        from longtail.pipeline.imputation import impute_dataset  # only this needs the methods for groups
+
         model = (Tagger(features=self.features, n_jobs=self.n_jobs) if self._is_auto() else self).new_model()
         model.check_training_data(data.rows)
         own: dict[str, Any] = {"features": self.features, "n_jobs": self.n_jobs}

@@ -9,6 +9,8 @@ from .folder import copy_folder as copy_folder
 from .folder import folder_digest as folder_digest
 from .folder import save_folder as save_folder
 from .manifest import FORMAT_VERSION as FORMAT_VERSION
+from .manifest import json_problem as json_problem
+from .manifest import load_json as load_json
 from .manifest import read_manifest as read_manifest
 from .part import Part as Part
 from .part import is_indptr as is_indptr

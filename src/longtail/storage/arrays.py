@@ -63,6 +63,16 @@ def map_file(path: Path, *, in_memory: bool = False) -> np.ndarray:
         return np.frombuffer(mmap.mmap(f.fileno(), size, access=mmap.ACCESS_READ), dtype=np.uint8)
 
 
+def release_pages(raw: np.ndarray) -> None:
+    """Give back the memory of a mapped file that was read through; what is used later is mapped again, from the cache.
+
+    A check touches every page, and a process would keep them all: also those that no prediction ever reads.
+    """
+    mapped = raw.base.obj if isinstance(raw.base, memoryview) else raw.base
+    if isinstance(mapped, mmap.mmap) and hasattr(mapped, "madvise") and hasattr(mmap, "MADV_DONTNEED"):
+        mapped.madvise(mmap.MADV_DONTNEED)
+
+
 def arrays_of(path: Path, raw: np.ndarray) -> dict[str, np.ndarray]:
     """Return the arrays of a safetensors file from its bytes, on the same memory where they are large."""
     header, start = _header(path, raw)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from longtail.errors import ModelError, near
-from longtail.storage.arrays import arrays_of, map_file
+from longtail.storage.arrays import arrays_of, map_file, release_pages
 from longtail.storage.check import ARRAYS, CROSSCHECKS, PARAMETERS, PartProblem, check_part
 from longtail.storage.manifest import (
     MANIFEST,
@@ -115,6 +115,8 @@ def _load_once(
     labels = []
     if "labels" in manifest:
         labels = parse_labels(path / manifest["labels"], files[manifest["labels"]].tobytes())
+    for mapped in files.values():
+        release_pages(mapped)
     return LoadedFolder(path, manifest, parts, labels)
 
 
@@ -228,10 +230,11 @@ def _part(path: Path, entry: Json, files: Mapping[str, np.ndarray]) -> Part:
 
 
 def _part_schema(path: Path, schema: FolderSchema, name: str, kind: str) -> PartSchema:
-    known = {one.kind: one for one in schema.parts[name]}
-    if kind not in known:
-        raise ModelError(f"{path} has a part of the kind {shown(kind)}; this longtail knows {sorted(known)}.")
-    return known[kind]
+    known = schema.parts[name].get(kind)
+    if known is None:
+        kinds = sorted(schema.parts[name])
+        raise ModelError(f"{path} has a part of the kind {shown(kind)}; this longtail knows {kinds}.")
+    return known
 
 
 def _open_file(file: Path, entry: Json, digest: bool, in_memory: bool) -> np.ndarray:

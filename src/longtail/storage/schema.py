@@ -225,8 +225,8 @@ class FolderSchema:
     ----------
     kind : str
         Kind of the folder.
-    parts : dict of str to tuple of PartSchema
-        Kinds that each part may have.
+    parts : mapping of str to mapping of str to PartSchema
+        The schemas that each part may have, by kind.
     optional : frozenset of str
         Parts that may be missing.
     has_labels : bool, default=False
@@ -236,7 +236,7 @@ class FolderSchema:
     """
 
     kind: str
-    parts: Mapping[str, tuple[PartSchema, ...]]
+    parts: Mapping[str, Mapping[str, PartSchema]]
     optional: frozenset[str] = frozenset()
     has_labels: bool = False
     facts: Mapping[str, Value] = field(default_factory=dict)

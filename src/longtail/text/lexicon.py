@@ -15,7 +15,7 @@ from longtail.text.ngrams import gram_counts, gram_nodes
 from longtail.text.string_arrays import gram_bytes, gram_offsets
 from longtail.text.tokenise import char_ids
 from longtail.text.unicode_tables import SHORTEST_WORD, WORD, fold_table, fold_text, irregular, without_accents
-from longtail.text.utf8 import CODE_POINTS
+from longtail.text.utf8 import BASIC_PLANE, CODE_POINTS, FOUR_BYTES
 from longtail.text.word_forms import KnownForms, WordForms
 from longtail.text.word_table import PackedTerms, WordTable, encode_texts, grown, larger_table
 
@@ -326,14 +326,14 @@ def fold_texts(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return texts as bytes, where they end, and the table that lowercases what is not lowercased yet."""
     if strip_accents:
-        return *encode_texts([without_accents(t.lower() if lowercase else t) for t in texts]), fold_table(
-            letters, False
-        )
-    if lowercase and _has_irregular(texts):
-        return *encode_texts([t.lower() for t in texts]), fold_table(letters, False)
-    return *encode_texts(texts), fold_table(letters, lowercase)
+        texts, lowercase = [without_accents(t.lower() if lowercase else t) for t in texts], False
+    elif lowercase and _has_irregular(texts):
+        texts, lowercase = [t.lower() for t in texts], False
+    raw, ends = encode_texts(texts)
+    basic = raw.size == 0 or raw.max() < FOUR_BYTES
+    return raw, ends, fold_table(letters, lowercase, BASIC_PLANE if basic else CODE_POINTS)
 
 
 def _has_irregular(texts: Sequence[str]) -> bool:
     odd = [t for t in texts if not t.isascii()]
-    return any(c in t for c in irregular() for t in odd)
+    return any(c in t for t in odd for c in irregular())

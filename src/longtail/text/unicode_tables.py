@@ -19,37 +19,43 @@ SHORTEST_WORD = 2
 FINAL_SIGMA = "Σ"
 
 
-@lru_cache(maxsize=1)
-def irregular() -> tuple[str, ...]:
-    """Return the characters that `str.lower()` does not map one to one.
+@lru_cache(maxsize=2)
+def irregular(size: int = CODE_POINTS) -> tuple[str, ...]:
+    """Return the characters below a code point that `str.lower()` does not map one to one.
 
     >>> irregular()
     ('İ', 'Σ')
     """
-    everything = _all_characters()
+    everything = _characters(size)
     known = ("İ", FINAL_SIGMA)
-    if len(_remove_characters(everything, known).lower()) == CODE_POINTS:
+    if len(_remove_characters(everything, known).lower()) == size:
         return known
     return (FINAL_SIGMA, *(c for c in everything if len(c.lower()) != 1))  # a Python with newer tables
 
 
 @lru_cache(maxsize=8)
-def fold_table(letters: str, lowercase: bool) -> np.ndarray:
+def fold_table(letters: str, lowercase: bool, size: int = CODE_POINTS) -> np.ndarray:
     r"""Return for each code point the one to keep in its place, or -1 where it belongs to no word.
 
     `letters` is "word" (what `\w` matches), "solid" (all but white space) or "any" (all but the space itself).
+    `size` is the number of code points: a table of the basic plane alone, enough for most texts, is made much sooner.
 
     >>> fold = fold_table("word", lowercase=True)
     >>> chr(fold[ord("Ä")]), int(fold[ord("-")])
     ('ä', -1)
     """
-    everything = _all_characters()
-    lowered = _remove_characters(everything, irregular()).lower() if lowercase else everything
-    fold = np.frombuffer(lowered.encode("utf-32-le", "surrogatepass"), dtype=np.int32).copy()
-    inside = np.zeros(CODE_POINTS, dtype=bool)
-    for run in re.finditer({"word": r"\w+", "solid": r"\S+", "any": "[^ ]+"}[letters], everything, re.DOTALL):
-        inside[run.start() : run.end()] = True
-    fold[~inside[fold]] = -1
+    fold = np.arange(size, dtype=np.int32)
+    if letters == "any" and not lowercase:
+        fold[ord(" ")] = -1
+    else:
+        everything = _characters(size)
+        if lowercase:
+            lowered = _remove_characters(everything, irregular(size)).lower()
+            fold = np.frombuffer(lowered.encode("utf-32-le", "surrogatepass"), dtype=np.int32).copy()
+        inside = np.zeros(max(size, int(fold.max()) + 1), dtype=bool)
+        for run in re.finditer({"word": r"\w+", "solid": r"\S+", "any": "[^ ]+"}[letters], everything, re.DOTALL):
+            inside[run.start() : run.end()] = True
+        fold[~inside[fold]] = -1
     fold.flags.writeable = False
     return fold
 
@@ -95,8 +101,8 @@ def fold_text(text: str, lowercase: bool, strip_accents: bool) -> tuple[str, lis
     return folded, origin
 
 
-def _all_characters() -> str:
-    return np.arange(CODE_POINTS, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
+def _characters(size: int) -> str:
+    return np.arange(size, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
 
 
 def _remove_characters(text: str, characters: tuple[str, ...]) -> str:

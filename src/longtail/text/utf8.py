@@ -10,6 +10,8 @@ import numpy as np
 from longtail.kernels import njit
 
 CODE_POINTS = 0x110000
+BASIC_PLANE = 0x10000  # code points that are written in at most three bytes
+FOUR_BYTES = 0xF0  # the least byte that begins a longer one
 
 
 @njit(nogil=True, cache=True)

@@ -41,4 +41,4 @@ CHECKPOINT = PartSchema(
         ArraySpec("random.cuda", "uint8", ("*",), "the same of a GPU", optional=True),
     ),
 )
-CHECKPOINT_FOLDER = FolderSchema(kind=CHECKPOINT.kind, parts={"training": (CHECKPOINT,)})
+CHECKPOINT_FOLDER = FolderSchema(kind=CHECKPOINT.kind, parts={"training": {CHECKPOINT.kind: CHECKPOINT}})
