@@ -69,6 +69,16 @@ from .plan import MemoryFacts as MemoryFacts
 from .plan import MethodFacts as MethodFacts
 from .plan import PlanFacts as PlanFacts
 from .plan import SampleFacts as SampleFacts
+from .review import AgreementFacts as AgreementFacts
+from .review import LabelAgreementFacts as LabelAgreementFacts
+from .review import ReviewComparisonFacts as ReviewComparisonFacts
+from .review import ReviewDayFacts as ReviewDayFacts
+from .review import ReviewedLabelFacts as ReviewedLabelFacts
+from .review import ReviewerFacts as ReviewerFacts
+from .review import ReviewFacts as ReviewFacts
+from .review import ReviewUpdateFacts as ReviewUpdateFacts
+from .review import SharePeriodFacts as SharePeriodFacts
+from .review import ShareRightFacts as ShareRightFacts
 from .tree import ClusterFacts as ClusterFacts
 from .tree import LabelDataFacts as LabelDataFacts
 from .tree import LabelFacts as LabelFacts
