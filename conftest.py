@@ -19,6 +19,7 @@ EXTRAS = {  # extra: the packages it installs that are imported somewhere
     "ann": ("faiss",),
     "skos": ("rdflib",),
     "stem": ("snowballstemmer",),
+    "serve": ("starlette", "uvicorn"),
 }
 HIDDEN = {p for extra in os.environ.get("LONGTAIL_TEST_WITHOUT", "").split() for p in EXTRAS[extra]}
 

@@ -33,8 +33,11 @@ LAYERS = [  # from the ground up; docs/contributing.md says what each is for
     {"decisions", "label_check", "monitoring"},
     {"report"},
     {"pipeline"},
+    {"review"},
     {"checks", "nn"},
-    {"cli", "serve"},
+    {"review"},
+    {"serve"},
+    {"cli"},
 ]
 LEVEL = {folder: level for level, folders in enumerate(LAYERS) for folder in folders}
 FILES = sorted(p for p in ROOT.rglob("*.py") if p.parent != ROOT or p.name not in ("__init__.py", "__main__.py"))

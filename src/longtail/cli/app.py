@@ -24,6 +24,7 @@ from longtail.cli import (
     monitor,
     plan,
     predict,
+    serve,
     sign,
     train,
     update,
@@ -116,6 +117,8 @@ for command in (
     inspect.inspect,
     inspect.verify,
     sign.sign,
+    serve.serve,
+    serve.tokens,
 ):
     app.add_command(command)
 

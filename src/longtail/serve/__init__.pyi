@@ -1,0 +1,11 @@
+from .app import create_app as create_app
+from .run import run_server as run_server
+from .server import Server as Server
+from .settings import PORT as PORT
+from .settings import ServeSettings as ServeSettings
+from .settings import model_id as model_id
+from .suggesting import How as How
+from .tokens import ROLES as ROLES
+from .tokens import add_token as add_token
+from .tokens import read_tokens as read_tokens
+from .tokens import remove_token as remove_token

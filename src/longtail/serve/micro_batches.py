@@ -1,0 +1,160 @@
+"""Micro-batches: requests that arrive while a batch is being scored are scored together in the next one."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from longtail.serve.problems import Busy
+from longtail.serve.suggesting import ServedModel, SuggestedTag, Wish
+
+Row = tuple[list[SuggestedTag], bool]  # the labels of a text, and whether a word of it is known
+
+
+@dataclass(eq=False)
+class Asked:
+    """The texts of one request on their way through batches."""
+
+    served: ServedModel
+    texts: Sequence[str]
+    wish: Wish
+    future: asyncio.Future[list[Row]]
+    rows: list[Row] = field(default_factory=list)
+    begun: int = 0  # texts that are, or were, part of a batch
+
+
+@dataclass(eq=False)
+class Piece:
+    """Some texts of one request, within one batch."""
+
+    asked: Asked
+    texts: Sequence[str]
+    rows: list[Row] = field(default_factory=list)
+    error: BaseException | None = None
+
+
+class MicroBatches:
+    """Scores texts on one thread; nobody waits for others to come, and those who come meanwhile go together.
+
+    Long requests take part in one batch after the other, and let short ones pass in between.
+    """
+
+    def __init__(
+        self,
+        batch_rows: int,
+        batch_characters: int,
+        queue_rows: int,
+        on_scored: Callable[[int, int, float], None] | None = None,
+    ) -> None:
+        self.batch_rows, self.batch_characters, self.queue_rows = batch_rows, batch_characters, queue_rows
+        self.waiting_rows = 0
+        self._on_scored = on_scored
+        self._queue: deque[Asked] = deque()
+        self._thread = ThreadPoolExecutor(1, "scoring")
+        self._scoring: asyncio.Task[None] | None = None
+
+    async def suggest(self, served: ServedModel, texts: Sequence[str], wish: Wish) -> list[Row]:
+        """Return the labels of texts; raises Busy where too many are waiting."""
+        if not texts:
+            return []
+        if self.waiting_rows and self.waiting_rows + len(texts) > self.queue_rows:
+            raise Busy(f"{self.waiting_rows} texts are waiting, and at most {self.queue_rows} may; try again soon.")
+        asked = Asked(served, texts, wish, asyncio.get_running_loop().create_future())
+        self._queue.append(asked)
+        self.waiting_rows += len(texts)
+        if self._scoring is None:
+            self._scoring = asyncio.create_task(self._score_all())
+        try:
+            return await asked.future
+        finally:
+            self.waiting_rows -= len(texts)
+
+    async def _score_all(self) -> None:
+        """Score batch after batch until nobody waits."""
+        loop = asyncio.get_running_loop()
+        try:
+            while self._queue:
+                pieces = self._next_batch()
+                if not pieces:
+                    continue
+                began = time.perf_counter()
+                await loop.run_in_executor(self._thread, score_pieces, pieces)
+                if self._on_scored is not None:
+                    rows = [known for piece in pieces for _, known in piece.rows]
+                    self._on_scored(len(rows), rows.count(False), time.perf_counter() - began)
+                self._deliver(pieces)
+        finally:
+            self._scoring = None
+
+    def _next_batch(self) -> list[Piece]:
+        """Return the next texts of those who wait, in turn."""
+        pieces: list[Piece] = []
+        rows, characters = self.batch_rows, self.batch_characters
+        again: list[Asked] = []
+        while self._queue and rows > 0 and characters > 0:
+            asked = self._queue.popleft()
+            if asked.future.done():  # the caller has gone
+                continue
+            start = asked.begun
+            end = start
+            while end < len(asked.texts) and rows > 0 and (characters > 0 or end == start):
+                characters -= len(asked.texts[end])
+                rows -= 1
+                end += 1
+            asked.begun = end
+            pieces.append(Piece(asked, asked.texts[start:end]))
+            if end < len(asked.texts):
+                again.append(asked)
+        self._queue.extend(again)
+        return pieces
+
+    def _deliver(self, pieces: list[Piece]) -> None:
+        """Hand the labels of a batch to those who asked."""
+        for piece in pieces:
+            asked = piece.asked
+            if asked.future.done():
+                continue
+            if piece.error is not None:
+                asked.future.set_exception(piece.error)
+                continue
+            asked.rows += piece.rows
+            if len(asked.rows) == len(asked.texts):
+                asked.future.set_result(asked.rows)
+
+    def close(self) -> None:
+        """End the thread when it has finished what it does."""
+        self._thread.shutdown(wait=True)
+
+
+def score_pieces(pieces: Sequence[Piece]) -> None:
+    """Score a batch: together what asks the same model for the same labels."""
+    groups: dict[tuple[object, ...], list[Piece]] = {}
+    for piece in pieces:
+        wish = piece.asked.wish
+        groups.setdefault((id(piece.asked.served), wish.depth, wish.allow, wish.deny), []).append(piece)
+    for group in groups.values():
+        try:
+            _score_together(group)
+        except Exception as error:
+            if len(group) == 1:
+                group[0].error = error
+                continue
+            for piece in group:  # one of them is at fault, and the others are not
+                try:
+                    _score_together([piece])
+                except Exception as own:
+                    piece.error = own
+
+
+def _score_together(pieces: Sequence[Piece]) -> None:
+    texts = [text for piece in pieces for text in piece.texts]
+    wishes = [piece.asked.wish for piece in pieces for _ in piece.texts]
+    rows = pieces[0].asked.served.suggest(texts, wishes)
+    at = 0
+    for piece in pieces:
+        piece.rows = rows[at : at + len(piece.texts)]
+        at += len(piece.texts)

@@ -1,0 +1,58 @@
+// Signing in with a token, as a page of its own or over what is being done.
+
+import { field, h, newId } from "./dom.js";
+import { signIn } from "./server.js";
+import { t } from "./words.js";
+
+/** The form; `done` is called once the token is taken. */
+export function signInForm(done, ...more) {
+  const problem = h("p", { class: "notice bad", role: "alert", hidden: true });
+  const token = h("input", { type: "password", autocomplete: "current-password", required: true, spellcheck: "false", name: "token" });
+  const send = h("button", { type: "submit", class: "button main" }, h("span", null, t("sign-in.send")));
+  const submit = async (event) => {
+    event.preventDefault();
+    problem.hidden = true;
+    send.disabled = true;
+    try {
+      await signIn(token.value.trim());
+      await done();
+    } catch (error) {
+      problem.textContent = error.status === 0 ? t("offline") : error.message;
+      problem.hidden = false;
+      token.focus();
+      token.select();
+    } finally {
+      send.disabled = false;
+    }
+  };
+  return h("form", { class: "sign-in", onsubmit: submit },
+    h("h1", null, t("sign-in.title")),
+    h("p", { class: "soft" }, t("sign-in.about")),
+    field(t("sign-in.token"), token),
+    problem,
+    h("div", { class: "line" }, send, more));
+}
+
+let open = null;
+
+/** Ask for the token in a dialog; the promise says whether it was given. */
+export function openSignIn() {
+  if (open) return open;
+  open = new Promise((resolve) => {
+    const dialog = h("dialog", { class: "dialog", "aria-label": t("sign-in.title"), id: newId("dialog") });
+    let signed = false;
+    const close = h("button", { type: "button", class: "button", onclick: () => dialog.close() }, t("cancel"));
+    dialog.append(signInForm(async () => {
+      signed = true;
+      dialog.close();
+    }, close));
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      open = null;
+      resolve(signed);
+    });
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+  return open;
+}

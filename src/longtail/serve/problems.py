@@ -1,0 +1,83 @@
+"""Refusals: one clear sentence each, as `application/problem+json` (RFC 9457)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from longtail.errors import DataError, LongtailError, ModelError, ParameterError, one_line
+
+
+class Problem(Exception):
+    """A request that is refused: status, one sentence, and headers of the answer."""
+
+    def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        self.status, self.detail, self.headers = status, one_line(detail), dict(headers or {})
+        super().__init__(self.detail)
+
+
+class Refused(Problem):
+    """A caller who is not known (401), or may not do this (403)."""
+
+    def __init__(self, status: int, detail: str) -> None:
+        super().__init__(status, detail, {"WWW-Authenticate": "Bearer"} if status == 401 else None)
+
+
+class Busy(Problem):
+    """More work is waiting than can be done in time (503)."""
+
+    def __init__(self, detail: str, retry_after: int = 1) -> None:
+        super().__init__(503, detail, {"Retry-After": str(retry_after)})
+
+
+def problem(status: int, title: str, detail: str, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a refusal as `application/problem+json`; "" as title for the usual words of the status."""
+    facts = {"type": "about:blank", "title": title or HTTPStatus(status).phrase, "status": status, "detail": detail}
+    return Response(json_bytes(facts), status, dict(headers or {}), media_type="application/problem+json")
+
+
+def json_bytes(facts: Any) -> bytes:
+    """Return facts as JSON in UTF-8; half a surrogate pair, which UTF-8 cannot hold, is written as an escape."""
+    try:
+        return json.dumps(facts, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(facts, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode("ascii")
+
+
+def json_answer(facts: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Return facts as an answer in JSON."""
+    return Response(json_bytes(facts), status, dict(headers or {}), media_type="application/json")
+
+
+def status_of(error: LongtailError) -> int:
+    """Return the status of an answer to a request that ended in one of our errors."""
+    return 422 if isinstance(error, ParameterError | DataError | ModelError) else 500
+
+
+async def answer_problem(request: Request, error: Exception) -> Response:
+    """Answer a request that was refused by us."""
+    if isinstance(error, Problem):
+        return problem(error.status, "", error.detail, error.headers)
+    if isinstance(error, LongtailError):
+        return problem(status_of(error), "", str(error))
+    raise error
+
+
+async def answer_http_exception(request: Request, error: Exception) -> Response:
+    """Answer a request that no route takes."""
+    status, headers = getattr(error, "status_code", 500), getattr(error, "headers", None)
+    if status == 404:
+        return problem(404, "", f"there is nothing at {request.url.path!r:.200}.")
+    if status == 405:
+        allowed = (headers or {}).get("Allow", "another method")
+        return problem(
+            405, "", f"{request.method} is not possible at {request.url.path!r:.200}; {allowed} is.", headers
+        )
+    return problem(
+        status, "", f"{getattr(error, 'detail', '') or HTTPStatus(status).phrase}.".replace("..", "."), headers
+    )
