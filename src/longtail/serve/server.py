@@ -42,7 +42,12 @@ class Server:
         self.folder = RunFolder(settings.run_folder)
         self.sessions = Sessions(self.tokens, self.folder.secret())
         self.metrics = Metrics(())
-        self.models = ModelShelf(settings, self._swapped)
+        copies = self.folder.path / "models" if settings.copy_models else None
+        try:
+            self.models = ModelShelf(settings, self._swapped, copies)
+        except BaseException:
+            self.folder.close()
+            raise
         self.batches = MicroBatches(settings.batch_rows, settings.batch_characters, settings.queue_rows, self._scored)
         self._heavy = ThreadPoolExecutor(HEAVY_THREADS, "heavy")
         self._quick = ThreadPoolExecutor(1, "quick")
