@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from longtail.review import ReviewStore
 from longtail.serve.micro_batches import MicroBatches
 from longtail.serve.model_shelf import ModelShelf
 from longtail.serve.problems import Busy
@@ -35,6 +36,7 @@ class Server:
         self.settings = settings
         self.tokens = None if settings.tokens is None else Tokens(settings.tokens)
         self.models = ModelShelf(settings)
+        self.reviews = None if settings.reviews is None else ReviewStore(settings.reviews, create=True)
         self.batches = MicroBatches(settings.batch_rows, settings.batch_characters, settings.queue_rows)
         self._heavy = ThreadPoolExecutor(HEAVY_THREADS, "heavy")
         self._heavy_waiting = 0
