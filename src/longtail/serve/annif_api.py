@@ -18,6 +18,7 @@ from starlette.routing import BaseRoute
 from longtail._version import __version__
 from longtail.errors import MissingExtraError
 from longtail.serve.language_detection import LANGUAGES_AT_ONCE, UnsupportedLanguage, detect_language
+from longtail.serve.longtail_api import note_texts
 from longtail.serve.model_shelf import MANIFEST
 from longtail.serve.operations import Described, Gives, Operation, Takes
 from longtail.serve.problems import Problem, json_answer
@@ -60,12 +61,14 @@ def routes(server: Server) -> list[BaseRoute]:
             raise Problem(400, "text is missing; it must be a text.")
         wish = _Wish(served, fields)
         text = checked_string("text", fields["text"], server.settings.text_characters)
+        note_texts(request, server, [text])
         return json_answer((await _suggest(server, served, [text], wish))[0])
 
     async def annif_suggest_batch(request: Request) -> Response:
         served = _project(server, request)
         wish = _Wish(served, dict(request.query_params))
         texts, ids = _documents(await read_json(request), server.settings.text_characters)
+        note_texts(request, server, texts)
         found = await _suggest(server, served, texts, wish)
         return json_answer([facts | {"document_id": id} for facts, id in zip(found, ids, strict=True)])
 

@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute
 
 from longtail.errors import DataError
 from longtail.serve.label_config import Control, read_control
+from longtail.serve.longtail_api import note_texts
 from longtail.serve.operations import Described, Operation, Takes
 from longtail.serve.problems import Problem, json_answer
 from longtail.serve.requests import kind_of, read_json
@@ -52,6 +53,7 @@ def routes(server: Server) -> list[BaseRoute]:
         if not isinstance(tasks, list) or len(tasks) > server.settings.rows:
             raise Problem(413 if isinstance(tasks, list) else 422, _about_tasks(tasks, server.settings.rows))
         control = _control(body.get("label_config"))
+        note_texts(request, server, [text for task in tasks if (text := control.text_of(task)) is not None])
         return json_answer({"results": await _predict(server, served, control, tasks)})
 
     async def label_studio_webhook(request: Request) -> Response:

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
+from longtail.serve.longtail_api import note_texts
 from longtail.serve.operations import Described, Gives, Operation, Takes
 from longtail.serve.problems import Problem, json_answer
 from longtail.serve.requests import Fields, checked_string, kind_of, query, read_json
@@ -39,6 +40,7 @@ def routes(server: Server) -> list[BaseRoute]:
         if cut:
             texts = [text[-most:] if from_end else text[:most] for text in texts]
         texts = [checked_string(f"inputs[{at}]", text, most) for at, text in enumerate(texts)]
+        note_texts(request, server, texts)
         found = await server.suggest(model, texts, How(k=k))
         rows = [
             [
