@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import socket
 import sys
 import tempfile
 import urllib.parse
@@ -23,7 +22,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
-from benchmarks.harness.program import Facts, make_parser, start_facts, write_results
+from benchmarks.harness.program import Facts, free_port, make_parser, start_facts, write_results
 from benchmarks.harness.transcript import Background, Transcript
 
 from longtail.data import Dataset, load_bundled
@@ -108,13 +107,6 @@ from importlib.metadata import version
 names = ("annif", "annif-longtail", "longtail", "omikuji", "optuna", "simplemma", "starlette", "numpy")
 print(json.dumps({"python": platform.python_version(), **{name: version(name) for name in names}}))
 """
-
-
-def free_port() -> int:
-    """Return a port that nobody listens at."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def write_data(folder: Path, port: int) -> Dataset:

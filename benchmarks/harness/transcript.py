@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -12,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+from benchmarks.harness.program import ROOT
 
 LINES = 40  # of an output that are kept, its last
 DATED = re.compile(r"^\S*\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*\s*")
@@ -29,15 +32,19 @@ class Transcript:
         told = self.told(" ".join(Path(words[0]).name if at == 0 else str(w) for at, w in enumerate(words)))
         print(f"  {told}", flush=True)
         begun = time.perf_counter()
-        done = subprocess.run(
-            list(map(str, words)), cwd=self.folder, env=self.variables, input=stdin, capture_output=True, text=True
-        )
+        given: dict[str, Any] = {"cwd": self.folder, "env": self.environment(words), "input": stdin}
+        done = subprocess.run(list(map(str, words)), capture_output=True, text=True, **given)
         output = self.told(done.stdout + done.stderr).strip().splitlines()[-LINES:]
         seconds = round(time.perf_counter() - begun, 1)
         self.steps.append({"command": told, "seconds": seconds, "exit": done.returncode, "output": output})
         if done.returncode and not may_fail:
             raise RuntimeError(f"{told}: {' '.join(output[-3:])}")
         return done.stdout
+
+    def environment(self, words: Sequence[str | Path]) -> dict[str, str]:
+        """Return the variables of a command; our own programs are those of this repository."""
+        own = {"PYTHONPATH": str(ROOT / "src")} if str(words[0]) == sys.executable else {}
+        return self.variables | own
 
     def note(self, command: str, output: Any) -> None:
         """Keep a step that is no command, such as a request."""
@@ -64,7 +71,7 @@ class Background:
             self.process = subprocess.Popen(
                 list(map(str, self.words)),
                 cwd=self.transcript.folder,
-                env=self.transcript.variables,
+                env=self.transcript.environment(self.words),
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
