@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from longtail.errors import LongtailError
+from longtail.review import ReviewStore
 from longtail.serve.metrics import Metrics
 from longtail.serve.micro_batches import MicroBatches
 from longtail.serve.model_shelf import ModelShelf
@@ -45,6 +46,7 @@ class Server:
         copies = self.folder.path / "models" if settings.copy_models else None
         try:
             self.models = ModelShelf(settings, self._swapped, copies)
+            self.reviews = None if settings.reviews is None else ReviewStore(settings.reviews, create=True)
         except BaseException:
             self.folder.close()
             raise
