@@ -11,13 +11,13 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
 from longtail.errors import LongtailError
-from longtail.serve import longtail_api, page
+from longtail.serve import longtail_api, page, review_api
 from longtail.serve.guards import Guards
 from longtail.serve.problems import Problem, answer_http_exception, answer_problem
 from longtail.serve.server import Server
 from longtail.serve.settings import ServeSettings
 
-PROTOCOLS = (longtail_api, page)  # every one has `routes(server)`
+PROTOCOLS = (longtail_api, page, review_api)  # every one has `routes(server)`
 
 
 def create_app(settings: ServeSettings, server: Server | None = None) -> Starlette:
