@@ -37,6 +37,8 @@ from .evaluation import MetricsFacts as MetricsFacts
 from .evaluation import PartOfRowsFacts as PartOfRowsFacts
 from .evaluation import PooledFacts as PooledFacts
 from .evaluation import SetsMetricsFacts as SetsMetricsFacts
+from .evaluation import ThresholdFacts as ThresholdFacts
+from .evaluation import ThresholdsFacts as ThresholdsFacts
 from .evaluation import TradeoffFacts as TradeoffFacts
 from .evaluation import TradeoffPointFacts as TradeoffPointFacts
 from .explanation import ExpertFacts as ExpertFacts

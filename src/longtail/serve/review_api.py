@@ -40,6 +40,7 @@ from longtail.review import (
     update_quietly,
     update_state,
 )
+from longtail.serve.guards import watch_of
 from longtail.serve.operations import Described, Gives, Operation, Takes
 from longtail.serve.problems import Busy, Problem, json_answer
 from longtail.serve.requests import Fields, query, query_integer, read_json
@@ -89,6 +90,12 @@ class Reviews:
             raise Problem(404, str(error)) from None
         except ReviewBusy as error:
             raise Busy(str(error)) from None
+
+    def close(self) -> None:
+        """End an update that is running, which leaves the old model or the new one, and close the file."""
+        if self._updating is not None and self._updating.is_alive():
+            self._updating.terminate()
+        self.store.close()
 
     def check_model(self, id: str | None) -> None:
         """Refuse to review for another model than the one whose suggestions are reviewed."""
@@ -169,9 +176,10 @@ class Reviews:
 
 def routes(server: Server) -> list[BaseRoute]:
     """Return the routes; none where the server has no review file."""
-    if server.settings.reviews is None:
+    if server.reviews is None:
         return []
-    reviews = Reviews(server, ReviewStore(server.settings.reviews, create=True))
+    reviews = Reviews(server, server.reviews)
+    server.at_end(reviews.close)
     reviews.suggest()
     return [*_row_routes(reviews), *_decision_routes(reviews), *_fact_routes(reviews), *_update_routes(reviews)]
 
@@ -193,6 +201,7 @@ def _row_routes(reviews: Reviews) -> list[BaseRoute]:
         return json_answer({**item_facts(item), "decided": [decision_facts(one) for one in decided]})
 
     async def import_items(request: Request) -> Response:
+        watch_of(request.scope).body_limit = reviews.server.settings.upload_bytes
         raw = await request.body()
 
         def work() -> tuple[int, int]:
