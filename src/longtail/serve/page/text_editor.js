@@ -4,7 +4,7 @@ import { announce, button, h, show } from "./dom.js";
 import { markedText } from "./marked_text.js";
 import { t } from "./words.js";
 
-const MOST_CHARACTERS = 1_000_000;
+const MOST_CHARACTERS = 200_000; // what the server takes by default
 const READABLE = /\.(txt|text|md|markdown|html?|xhtml)$/i;
 
 /** What a reader would see of an HTML file. It is parsed without running or fetching anything. */

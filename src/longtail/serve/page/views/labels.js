@@ -28,11 +28,11 @@ class Tree {
   async children(label) {
     const query = label === null ? "" : `?${new URLSearchParams({ label })}`;
     const answer = await ask(`${modelPath(this.model, "/tree")}${query}`);
-    return answer.labels.map((one) => this.item(one));
+    return answer.children.map((one) => this.item(one));
   }
 
   item(one) {
-    const below = one.narrower ?? one.n_narrower ?? 0;
+    const below = one.children;
     const name = h("span", { class: "tree-name", id: newId("tree") }, shownName(one));
     const row = h("div", { class: "tree-row" },
       below ? icon("next") : h("span", { class: "leaf", "aria-hidden": "true" }, "·"), name,
