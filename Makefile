@@ -1,5 +1,6 @@
 # Two commands: `make demo` and `make test`. Both make .venv themselves; nothing else is needed before.
 #   make test EXTRAS=torch   also installs torch and tests what needs it
+#   make test-torch          only the tests that speak of torch, with torch
 #   make test-checked        the tests of compiled kernels again, with bounds checks
 #   make demo PYTHON=python3.12
 #   make fuzz MINUTES=10     fuzzes everything that reads files; see fuzz/README.md
@@ -9,7 +10,7 @@ MINUTES ?= 5
 BIN := .venv/bin
 TORCH := torch==2.13.0
 
-.PHONY: demo test test-checked lint fuzz clean
+.PHONY: demo test test-torch test-checked lint fuzz clean
 
 demo: .venv/installed
 	$(BIN)/longtail demo
@@ -19,6 +20,10 @@ test: .venv/installed-dev $(if $(findstring torch,$(EXTRAS)),.venv/installed-tor
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest
+
+# what `make test` leaves out or sees otherwise without torch: the files of tests that name it, and all examples
+test-torch: .venv/installed-torch
+	$(BIN)/python -m pytest $$(grep -rl torch tests --include='test_*.py') src/longtail
 
 # the tests of compiled kernels with bounds checks; the variable is also good for all tests, which takes an hour
 CHECKED_TESTS := tests/kernels tests/name_matches tests/hybrid/test_neighbours.py tests/hybrid/test_candidates.py tests/one_vs_all/test_topk_kernels.py tests/tree/test_beam.py tests/tree/test_chunks.py

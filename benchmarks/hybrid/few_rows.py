@@ -1,4 +1,4 @@
-"""SetFit and XR-Transformer on as many rows as they can take here, beside one-vs-all on the words of the same rows."""
+"""SetFit on as many rows as it can take here, beside one-vs-all on the words of the same rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PAIR_BYTES = 16  # two row numbers of 8 bytes: SetFit lists every pair of rows b
 
 
 class FewRows(NamedTuple):
-    """What a peer is given: its interpreter, the folder of the encoder, training rows, steps of training."""
+    """What SetFit is given: its interpreter, the folder of the encoder, training rows, steps of training."""
 
     python: Path
     encoder: str
@@ -34,24 +34,27 @@ class FewRows(NamedTuple):
     steps: int
 
 
-def run_few_rows(peer: str, data: PeerData, folder: Path, given: FewRows) -> Found:
-    """Return the peer and one-vs-all on words, both trained on the same few rows."""
+def run_few_rows(data: PeerData, folder: Path, given: FewRows) -> Found:
+    """Return SetFit and one-vs-all on words, both trained on the same few rows."""
     chosen = data.split()[0][: given.rows]
     texts, Y = [data.texts[i] for i in chosen], sp.csr_array(data.Y[chosen])
     n = len(data.texts)
-    about: Facts = {"rows": given.rows, "versions": peer_versions(given.python)}
-    if peer == "setfit":
-        about |= {"pairs_of_all_rows": n * (n + 1) // 2, "gigabytes_of_all_pairs": PAIR_BYTES * n * (n + 1) / 2e9}
-    theirs, top = _train_and_predict(peer, data, texts, Y, folder / peer, given)
+    about: Facts = {
+        "rows": given.rows,
+        "versions": peer_versions(given.python),
+        "pairs_of_all_rows": n * (n + 1) // 2,
+        "gigabytes_of_all_pairs": PAIR_BYTES * n * (n + 1) / 2e9,
+    }
+    theirs, top = _train_and_predict(data, texts, Y, folder / "setfit", given)
     spent, ours = timed(_words, texts, Y, data.test_texts)
     facts = {"train_and_predict_seconds": spent.wall, "train_and_predict_cpu_seconds": spent.cpu, "rows": given.rows}
-    return [(peer, {**theirs, **about}, top), ("few-rows-words", facts, ours)]
+    return [("setfit", {**theirs, **about}, top), ("few-rows-words", facts, ours)]
 
 
 def _train_and_predict(
-    peer: str, data: PeerData, texts: list[str], Y: sp.csr_array, folder: Path, given: FewRows
+    data: PeerData, texts: list[str], Y: sp.csr_array, folder: Path, given: FewRows
 ) -> tuple[Facts, TopK]:
-    """Run a peer in its own environment, unless its predictions are there."""
+    """Run SetFit in its own environment, unless its predictions are there."""
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "facts.json").exists():
         spec = {
@@ -67,7 +70,7 @@ def _train_and_predict(
         (folder / "spec.json").write_text(json.dumps(spec), "utf-8")
         variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         variables |= {"HF_HUB_OFFLINE": "1"}
-        subprocess.run([str(given.python), str(WORKER), peer, str(folder / "spec.json")], check=True, env=variables)
+        subprocess.run([str(given.python), str(WORKER), str(folder / "spec.json")], check=True, env=variables)
     with np.load(folder / "top.npz") as file:
         return json.loads((folder / "facts.json").read_text()), TopK(file["ids"], file["scores"])
 

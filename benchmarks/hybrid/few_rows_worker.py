@@ -1,6 +1,6 @@
-"""Train SetFit or XR-Transformer on some rows and predict, each in its own environment.
+"""Train SetFit on some rows and predict, in its own environment.
 
-Reads a JSON file; writes predictions and times. It imports nothing but the peer and what comes with it.
+Reads a JSON file; writes predictions and times. It imports nothing but SetFit and what comes with it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-BATCH = {"setfit": 16, "xr-transformer": 32}  # pairs of texts, and texts
-LENGTH = 128  # tokens that XR-Transformer reads, as it is published
+BATCH = 16  # pairs of texts
 Trained = tuple[dict[str, float], Callable[[], Any]]
 
 
@@ -36,7 +35,7 @@ def train_setfit(spec: dict[str, Any], Y: Any) -> Trained:
     model = setfit.SetFitModel.from_pretrained(spec["encoder"], multi_target_strategy="one-vs-rest", device="cpu")
     settings = setfit.TrainingArguments(
         output_dir=spec["output"],
-        batch_size=BATCH["setfit"],
+        batch_size=BATCH,
         max_steps=spec["steps"],
         save_strategy="no",
         report_to="none",
@@ -48,25 +47,6 @@ def train_setfit(spec: dict[str, Any], Y: Any) -> Trained:
     return spent, lambda: model.predict_proba(spec["test_texts"], batch_size=64, as_numpy=True)
 
 
-def train_xr_transformer(spec: dict[str, Any], Y: Any) -> Trained:
-    """Tune the encoder down a tree of labels and put XR-Linear on its vectors beside words."""
-    np, sp = importlib.import_module("numpy"), importlib.import_module("scipy.sparse")
-    kind = importlib.import_module("pecos.xmc.xtransformer.model").XTransformer
-    problem = importlib.import_module("pecos.xmc.xtransformer.module").MLProblemWithText
-    words = importlib.import_module("sklearn.feature_extraction.text").TfidfVectorizer(dtype=np.float32)
-    X, X_test = words.fit_transform(spec["texts"]).tocsr(), words.transform(spec["test_texts"]).tocsr()
-    how, asked = (params.from_dict({}, recursive=True) for params in (kind.TrainParams, kind.PredParams))
-    tuning = how.matcher_params_chain
-    tuning.model_shortcut, tuning.batch_size, tuning.max_steps = spec["encoder"], BATCH["xr-transformer"], spec["steps"]
-    tuning.batch_gen_workers, tuning.save_steps = 0, spec["steps"]
-    asked.matcher_params_chain.truncate_length = LENGTH
-    rows = problem(spec["texts"], sp.csr_matrix(Y), X_feat=X)
-    spent, model = timed(lambda: kind.train(rows, train_params=how, pred_params=asked))
-    return spent, lambda: model.predict(
-        spec["test_texts"], X_test, only_topk=spec["k"], batch_size=64, batch_gen_workers=0
-    ).toarray()
-
-
 def timed(task: Callable[[], Any]) -> tuple[dict[str, float], Any]:
     """Run a task; return its seconds and what it returned."""
     wall, cpu = time.perf_counter(), time.process_time()
@@ -75,11 +55,11 @@ def timed(task: Callable[[], Any]) -> tuple[dict[str, float], Any]:
 
 
 def main() -> None:
-    peer, spec = sys.argv[1], json.loads(Path(sys.argv[2]).read_text("utf-8"))
+    spec = json.loads(Path(sys.argv[1]).read_text("utf-8"))
     np = importlib.import_module("numpy")
     importlib.import_module("torch").set_num_threads(spec["threads"])
     labels, Y = targets(spec)
-    training, predict = {"setfit": train_setfit, "xr-transformer": train_xr_transformer}[peer](spec, Y)
+    training, predict = train_setfit(spec, Y)
     prediction, found = timed(predict)
     scores = np.asarray(found, dtype=np.float32)
     best = np.argsort(-scores, axis=1, kind="stable")[:, : spec["k"]]
@@ -89,7 +69,7 @@ def main() -> None:
         **{f"train_{name}": value for name, value in training.items()},
         **{f"predict_{name}": value for name, value in prediction.items()},
         "steps": spec["steps"],
-        "batch": BATCH[peer],
+        "batch": BATCH,
     }
     (output / "facts.json").write_text(json.dumps(facts))
 

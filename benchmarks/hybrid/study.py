@@ -33,7 +33,7 @@ from longtail.data import TopK, bundled_names, load_bundled
 from longtail.encoder import DEFAULT_ENCODER
 from longtail.hybrid import EXPERTS, Hybrid
 from longtail.hybrid.combine import Combination, learn_weights
-from longtail.hybrid.experts import AT, CandidateFeatures, Experts, HybridRows
+from longtail.hybrid.experts import AT, CandidateFeatures, Experts, HybridRows, texts_with_labels
 from longtail.hybrid.fit import RANKS_BY, HybridFit, fit_hybrid, ranked
 
 LENGTH = {"yso-titles": 32}  # tokens of a text that are read, where texts are short
@@ -213,7 +213,9 @@ def new_labels(given: StudyData, seed: int, settings: dict[str, Any], n_jobs: in
     experts = fit.experts
     for when in ("before", "after"):
         if when == "after":
-            experts = experts.with_labels([given.label_texts[label] for label in new])
+            experts = experts.with_labels(
+                texts_with_labels([given.label_texts[label] for label in new], [given.labels[label] for label in new])
+            )
             rows = rows._replace(names=experts.list_names(given.test_texts))
         evidence = experts.evidence(rows)
         scores = fit.weighing.combination.scores(evidence.features, evidence.candidates, experts.counts)

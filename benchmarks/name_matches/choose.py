@@ -1,13 +1,13 @@
 """Choose features and window of label names in texts, by rows that are held out of the training rows.
 
-    python benchmarks/name_matches/choose.py --data FOLDER --resume
+    python benchmarks/name_matches/choose.py --data FOLDER --resume --round first
 
 No test row is looked at. Of the training rows of every data set some thousand are held out; others, with 5% of the
 labels taken out of them, train the model as it is, the model without one group of features after another, and models
 with other windows. A variant is judged by the mean of P@1, P@5 and R@10 of the hidden labels over all data sets, and
 taken instead of the model as it is if it is better by more than twice the standard error: that of the mean of these
-three over the rows of all sets, paired. The results are the entry "choice" of name_matches.json, whose other figures
-are of test rows, measured after the choice (vs_mllm.py).
+three over the rows of all sets, paired. What the first round took is part of the model in the second. The results are
+the entry "choice" of name_matches.json, whose other figures are of test rows, measured after the choice (vs_mllm.py).
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ GROUPS = {  # of features that are left out together
     "other products": tuple(name for name in PRODUCTS if not name.startswith("no training rows")),
 }
 WINDOWS = (8, 20, 80)
+VARIANTS = (*(f"without {group}" for group in GROUPS), *(f"window {window}" for window in WINDOWS))
 MEASURES = ("p@1", "p@5", "hidden_r@10")
 
 
@@ -119,14 +120,13 @@ def measure_set(name: str, args: argparse.Namespace, facts: Facts) -> None:
     base = measured(data, hidden, AS_IS)
     kept: Facts = {"rows": len(data.texts), "held_out": len(data.test_texts)}
     kept[AS_IS] = rounded(dict(zip(MEASURES, base.mean(axis=0).tolist(), strict=True)), 2)
-    variants = [f"without {group}" for group in GROUPS] + [f"window {window}" for window in WINDOWS]
-    for variant in variants:
+    for variant in args.variants:
         gained = measured(data, hidden, variant) - base
         error = gained.mean(axis=1).std() / np.sqrt(len(gained))
         by_measure = dict(zip(MEASURES, gained.mean(axis=0).tolist(), strict=True))
         kept[variant] = rounded({**by_measure, "mean": gained.mean(), "standard_error": error}, 3)
         print(name, variant, kept[variant], flush=True)
-    facts["choice"]["sets"][name] = kept
+    facts["choice"][args.round]["sets"][name] = kept
 
 
 def verdicts(sets: Facts) -> Facts:
@@ -144,15 +144,17 @@ def verdicts(sets: Facts) -> Facts:
 def main() -> None:
     parser = make_parser(__doc__, "name_matches.json", data="required", resume=True)
     parser.add_argument("--only", nargs="+", choices=list(ROWS), default=list(ROWS), help="data sets")
+    parser.add_argument("--round", default="first", help="name of this round in the results")
+    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS), help="what is tried")
     args = parser.parse_args()
     facts = start_facts(args, {}, "snowballstemmer")
-    facts.setdefault("choice", {"sets": {}})
+    own = facts.setdefault("choice", {}).setdefault(args.round, {"sets": {}})
     for name in args.only:
-        if name not in facts["choice"]["sets"]:
+        if name not in own["sets"]:
             measure_set(name, args, facts)
-            facts["choice"]["over all sets"] = verdicts(facts["choice"]["sets"])
+            own["over all sets"] = verdicts(own["sets"])
             write_results(facts, args.output)
-    rows = [[name, *map(str, one.values())] for name, one in facts["choice"]["over all sets"].items()]
+    rows = [[name, *map(str, one.values())] for name, one in own["over all sets"].items()]
     show_table("held-out rows", ["variant", "gained", "standard error", "taken"], rows)
 
 

@@ -256,7 +256,7 @@ def untrained_model(encoder: TextEncoder) -> Prime:
     model.label_texts_ = tuple(f"label {number}" for number in range(LABELS))
     model.label_counts_ = np.ones(LABELS, dtype=np.int64)
     model.n_rows_, model.n_labels_, model.n_features_in_ = LABELS, LABELS, encoder.width
-    model.history_, model.fusion_, model.text_scale_, model.tree_ = [], None, 1.0, None
+    model.history_, model.fusion_, model.text_scale_, model.tree_, model.budget_ = [], None, 1.0, None, None
     return model
 
 

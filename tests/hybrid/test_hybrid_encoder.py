@@ -10,6 +10,7 @@ import longtail
 from longtail.data import load_bundled
 from longtail.hybrid import EXPERTS, Hybrid
 from longtail.pipeline import Tagger
+from longtail.report.expert_sentences import expert_sentences
 
 pytestmark = pytest.mark.torch
 SMALL = {"width": 32, "layers": 1, "heads": 2}
@@ -109,4 +110,28 @@ def test_an_interrupted_training_goes_on_from_its_checkpoint(data, tmp_path, mon
     model.fit(texts, some.Y, some.label_texts, on_epoch=reports.append)
     assert not reports  # the encoder was trained already
     model.save(tmp_path / "model")
-    assert not (tmp_path / "kept").exists() or not any((tmp_path / "kept").iterdir())
+    assert not (tmp_path / "kept").exists()
+
+
+def test_similar_texts_are_shown_by_id_and_first_words(tagger, data, tmp_path):
+    def similar(model):
+        facts = model.explain("a chess game for the desktop", k=1)["predicted"][0]["experts"]
+        return next(fact for fact in facts if fact["expert"] == "neighbours")
+
+    told = similar(tagger)
+    for row in told["similar"]:
+        assert row["id"] == data.ids[row["row"]]
+        assert " ".join(data.texts[row["row"]].split()).startswith(row["text"].rstrip("…")) and len(row["text"]) <= 60
+    assert similar(longtail.load(tagger.save(tmp_path / "model")))["similar"] == told["similar"]
+    assert f"such as {told['similar'][0]['id']} “" in expert_sentences({"experts": [{**told, "weight": 1.0}]})[0]
+
+
+def test_texts_that_are_not_kept_are_not_in_the_model(data, tmp_path):
+    few = data.take(np.arange(120))
+    model = new_model(experts=("neighbours",), epochs=0, keep_texts=False)
+    tagger = Tagger("hybrid", model=model, random_state=0, n_jobs=1).fit_dataset(few)
+    saved = longtail.load(tagger.save(tmp_path / "model"))
+    assert saved.model_.experts_.shown is None and saved.model_.keep_texts is False
+    fact = saved.explain(few.texts[0], k=1)["predicted"][0]["experts"][0]
+    assert fact["rows"] and "similar" not in fact
+    assert not any(few.texts[3][:30].encode() in file.read_bytes() for file in (tmp_path / "model").iterdir())

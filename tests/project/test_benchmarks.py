@@ -8,7 +8,7 @@ import pytest
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 HELPERS = {
-    *("tree_vs_peers.py", "peers/worker.py", "hybrid/few_rows_worker.py"),
+    *("tree_vs_peers.py", "peers/worker.py", "hybrid/few_rows_worker.py", "hybrid/xr_transformer.py"),
     *("project/traced_command.py", "project/estimator_checks.py"),
 }
 ROWS = re.findall(r"^\| `(\w+/\w+\.py)` .*\| `(\w+\.json)`", (FOLDER / "README.md").read_text("utf-8"), re.MULTILINE)

@@ -118,6 +118,7 @@ for command in (
     inspect.verify,
     sign.sign,
     serve.serve,
+    serve.tokens,
 ):
     app.add_command(command)
 

@@ -86,6 +86,7 @@ HELP = {
     "tree": "Also train a label tree on words, and score by both.",
     "validation": "Share of rows to judge epochs by.",
     "accumulate": "Batches that make one step.",
+    "keep_texts": "Keep ids and first words of training texts, for explanations.",
     "mixed_precision": "Use bfloat16 on a GPU.",
     "compile": "Compile the encoder.",
     "index": "Search of labels: exact, hnsw or ivf.",

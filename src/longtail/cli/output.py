@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
+import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -15,6 +18,7 @@ from longtail.cli.streams import tell
 if TYPE_CHECKING:
     from rich.console import Console
 
+SILENCE = 30.0  # seconds after which long work says how far it is, where there is no terminal
 COMPILING = "compiling the kernels that this work needs; "
 ONCE = "it takes up to half a minute, and they are kept for the next time."
 ALWAYS = "they cannot be kept, since no folder for them can be written; NUMBA_CACHE_DIR can name one."
@@ -67,10 +71,14 @@ def noting_warnings() -> Iterator[None]:
 
 @contextlib.contextmanager
 def stages(units: str = "labels") -> Iterator[Callable[[str, int, int], None]]:
-    """Show one progress bar per stage of long work, counting `units`; yields the callable `(stage, done, total)`."""
+    """Show one progress bar per stage of long work, counting `units`; yields the callable `(stage, done, total)`.
+
+    Where stderr is no terminal, such as in a pipe, a line says every half minute how far it is.
+    """
     from longtail.report import Progress, progress
 
     opened: list[tuple[str, contextlib.ExitStack, Progress]] = []
+    told = _ToldNowAndThen()
 
     def tell(stage: str, done: int, total: int) -> None:
         if not opened or opened[-1][0] != stage:
@@ -80,12 +88,38 @@ def stages(units: str = "labels") -> Iterator[Callable[[str, int, int], None]]:
             unit = "texts" if stage.startswith("Reading") else units
             opened.append((stage, stack, stack.enter_context(progress(total, stage, unit=unit))))
         opened[-1][2].reach(done, total)
+        told.reached = (stage, done, total)
 
     try:
-        yield tell
+        with told:
+            yield tell
     finally:
         for _, stack, _ in opened:
             stack.close()
+
+
+class _ToldNowAndThen:
+    """Says on a stderr that is no terminal, every half minute, which stage of long work is how far."""
+
+    def __init__(self) -> None:
+        self.reached = ("Getting ready", 0, 0)
+        self._done = threading.Event()
+        self._started = time.monotonic()
+
+    def __enter__(self) -> None:
+        from longtail.report import is_terminal
+
+        if not is_terminal(sys.stderr):
+            threading.Thread(target=self._tell, daemon=True).start()
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+
+    def _tell(self) -> None:
+        while not self._done.wait(SILENCE):
+            stage, done, total = self.reached
+            share = f"{100 * done // total}%, " if done and total else ""
+            note(f"{stage}: {share}{time.monotonic() - self._started:.0f} s so far.")
 
 
 def announce_compilation() -> None:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from longtail.facts import PlanFacts
     from longtail.pipeline import Imputed, Tagger
 
+LEAST_GAP = 0.05  # points by which an expert must be better than all together to be named
+
 
 @click.command(cls=ModelCommand)
 @click.argument("data")
@@ -240,9 +242,19 @@ def expert_lines(experts: dict[str, Any]) -> list[str]:
 
     >>> expert_lines({"tree": {"P@1": 0.78, "P@5": 0.39}, "together": {"P@1": 0.8, "P@5": 0.41}})
     ['Experts on these, P@1/P@5: tree 78.0/39.0; together 80.0/41.0.']
+    >>> both = {"tree": {"P@1": 0.81, "P@5": 0.39}, "names": {"P@1": 0.3, "P@5": 0.1}}
+    >>> expert_lines({**both, "together": {"P@1": 0.8, "P@5": 0.41}})[1]
+    'On these the expert tree alone is 1.0 points better in P@1 than all together.'
     """
     shown = [f"{name} {100 * of['P@1']:.1f}/{100 * of['P@5']:.1f}" for name, of in experts.items()]
-    return [f"Experts on these, P@1/P@5: {'; '.join(shown)}."] if shown else []
+    lines = [f"Experts on these, P@1/P@5: {'; '.join(shown)}."] if shown else []
+    alone = {name: of for name, of in experts.items() if name != "together"}
+    for metric in ("P@1", "P@5") if len(alone) > 1 else ():
+        best = max(alone, key=lambda name: alone[name][metric])
+        gap = 100 * (alone[best][metric] - experts["together"][metric])
+        if gap >= LEAST_GAP:
+            lines.append(f"On these the expert {best} alone is {gap:.1f} points better in {metric} than all together.")
+    return lines
 
 
 def _budget_line(budget: dict[str, Any]) -> str:
@@ -250,13 +262,25 @@ def _budget_line(budget: dict[str, Any]) -> str:
 
     >>> _budget_line({"minutes": 5.0, "minutes_used": 4.8, "epochs": 7, "epochs_asked": 20, "more_minutes": 8.13})
     '7 of 20 epochs fitted into 5 minutes (4.8 used); with 8.2 more minutes it would train all 20.'
+    >>> _budget_line({"minutes": 0.3, "minutes_used": 2.14, "epochs": 1, "epochs_asked": 4, "more_minutes": 5.5})
+    'One epoch, the least there is, took 2.1 minutes, not 0.3; with 5.5 more minutes it would train all 4.'
     """
     planned, asked = budget["epochs"], budget["epochs_asked"]
+    if planned == 1 and budget["minutes_used"] > budget["minutes"]:
+        took = f"{budget['minutes_used']:.1f} minutes, not {budget['minutes']:g}"
+        return f"One epoch, the least there is, took {took}; {_more_minutes(budget)}."
     used = f"{budget['minutes']:g} minutes ({budget['minutes_used']:.1f} used)"
     if planned == asked:
         return f"All {plural(asked, 'epoch')} fitted into {used}."
-    more = f"with {math.ceil(10 * budget['more_minutes']) / 10:g} more minutes it would train all {asked}"
-    return f"{planned} of {plural(asked, 'epoch')} fitted into {used}; {more}."
+    return f"{planned} of {plural(asked, 'epoch')} fitted into {used}; {_more_minutes(budget)}."
+
+
+def _more_minutes(budget: dict[str, Any]) -> str:
+    """Return how many minutes more all epochs would take."""
+    if budget["epochs"] == budget["epochs_asked"]:
+        return "no more were asked for"
+    more = math.ceil(10 * budget["more_minutes"]) / 10
+    return f"with {more:g} more minutes it would train all {budget['epochs_asked']}"
 
 
 def epoch_line(record: dict[str, Any]) -> str:

@@ -32,6 +32,14 @@ class NameMatchFacts(TypedDict):
     spans: list[list[int]]  # (start, end) in the text
 
 
+class SimilarRowFacts(TypedDict, total=False):
+    """A row of the training data that is like a text."""
+
+    row: Required[int]  # its number in the training data
+    id: str  # where the data had ids
+    text: str  # its first words, where the model keeps them
+
+
 class ExpertFacts(TypedDict, total=False):
     """What one expert of a hybrid adds to the log-odds of a label, and what that rests on."""
 
@@ -41,6 +49,7 @@ class ExpertFacts(TypedDict, total=False):
     probability: float  # by the label tree
     share: float  # of the similar training texts that carry the label, the nearer counting more
     rows: list[int]  # the nearest of these, by their numbers in the training data
+    similar: list[SimilarRowFacts]  # the same rows with their ids and first words
     matches: list[NameMatchFacts]  # names of the label in the text
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -20,6 +21,7 @@ from longtail.hybrid.fit import HELD_OUT_AT_MOST, fit_hybrid, ranked
 from longtail.hybrid.plan import plan_hybrid
 from longtail.hybrid.schema import HYBRID_SCHEMA
 from longtail.hybrid.settings import ENCODED, check_experts, needs_encoder
+from longtail.hybrid.shown_rows import ShownRows
 from longtail.hybrid.store import experts_part, restore_experts
 from longtail.kernels import blocks
 from longtail.model import (
@@ -118,6 +120,9 @@ class Hybrid(XMCEstimator):
     language : str, default=None
         Language whose endings are taken off words (stemming; needs the extra "stem"), such as "english"; None for whole
         words, and for names in which a plural counts as its singular.
+    keep_texts : bool, default=True
+        Keep the id and the first 60 characters of every training text in the model, so that an explanation names
+        similar texts by them; False for row numbers only.
     mixed_precision : bool, default=True
         Compute in bfloat16 on a GPU.
     encoder_precision : {"float32", "int8"}, default="float32"
@@ -188,6 +193,7 @@ class Hybrid(XMCEstimator):
         overlap: int | str = 2,
         tail: float | None = None,
         language: str | None = None,
+        keep_texts: bool = True,
         mixed_precision: bool = True,
         encoder_precision: str = "float32",
         runtime: str = "auto",
@@ -208,6 +214,7 @@ class Hybrid(XMCEstimator):
         self.overlap = overlap
         self.tail = tail
         self.language = language
+        self.keep_texts = keep_texts
         self.mixed_precision = mixed_precision
         self.encoder_precision = encoder_precision
         self.runtime = runtime
@@ -226,6 +233,8 @@ class Hybrid(XMCEstimator):
             out |= self._idle_among("overlap", word="without", other=Keyword("experts", "tree"))
         if not {"tree", "names"} & set(experts):
             out |= self._idle_among("language", word="without", other=Keyword("experts", "tree or names"))
+        if "neighbours" not in experts:
+            out |= self._idle_among("keep_texts", word="without", other=Keyword("experts", "neighbours"))
         if self.epochs == 0:
             out |= self._idle_among("minutes", "batch_size", "lr", word="with", other=Keyword("epochs", 0))
         if self.checkpoint is None:
@@ -244,7 +253,7 @@ class Hybrid(XMCEstimator):
     ) -> Self:
         """Train on texts, their labels and the texts of the labels; returns self.
 
-        `labels` are what the labels are called in the data: a name to look for in texts, where it is a word.
+        `labels` are what the labels are called in the data; where that is a word, it is read with the label's text.
         Weights are learned on a tenth of the rows (at most 2,000), which the encoder does not see.
         """
         experts = self._check_params()
@@ -262,12 +271,15 @@ class Hybrid(XMCEstimator):
         split: Split | None,
         progress: Stages | None,
         on_epoch: EpochReport | None,
+        ids: Sequence[str] | None = None,
     ) -> TopK | None:
         """Train; return predictions for the rows held out."""
         self._warn_of_idle_params()
         fitted = fit_hybrid(self.get_params(deep=False), experts, texts, Y, names, labels, split, progress, on_epoch)
         self.__dict__.pop("calibration_", None)
         self.experts_, weighing = fitted.experts, fitted.weighing
+        if self.keep_texts and self.experts_.neighbours is not None:
+            self.experts_ = replace(self.experts_, shown=ShownRows.of(texts, ids))
         self.combination_, self.weighed_ = weighing.combination, weighing.facts
         self.n_rows_, self.n_labels_ = (int(n) for n in Y.shape)
         self.label_counts_, self.label_texts_ = fitted.experts.counts, tuple(names)
@@ -291,9 +303,14 @@ class Hybrid(XMCEstimator):
         names = label_texts_of(self, data)
         texts, Y, given = check_training(texts_of(self, data), data.Y, names)
         check_unicode(texts)
-        top = self._fit(experts, texts, Y, given, data.names(), split, progress, on_epoch)
+        top = self._fit(experts, texts, Y, given, data.names(), split, progress, on_epoch, data.ids)
         if split is None or top is None:
             return None
+        if not (top.ids >= 0).any():
+            raise DataError(
+                f"no name of a label stands in the texts held out, and {', '.join(experts)} is the only expert: the "
+                f"label {data.names()[0]!r} has the text {given[0]!r}; give labels texts that name them, or experts."
+            )
         truth, counts = Y[split[1]], np.bincount(Y[split[0]].indices, minlength=self.n_labels_)
         self.calibration_ = Calibration.fit(top, binary_hits(top, truth), np.diff(truth.indptr))
         return HeldOut(truth, top, counts, split[0].size)
@@ -507,6 +524,10 @@ class Hybrid(XMCEstimator):
         tree = self.experts_.tree
         return None if tree is None else TreeInside(tree, self.experts_.words)
 
+    def word_features(self, features: TextReader | None) -> TextReader | None:
+        self._check_fitted()
+        return self.experts_.words
+
     def drop_checkpoint(self) -> None:
         if getattr(self, "experts_", None) is not None and self.experts_.prime is not None:
             self.experts_.prime.drop_checkpoint()
@@ -562,6 +583,7 @@ class Hybrid(XMCEstimator):
             check_real("lr", self.lr, low=0, open_low=True)
         if self.encoder is not None and not isinstance(self.encoder, str | Path | dict):
             raise ParameterError(name="encoder", allowed="a name, a folder, a dict or None", got=self.encoder)
+        check_flag("keep_texts", self.keep_texts)
         check_integer("max_length", self.max_length, low=3)
         check_choice("long_texts", self.long_texts, LONG_TEXTS)
         self._check_serving()

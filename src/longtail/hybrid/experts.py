@@ -13,6 +13,7 @@ from longtail.data import TopK
 from longtail.hybrid.candidate_kernels import join_lists, look_up, products
 from longtail.hybrid.combine import FEATURES
 from longtail.hybrid.neighbours import Neighbours
+from longtail.hybrid.shown_rows import ShownRows
 from longtail.name_matches import NameMatches
 from longtail.prime import LabelSearch, Prime
 from longtail.text import TfidfFeatures
@@ -66,6 +67,8 @@ class Experts:
         Training rows of every label.
     n_jobs : int
         Threads.
+    shown : ShownRows or None
+        Ids and first words of the training texts, for explanations.
     """
 
     prime: Prime | None
@@ -78,6 +81,7 @@ class Experts:
     n_labels: int
     counts: np.ndarray
     n_jobs: int = 1
+    shown: ShownRows | None = None
 
     def read(self, texts: list[str]) -> HybridRows:
         """Return texts as the experts read them."""
@@ -208,21 +212,36 @@ class Experts:
         return self if n_jobs == self.n_jobs else replace(self, n_jobs=n_jobs)
 
 
-def names_of(texts: Sequence[str], labels: Sequence[str] | None = None) -> list[tuple[str, ...]]:
-    """Return what the names expert looks for, of every label: names in its text, and the label where it is a word.
+def names_of(texts: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the names in the text of every label, which the names expert looks for.
 
     A text may hold several names, separated by "; ", and may go on after a name: "Field: Name. What it is about."
 
-    >>> names_of(["whales; cetaceans", "Culture: Farsi. Persian too."], ["w:1", "culture::farsi"])
-    [('whales', 'cetaceans'), ('Culture: Farsi', 'Farsi', 'farsi')]
+    >>> names_of(["whales; cetaceans", "Culture: Farsi. Persian too."])
+    [('whales', 'cetaceans'), ('Culture: Farsi', 'Farsi')]
     """
     out = []
-    for number, text in enumerate(texts):
+    for text in texts:
         names = [name.partition(". ")[0].strip(" .") for name in text.split(NAME_SEPARATOR)]
         names += [name.rpartition(": ")[2] for name in names]
-        own = "" if labels is None or "/" in labels[number] else labels[number].rpartition(":")[2]
-        names += [own] * (sum(map(str.isalpha, own)) >= FEWEST_LETTERS)
         out.append(tuple(dict.fromkeys(name for name in names if name.strip())) or (text,))
+    return out
+
+
+def texts_with_labels(texts: Sequence[str], labels: Sequence[str] | None) -> list[str]:
+    """Return the texts of labels, after what the labels are called in the data where that is a word and another name.
+
+    >>> texts_with_labels(["whales", "Networking: Scanning.", "Persian"], ["w:1", "network::scanner", "http://a/farsi"])
+    ['whales', 'scanner; Networking: Scanning.', 'Persian']
+    """
+    if labels is None:
+        return list(texts)
+    out = []
+    for text, names, label in zip(texts, names_of(texts), labels, strict=True):
+        own = "" if "/" in label else label.rpartition(":")[2]
+        is_word = sum(map(str.isalpha, own)) >= FEWEST_LETTERS
+        is_new = own.casefold() not in (name.casefold() for name in names)
+        out.append(f"{own}{NAME_SEPARATOR}{text}" if is_word and is_new else text)
     return out
 
 

@@ -58,6 +58,8 @@ def _facts(
     elif name == "neighbours" and experts.neighbours is not None:
         fact["share"] = float(features[AT["neighbours", "share"]])
         fact["rows"] = [row for row, _ in experts.neighbours.carriers(rows.vectors[0], label, ROWS_SHOWN)]
+        if experts.shown is not None:
+            fact["similar"] = [experts.shown.facts(row) for row in fact["rows"]]
     elif name == "names" and experts.names is not None:
         fact["matches"] = [
             {"name": named, "spans": [[int(start), int(end)]]}

@@ -25,7 +25,7 @@ from longtail.hybrid.combine import (
     log_loss,
     odds_of_unused,
 )
-from longtail.hybrid.experts import AT, CandidateFeatures, Experts, HybridRows, names_of
+from longtail.hybrid.experts import AT, CandidateFeatures, Experts, HybridRows, names_of, texts_with_labels
 from longtail.hybrid.neighbours import Neighbours
 from longtail.hybrid.settings import classifier_epochs, needs_encoder, prime_params
 from longtail.kernels import blocks
@@ -38,7 +38,8 @@ from longtail.validate import Json, resolve_jobs, resolve_seed
 
 HELD_OUT, HELD_OUT_AT_MOST, FEWEST_ROWS = 0.1, 2000, 50  # rows held out to learn weights, where none are given
 HELD_OUT_K = 50  # labels predicted for every held-out row, as of other models
-READ_AT_ONCE = 4096  # texts, between two reports
+READ_AT_ONCE = 512  # texts, between two reports
+READING = "Reading texts with the encoder"
 RANKS_BY = {  # the feature by which each expert alone ranks labels
     "prototypes": ("prototypes", "product"),
     "classifier": ("classifier", "product"),
@@ -75,7 +76,6 @@ class Trainer:
     texts: list[str]
     Y: sp.csr_array
     label_texts: list[str]
-    labels: Sequence[str] | None
     progress: Stages | None
 
     @property
@@ -93,7 +93,7 @@ class Trainer:
             texts,
             self.Y[rows],
             self.label_texts,
-            progress=of_stage(self.progress, "Training the encoder"),
+            progress=of_stage(self.progress, "Training the encoder" if prime.epochs else READING),
             on_epoch=on_epoch,
         )
         return prime
@@ -107,7 +107,7 @@ class Trainer:
         read = prime.take_vectors()
         if read is not None:  # an encoder that stayed as it was has read most of them already
             out[trained[read[0]]], waiting[trained[read[0]]] = read[1], False
-        rows, report = np.flatnonzero(waiting), of_stage(self.progress, "Reading texts with the encoder")
+        rows, report = np.flatnonzero(waiting), of_stage(self.progress, READING)
         for at in blocks(rows.size, READ_AT_ONCE):
             if report is not None:
                 report(at.start, rows.size)
@@ -154,7 +154,7 @@ class Trainer:
         self.begin("Matching names of labels")
         language = {} if self.params["language"] is None else {"language": self.params["language"]}
         matches = NameMatches(random_state=self.seed, n_jobs=self.params["n_jobs"], **language)
-        return matches.fit([self.texts[i] for i in rows], self.Y[rows], names_of(self.label_texts, self.labels))
+        return matches.fit([self.texts[i] for i in rows], self.Y[rows], names_of(self.label_texts))
 
     def begin(self, stage: str) -> None:
         """Report that a stage begins."""
@@ -175,9 +175,9 @@ def fit_hybrid(
 ) -> HybridFit:
     """Train all experts and their weights; the rows of `split[1]` are held out to learn weights by.
 
-    `labels` are what labels are called in the data, where that may be a word too.
+    `labels` are what labels are called in the data; where that is a word, it is read and looked for too.
     """
-    trainer = Trainer(params, experts, texts, Y, label_texts, labels, progress)
+    trainer = Trainer(params, experts, texts, Y, texts_with_labels(label_texts, labels), progress)
     everything = np.arange(len(texts))
     train, held = (everything, everything[:0]) if (inner := split or own_split(Y, trainer.seed)) is None else inner
     prime = trainer.fit_prime(train, on_epoch)

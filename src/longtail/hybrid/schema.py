@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from longtail.encoder import ENCODER_PRECISIONS, LONG_TEXTS
 from longtail.hybrid.combine import BANDS, EXPERTS, FEATURES
+from longtail.hybrid.shown_rows import SHOWN_ROW_ARRAYS, shown_rows_problem
 from longtail.model import LABEL_COUNTS, SEED
 from longtail.name_matches import NAME_MATCHES_SCHEMA
 from longtail.prime import PRIME_SCHEMA
@@ -56,7 +57,7 @@ def _experts_problem(part: Part, sizes: Sizes) -> str | None:
     given = sorted(name for name in part.arrays if name.startswith(NEIGHBOURS))
     if given and given != sorted(_NEIGHBOUR_NAMES):
         return f"its arrays of neighbours must be {', '.join(sorted(_NEIGHBOUR_NAMES))}"
-    return None
+    return shown_rows_problem(part)
 
 
 _NEIGHBOUR_ARRAYS = (
@@ -116,6 +117,7 @@ HYBRID_SCHEMA = PartSchema(
         ParamSpec("overlap", OneOf((Whole(1), Choice(("auto",)))), "leaves a label may stand in"),
         ParamSpec("tail", Real(0, 10, none=True), "how much rare labels are favoured"),
         ParamSpec("language", Choice(LANGUAGES, none=True), "language whose endings are taken off"),
+        ParamSpec("keep_texts", Flag(), "whether ids and first words of training texts are kept", optional=True),
         ParamSpec("mixed_precision", Flag(), "bfloat16 on a GPU"),
         ParamSpec("encoder_precision", Choice(ENCODER_PRECISIONS), "how the encoder computes"),
         ParamSpec("random_state", SEED, "the seed"),
@@ -127,6 +129,7 @@ HYBRID_SCHEMA = PartSchema(
         SizeSpec("n_rows", "texts that are remembered"),
         SizeSpec("n_cells", "cells of texts"),
         SizeSpec("n_pairs", "labels of these texts together"),
+        SizeSpec("n_shown", "rows whose first words are kept"),
     ),
     arrays=(
         LABEL_COUNTS,
@@ -142,6 +145,7 @@ HYBRID_SCHEMA = PartSchema(
             optional=True,
         ),
         *_NEIGHBOUR_ARRAYS,
+        *SHOWN_ROW_ARRAYS,
     ),
     inner=(
         InnerPart(PRIME, PRIME_SCHEMA, params="fitted.prime"),

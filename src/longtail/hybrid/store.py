@@ -10,6 +10,7 @@ from longtail.hybrid.combine import Combination
 from longtail.hybrid.experts import Experts
 from longtail.hybrid.neighbours import Neighbours
 from longtail.hybrid.schema import NAMES, NEIGHBOURS, PRIME, TREE, WORDS
+from longtail.hybrid.shown_rows import SHOWN_ROWS, ShownRows
 from longtail.name_matches import NameMatches
 from longtail.prime import Prime
 from longtail.storage import Part
@@ -30,6 +31,8 @@ def experts_part(experts: Experts, combination: Combination) -> tuple[dict[str, 
         arrays["classifier.vectors"] = experts.classifier
     if experts.neighbours is not None:
         arrays |= {f"{NEIGHBOURS}{name}": array for name, array in experts.neighbours.to_arrays().items()}
+    if experts.shown is not None:
+        arrays |= {f"{SHOWN_ROWS}{name}": array for name, array in experts.shown.arrays.items()}
     return params, arrays
 
 
@@ -50,6 +53,7 @@ def restore_experts(params: dict[str, Any], part: Part, experts: tuple[str, ...]
         tree=inside(TREE, LabelTreeClassifier),
         neighbours=Neighbours(**remembered) if remembered else None,
         names=inside(NAMES, NameMatches),
+        shown=ShownRows(shown) if (shown := part.under(SHOWN_ROWS)) else None,
         n_labels=int(counts.size),
         counts=counts,
         n_jobs=n_jobs,

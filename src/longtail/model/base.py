@@ -258,6 +258,10 @@ class XMCEstimator(Estimator):
         """Return the label tree inside the model, as a `longtail.tree.TreeInside`; None where there is none."""
         return None
 
+    def word_features(self, features: TextReader | None) -> TextReader | None:
+        """Return what counts the words of texts: those of the Tagger, unless the model has its own."""
+        return features
+
     def add_labels_by_text(self, texts: Sequence[str]) -> Self:
         """Add labels that are known by their texts alone, numbered after the old ones; returns self."""
         raise ModelError(

@@ -80,6 +80,8 @@ FEATURES = (  # in the order of their weights
     "no training rows",
     *PRODUCTS,
 )
+NOT_LEARNED = tuple(name for name in PRODUCTS if name.startswith("no training rows"))
+"""Features that get no weight since rows held out spoke against them; models saved before have weights for them."""
 
 
 class EntryFacts(NamedTuple):

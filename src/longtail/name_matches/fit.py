@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from longtail.kernels import run_tasks
 from longtail.name_matches.candidates import Candidates, NameSearch
-from longtail.name_matches.features import FEATURES, EntryFacts, candidate_features
+from longtail.name_matches.features import FEATURES, NOT_LEARNED, EntryFacts, candidate_features
 from longtail.name_matches.find_kernel import ENTRY, LABEL, ROW
 from longtail.name_matches.link_rates import N_CONTEXTS, Links, add_links, entry_traits, fit_means
 from longtail.name_matches.logistic import fit_logistic, sigmoid
@@ -25,6 +25,7 @@ N_FOLDS = 5
 LEAST_SPREAD = 0.02  # standard deviation below which a feature gets no weight
 UNTRAINED_SHARE = 0.2  # of the labels that are shown a second time, as if they had no training rows
 LINK_RATE = FEATURES.index("link rate")
+WITHOUT_WEIGHT = [FEATURES.index(name) for name in NOT_LEARNED]
 SURE = 1e-6  # means of link rates stay this far from 0 and 1
 
 
@@ -236,6 +237,7 @@ def _fit_weights(
     mean, scale = X.mean(axis=0), X.std(axis=0)
     mean[0], scale[0] = 0.0, 1.0
     scale[scale < LEAST_SPREAD] = np.inf
+    scale[WITHOUT_WEIGHT] = np.inf
     centre = np.zeros(weights.size)
     centre[0] = mean[LINK_RATE]
     centre[LINK_RATE] = scale[LINK_RATE] if np.isfinite(scale[LINK_RATE]) else 0.0

@@ -211,7 +211,7 @@ class Monitor:
             why = (
                 "it was trained on rows of features"
                 if not self.tagger.reads_texts_
-                else "it counts no words, or not with features of the Tagger"
+                else "it counts no words, or was trained by an earlier version"
             )
             out.append(f"Unknown words were not compared: the model knows none, since {why}.")
         if "probability" not in compared:
@@ -259,9 +259,10 @@ def row_measures(
 
 def unknown_terms(tagger: Tagger, data: Dataset, **how: int) -> UnknownTerms | None:
     """Return the unknown words of texts, where the Tagger reads words."""
-    if not isinstance(tagger.features_, TfidfFeatures) or data.texts is None:
+    words = tagger.model_.word_features(tagger.features_)
+    if not isinstance(words, TfidfFeatures) or data.texts is None:
         return None
-    return tagger.features_.unknown_terms(data.texts, **how)
+    return words.unknown_terms(data.texts, **how)
 
 
 def lengths(data: Dataset, rows: Rows | None) -> np.ndarray:

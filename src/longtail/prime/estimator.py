@@ -951,4 +951,7 @@ class Prime(XMCEstimator):
 def _epochs_told(fitted: Json) -> int | str:
     """Return how many epochs were trained and, where minutes decided, of how many."""
     n, budget = len(fitted["history"]), fitted.get("budget")
-    return n if budget is None else f"{n} of {budget['epochs_asked']}, as fitted {budget['minutes']:g} minutes"
+    if budget is None:
+        return n
+    fits = "which took longer than" if budget["minutes_used"] > budget["minutes"] else "as fitted"
+    return f"{n} of {budget['epochs_asked']}, {fits} {budget['minutes']:g} minutes"

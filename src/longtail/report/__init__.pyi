@@ -28,5 +28,6 @@ from .terminal.model_terminal import show_inspection as show_inspection
 from .terminal.monitor_terminal import show_monitor as show_monitor
 from .terminal.progress import Progress as Progress
 from .terminal.progress import as_callback as as_callback
+from .terminal.progress import is_terminal as is_terminal
 from .terminal.progress import progress as progress
 from .terminal.tree_terminal import show_tree as show_tree

@@ -17,6 +17,21 @@ def expert_sentences(suggestion: SuggestionFacts) -> list[str]:
     return [f"{fact['weight']:+.1f}  {_reason(fact)}" for fact in told]
 
 
+def _similar_rows(fact: ExpertFacts) -> str:
+    """Return the nearest training texts: by id and first words where the model keeps them, else by number.
+
+    >>> _similar_rows({"similar": [{"row": 7, "id": "xboard", "text": "chess board"}, {"row": 1234, "text": "a game"}]})
+    ', such as xboard “chess board”, row 1,234 “a game”'
+    """
+    if fact.get("similar"):
+        told = (
+            f"{row.get('id') or 'row ' + format(row['row'], ',')} “{row.get('text', '')}”" for row in fact["similar"]
+        )
+        return f", such as {', '.join(told)}"
+    rows = ", ".join(f"{row:,}" for row in fact.get("rows", ()))
+    return f", such as rows {rows}" if rows else ""
+
+
 def _reason(fact: ExpertFacts) -> str:
     expert = fact["expert"]
     if expert == "start":
@@ -24,8 +39,7 @@ def _reason(fact: ExpertFacts) -> str:
     if expert == "tree":
         return f"label tree on words: {fact.get('probability', 0):.0%}"
     if expert == "neighbours":
-        rows = ", ".join(f"{row:,}" for row in fact.get("rows", ()))
-        return f"similar training texts: {fact.get('share', 0):.0%}" + (f", such as rows {rows}" if rows else "")
+        return f"similar training texts: {fact.get('share', 0):.0%}{_similar_rows(fact)}"
     if expert == "names":
         names = ", ".join(dict.fromkeys(f"“{match['name']}”" for match in fact.get("matches", ())))
         return f"name in the text: {names}" if names else "name in the text"

@@ -47,6 +47,8 @@ class ServeSettings:
         How often folders are looked at for a new model.
     log : Path or None, default=None
         File of the access log, in JSON lines; None for standard error.
+    log_requests : bool, default=True
+        Write the access log to standard error where no file is named.
     log_texts : bool, default=False
         Write the texts of requests to the access log.
     run_folder : Path or None, default=None
@@ -69,6 +71,8 @@ class ServeSettings:
         Time for an answer.
     body_seconds : float, default=20.0
         Time in which a body must have come; and, of streams, in which the next line must come.
+    send_seconds : float, default=60.0
+        Time in which a caller must take the next piece of an answer.
     rate : float or None, default=None
         Requests per second of one caller, on average; None for no limit.
     jobs : int, default=20
@@ -88,6 +92,7 @@ class ServeSettings:
     copy_models: bool = False
     watch_seconds: float = 2.0
     log: Path | None = None
+    log_requests: bool = True
     log_texts: bool = False
     run_folder: Path | None = None
     body_bytes: int = 4 << 20
@@ -102,6 +107,7 @@ class ServeSettings:
     connections: int = 1024
     seconds: float = 30.0
     body_seconds: float = 20.0
+    send_seconds: float = 60.0
     rate: float | None = None
     jobs: int = 20
     extra: Mapping[str, str] = field(default_factory=dict)  # settings of protocols, by name
@@ -114,12 +120,11 @@ class ServeSettings:
                 allowed = "1 to 64 of the letters a-z, digits, dots, hyphens and underscores"
                 raise ParameterError(name="the id of a model", allowed=allowed, got=id)
         check_integer("port", self.port, low=0, high=65535)
-        check_integer("workers", self.workers, low=1, high=256)
         for name in ("body_bytes", "upload_bytes", "rows", "text_characters", "most_labels", "queue_rows"):
             check_integer(name, getattr(self, name), low=1)
-        for name in ("batch_rows", "batch_characters", "requests_at_once", "connections", "jobs"):
+        for name in ("batch_rows", "batch_characters", "requests_at_once", "connections", "jobs", "workers"):
             check_integer(name, getattr(self, name), low=1)
-        for name in ("seconds", "body_seconds", "watch_seconds"):
+        for name in ("seconds", "body_seconds", "send_seconds", "watch_seconds"):
             check_real(name, getattr(self, name), low=0, open_low=True)
         if self.rate is not None:
             check_real("rate", self.rate, low=0, open_low=True)

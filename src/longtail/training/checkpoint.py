@@ -258,8 +258,10 @@ class Checkpoint:
         return others
 
     def remove(self) -> None:
-        """Remove the checkpoint: its training is done."""
+        """Remove the checkpoint, since its training is done, and its folder if nothing else is in it."""
         shutil.rmtree(self.path, ignore_errors=True)
+        with contextlib.suppress(OSError):  # not empty, or not there
+            self.path.parent.rmdir()
 
 
 def _array(value: torch.Tensor | int) -> np.ndarray:
