@@ -59,7 +59,7 @@ export function textEditor({ text, changed, now, more = [] }) {
   });
   const count = h("span", { class: "count soft" });
   const problem = h("p", { class: "notice bad", role: "alert", hidden: true });
-  const file = h("input", { type: "file", accept: ".txt,.md,.html,.htm,text/*", class: "only-heard", tabindex: "-1", "aria-label": t("editor.open") });
+  const file = h("input", { type: "file", accept: ".txt,.md,.html,.htm,text/*", hidden: true });
   const clear = button(t("editor.clear"), () => set(""), { kind: "small bare" });
   let marks = null;
 

@@ -5,7 +5,7 @@ import { Refusal, ask, modelFacts } from "../server.js";
 import { guessColumns, sampleOf } from "../table_file.js";
 import { takesFiles } from "../text_editor.js";
 import { targetWords } from "../threshold.js";
-import { number, t } from "../words.js";
+import { number, percent, t } from "../words.js";
 
 const LOOK_EVERY = 700; // milliseconds between two questions how far a batch is
 const KEPT = "longtail.batches";
@@ -105,7 +105,7 @@ function chooseForm(file, sample, { model, send, stop }) {
   const threshold = h("select", null,
     h("option", { value: "" }, t("batch.all")),
     modelFacts(model).targets.map((target) => h("option", { value: target.name }, targetWords(target))),
-    calibrated && [0.9, 0.7, 0.5, 0.3, 0.1].map((one) => h("option", { value: one }, t("batch.from", { share: `${number(one * 100)} %` }))));
+    calibrated && [0.9, 0.7, 0.5, 0.3, 0.1].map((one) => h("option", { value: one }, t("batch.from", { share: percent(one) }))));
   const table = h("div", { class: "preview", tabindex: "0", role: "region", "aria-label": t("batch.preview") });
   const preview = () => {
     const chosen = sample.columns.map((name) => (name === text.value || name === "id" ? "chosen" : ""));
@@ -138,7 +138,7 @@ export function render(root, { model }) {
   let jobs = [];
   const chooser = h("div");
   const list = h("section", { class: "jobs", "aria-label": t("batch.list") });
-  const input = h("input", { type: "file", accept: ".csv,.tsv,.jsonl,.ndjson", class: "only-heard", tabindex: "-1", "aria-label": t("batch.choose") });
+  const input = h("input", { type: "file", accept: ".csv,.tsv,.jsonl,.ndjson", hidden: true });
   const gone = (job) => {
     jobs = jobs.filter((one) => one !== job);
     rememberJobs(jobs);

@@ -3,7 +3,7 @@
 import { afterPause, announce, h, icon, newId, show } from "../dom.js";
 import { labelCard } from "../label_card.js";
 import { nameWithMatch, searchLabels } from "../label_picker.js";
-import { ask, modelFacts, modelPath } from "../server.js";
+import { ask, inLanguage, modelFacts, modelPath } from "../server.js";
 import { shortId, shownName } from "../tag_rows.js";
 import { number, t } from "../words.js";
 
@@ -26,8 +26,7 @@ class Tree {
   }
 
   async children(label) {
-    const query = label === null ? "" : `?${new URLSearchParams({ label })}`;
-    const answer = await ask(`${modelPath(this.model, "/tree")}${query}`);
+    const answer = await ask(modelPath(this.model, `/tree${inLanguage(this.model, label === null ? {} : { label })}`));
     return answer.children.map((one) => this.item(one));
   }
 

@@ -4,7 +4,7 @@ import { afterPause, announce, button, h, icon, newId, show } from "../dom.js";
 import { copyButton, tagsAsCsv, tagsAsJson } from "../copying.js";
 import { labelCard } from "../label_card.js";
 import { labelPicker } from "../label_picker.js";
-import { ask, modelFacts, modelPath } from "../server.js";
+import { ask, modelFacts, modelPath, nameLanguage } from "../server.js";
 import { draft, keep, recall } from "../settings.js";
 import { bar, shownName, shownStrength, strength, wordsBehind, wordsLine } from "../tag_rows.js";
 import { textEditor } from "../text_editor.js";
@@ -71,7 +71,7 @@ class TryView {
     const results = h("section", { class: "results", "aria-label": t("try.tags") },
       h("div", { class: "results-head" }, h("h2", null, t("try.tags")), this.count, this.copies),
       this.list);
-    const decide = h("section", { class: "decide", "aria-label": t("try.decided-by") }, this.decideSelect(), this.slider.element, this.choices());
+    const decide = h("section", { class: "decide", "aria-label": t("try.decide") }, this.decideSelect(), this.slider.element, this.choices());
     show(this.root,
       h("h1", { class: "only-heard" }, t("try.nav")),
       h("div", { class: "split" }, h("div", { class: "left-side" }, this.editor.element, decide), results));
@@ -155,7 +155,7 @@ class TryView {
   }
 
   question() {
-    const question = { text: draft.text, k: this.k };
+    const question = { text: draft.text, k: this.k, language: nameLanguage(this.model) };
     if (this.only.length) question.allow = this.only.map((one) => one.label);
     if (this.never.length) question.deny = this.never.map((one) => one.label);
     return question;
@@ -251,7 +251,10 @@ class TryView {
       icon("down"));
     const row = h("li", { class: `tag ${given ? "is-given" : ""}`, "data-label": tag.label }, head, more);
     const mark = () => this.editor.mark(this.explained.get(tag.label)?.spans ?? null);
-    const unmark = () => this.editor.mark(this.explained.get(this.open)?.spans ?? null);
+    const unmark = () => {
+      const focused = document.activeElement?.closest?.(".tag")?.dataset.label;
+      this.editor.mark(this.explained.get(focused ?? this.open)?.spans ?? null);
+    };
     row.addEventListener("pointerenter", mark);
     row.addEventListener("pointerleave", unmark);
     head.addEventListener("focus", mark);
