@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from longtail.errors import LongtailError
+from longtail.review import ReviewStore
 from longtail.serve.metrics import Metrics
 from longtail.serve.micro_batches import MicroBatches
 from longtail.serve.model_shelf import ModelShelf
@@ -43,6 +44,7 @@ class Server:
         self.sessions = Sessions(self.tokens, self.folder.secret())
         self.metrics = Metrics(())
         self.models = ModelShelf(settings, self._swapped)
+        self.reviews = None if settings.reviews is None else ReviewStore(settings.reviews, create=True)
         self.batches = MicroBatches(settings.batch_rows, settings.batch_characters, settings.queue_rows, self._scored)
         self._heavy = ThreadPoolExecutor(HEAVY_THREADS, "heavy")
         self._quick = ThreadPoolExecutor(1, "quick")
@@ -109,7 +111,8 @@ class Server:
 
     def guideline(self, label: str) -> str | None:
         """Return what reviewers have agreed on for a label; None where there is no such thing."""
-        return None
+        found = None if self.reviews is None else self.reviews.guideline(label)
+        return None if found is None else found.text
 
     def ask_all_to_look(self) -> None:
         """Let every process look at the folders of models soon."""
