@@ -162,7 +162,7 @@ def test_files_are_dropped_and_opened(page):
     drop(page, ".paper", "note.txt", CAT_TEXT, "text/plain")
     page.locator(".tag", has_text="Cats").wait_for()
     assert page.locator(".paper-text").input_value() == CAT_TEXT
-    html = "<title>no</title><p>A car &amp; <b>engine</b></p><script>window.hacked=1</script><img src=x onerror='hacked=1'>"
+    html = "<title>no</title><p>A car &amp; <b>engine</b></p><script>hacked=1</script><img src=x onerror='hacked=1'>"
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Open a file").click()
     chooser.value.set_files([{"name": "a.html", "mimeType": "text/html", "buffer": html.encode()}])
