@@ -263,7 +263,7 @@ class ReviewStore:
                 " COALESCE(SUM(finished > 0 AND control = 1), 0), COALESCE(SUM(open), 0) FROM items"
             ).fetchone()
             decisions = db.execute("SELECT COUNT(*) FROM decisions").fetchone()[0]
-        names = ("rows", "control_rows", "finished_rows", "finished_control_rows", "open_rows")
+        names = ("rows", "control_rows", "finished", "finished_control", "open")
         return {**dict(zip(names, rows, strict=True)), "decisions": decisions}
 
     # --- decisions --------------------------------------------------------------------------------------------------
@@ -271,13 +271,17 @@ class ReviewStore:
     def decide(self, item: str, label: str, verdict: str, reviewer: str, note: str = "") -> Decision:
         """Write down that a person accepts, rejects or adds a label of a row; on the disk when this returns.
 
-        A later decision of the same person about the same label takes the place of an earlier one.
+        A later decision of the same person about the same label takes the place of an earlier one. The same one again,
+        as from a caller who heard no answer, is the one that is there.
         """
         check_choice("verdict", verdict, VERDICTS)
         label = checked_name("label", label, LONGEST_LABEL)
         reviewer = checked_name("reviewer", reviewer, LONGEST_REVIEWER)
         note = checked_text("note", note, LONGEST_NOTE)
         with self.writing() as db:
+            mine = [d for d in self.decisions_of(db, self._number(db, item), reviewer) if d.label == label]
+            if mine and (mine[-1].verdict, mine[-1].note) == (verdict, note):
+                return mine[-1]
             return self._append(db, item, label, verdict, reviewer, note)
 
     def finish(self, item: str, reviewer: str) -> Decision:
@@ -308,8 +312,9 @@ class ReviewStore:
                 raise ParameterError(f"decision {number} is of another reviewer; only one's own can be undone.")
             if old.verdict == "undo":
                 raise ParameterError(f"decision {number} is an undo; decide again instead.")
-            if db.execute("SELECT 1 FROM decisions WHERE undoes = ?", (number,)).fetchone():
-                raise ParameterError(f"decision {number} is undone already.")
+            before = db.execute("SELECT number FROM decisions WHERE undoes = ?", (number,)).fetchone()
+            if before is not None:  # a caller who heard no answer asks again
+                return self._decision(db, before[0])
             if old.verdict == "done":
                 item = self._number(db, old.item)
                 db.execute("DELETE FROM finished WHERE item = ? AND reviewer = ?", (item, reviewer))

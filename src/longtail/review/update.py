@@ -317,6 +317,14 @@ def _rows_needed(compared: ReviewComparisonFacts) -> int | None:
     return None if room <= 0 else int(np.ceil(compared["rows"] * (width / room) ** 2 / 10) * 10)
 
 
+def update_quietly(path: Path, folder: Path, key: str | Path | None = None) -> None:
+    """Make a new model in a process of its own, less urgent than others; what happens is in `update_state` alone."""
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(10)
+    with contextlib.suppress(LongtailError, KeyboardInterrupt), ReviewStore(path) as store:
+        update_from_reviews(store, folder, key=key, n_jobs=1)
+
+
 # --- the state of an update, for those who wait for it ----------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from longtail.errors import LongtailError
+from longtail.review import ReviewStore
 from longtail.serve.metrics import Metrics
 from longtail.serve.micro_batches import MicroBatches
 from longtail.serve.model_shelf import ModelShelf
@@ -45,6 +46,7 @@ class Server:
         copies = self.folder.path / "models" if settings.copy_models else None
         try:
             self.models = ModelShelf(settings, self._swapped, copies)
+            self.reviews = None if settings.reviews is None else ReviewStore(settings.reviews, create=True)
         except BaseException:
             self.folder.close()
             raise
@@ -114,7 +116,8 @@ class Server:
 
     def guideline(self, label: str) -> str | None:
         """Return what reviewers have agreed on for a label; None where there is no such thing."""
-        return None
+        found = None if self.reviews is None else self.reviews.guideline(label)
+        return None if found is None else found.text
 
     def ask_all_to_look(self) -> None:
         """Let every process look at the folders of models soon."""

@@ -4,7 +4,7 @@ import { announce, button, h, show } from "./dom.js";
 import { markedText } from "./marked_text.js";
 import { t } from "./words.js";
 
-const MOST_CHARACTERS = 1_000_000;
+const MOST_CHARACTERS = 200_000; // what the server takes by default
 const READABLE = /\.(txt|text|md|markdown|html?|xhtml)$/i;
 
 /** What a reader would see of an HTML file. It is parsed without running or fetching anything. */
@@ -59,7 +59,7 @@ export function textEditor({ text, changed, now, more = [] }) {
   });
   const count = h("span", { class: "count soft" });
   const problem = h("p", { class: "notice bad", role: "alert", hidden: true });
-  const file = h("input", { type: "file", accept: ".txt,.md,.html,.htm,text/*", class: "only-heard", tabindex: "-1", "aria-label": t("editor.open") });
+  const file = h("input", { type: "file", accept: ".txt,.md,.html,.htm,text/*", hidden: true });
   const clear = button(t("editor.clear"), () => set(""), { kind: "small bare" });
   let marks = null;
 
