@@ -19,7 +19,7 @@ function scales(low, high, from, to) {
 
 /** A table that can be moved sideways, also by key, where it is wider than the screen. */
 export function scrolling(name, table) {
-  return h("div", { class: "scrolls", tabindex: "0", role: "region", "aria-label": name }, table);
+  return h("div", { class: "scrolls", tabindex: "0", role: "group", "aria-label": name }, table);
 }
 
 function asTable(columns, rows) {
