@@ -2,12 +2,15 @@
 
     python scripts/make_screenshots.py [FOLDER]
 
-Needs the extra `serve`, the Python packages playwright and pillow, and /usr/bin/chromium. Models are trained on a part
+Needs the extra `serve`, the Python package playwright, and /usr/bin/chromium. Models are trained on a part
 of the bundled data, and reviewed by made-up people: the pictures show the page, not how good a model is.
 """
 
 from __future__ import annotations
 
+import csv
+import io
+import itertools
 import random
 import socket
 import sys
@@ -15,18 +18,16 @@ import tempfile
 import threading
 import time
 from datetime import UTC, datetime, timedelta
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import uvicorn
-from make_debtags_skos import BASE, debtags_vocabulary
-from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import longtail as lt
 from longtail.review import NewItem, ReviewStore
 from longtail.serve import ServeSettings, create_app
+from make_debtags_skos import BASE, debtags_vocabulary
 
 WIDTH = 1000  # of a picture, in pixels
 LARGEST = 150_000  # bytes
@@ -88,21 +89,19 @@ def serve(settings: ServeSettings) -> tuple[uvicorn.Server, str]:
     return server, f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
-def save_picture(page: Page, path: Path, *, width: int = WIDTH) -> None:
-    """Save what is shown as a PNG of few colours, small enough for a repository."""
-    image = Image.open(BytesIO(page.screenshot())).convert("RGB")
-    image = image.resize((width, round(image.height * width / image.width)), Image.Resampling.LANCZOS)
-    for colours in (256, 128, 64, 32):
-        image.quantize(colours, dither=Image.Dither.NONE).save(path, optimize=True)
-        if path.stat().st_size <= LARGEST:
-            break
-    print(f"{path}: {path.stat().st_size:,} bytes, {colours} colours")
+def save_picture(page: Page, path: Path) -> None:
+    """Save what is shown as a PNG, small enough for a repository."""
+    page.screenshot(path=path)
+    print(f"{path}: {path.stat().st_size:,} bytes")
+    if path.stat().st_size > LARGEST:
+        sys.exit(f"{path} is larger than {LARGEST:,} bytes.")
 
 
 def open_view(browser: Browser, address: str, view: str, **how: Any) -> Page:
     """Open a view in a window of its own."""
     how.setdefault("viewport", {"width": 1280, "height": 860})
-    page = browser.new_context(locale="en-GB", device_scale_factor=1.5, **how).new_page()
+    scale = min(1.0, WIDTH / how["viewport"]["width"])
+    page = browser.new_context(locale="en-GB", device_scale_factor=scale, **how).new_page()
     page.goto(f"{address}/#/{view}")
     page.wait_for_selector(f"main.view-{view}")
     return page
@@ -113,7 +112,7 @@ def write_text(page: Page) -> None:
     page.fill(".paper-text", TEXT)
     page.wait_for_selector(".behind")
     page.wait_for_timeout(500)
-    page.locator(".tag-head", has_text="Python").first.focus()
+    page.locator(".tag-head", has_text="Graphical").first.evaluate("one => one.focus({ preventScroll: true })")
 
 
 def take_pictures(browser: Browser, address: str, out: Path) -> None:
@@ -126,7 +125,7 @@ def take_pictures(browser: Browser, address: str, out: Path) -> None:
     save_picture(page, out / "page-compare.png")
     page = open_view(browser, address, "try", viewport={"width": 390, "height": 844}, color_scheme="dark")
     write_text(page)
-    save_picture(page, out / "page-phone.png", width=390)
+    save_picture(page, out / "page-phone.png")
     page = open_view(browser, address, "labels")
     page.get_by_role("treeitem", name="Games and Amusement").locator(".tree-row").click()
     page.get_by_role("treeitem", name="Role-playing").first.locator(".tree-row").click()
@@ -144,10 +143,10 @@ def take_pictures(browser: Browser, address: str, out: Path) -> None:
     save_picture(page, out / "page-dashboard.png")
     page = open_view(browser, address, "batch")
     data = lt.data.load_bundled("debtags", "test")
-    rows = "".join(
-        f'{id},"{text[:200]}"\n'.replace('"', "") for id, text in zip(data.ids or (), data.texts, strict=True)
-    )
-    table = {"name": "packages.csv", "mimeType": "text/csv", "buffer": f"id,description\n{rows}".encode()}
+    written = io.StringIO()
+    lines = zip(data.ids or (), itertools.cycle(["main", "contrib"]), data.texts)
+    csv.writer(written).writerows([("id", "component", "description"), *lines])
+    table = {"name": "packages.csv", "mimeType": "text/csv", "buffer": written.getvalue().encode()}
     page.set_input_files("main input[type=file]", [table])  # type: ignore[list-item]
     page.wait_for_selector(".preview")
     save_picture(page, out / "page-batch.png")

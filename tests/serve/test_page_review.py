@@ -227,7 +227,7 @@ def test_the_dashboard_tells_precision_and_work(browser, address, store):
         assert "%" in page.locator(".figure").first.inner_text()
         assert page.locator(".plot svg").count() == 2 and page.locator(".plot .dot").count() >= 1
         page.locator(".as-table summary").first.click()
-        assert "95 % interval" in page.locator(".as-table").first.inner_text()
+        assert "95% interval" in page.locator(".as-table").first.inner_text()
         assert "ada" in page.locator(".board", has_text="People").last.inner_text()
         assert BASE not in page.locator("main").inner_text()
 
