@@ -143,7 +143,8 @@ def test_the_openapi_document_has_every_route_and_no_other(client_of, things):
     described = {(path, method) for path, entry in document["paths"].items() for method in entry}
     under = [route for route in client.app.routes if getattr(route, "path", "").startswith("/v1/longtail")]
     assert all(isinstance(route, Operation) for route in under)
-    assert described == {(route.path.replace(":path}", "}"), route.method.lower()) for route in under}
+    every = [route for route in client.app.routes if isinstance(route, Operation)]
+    assert described == {(route.path.replace(":path}", "}"), route.method.lower()) for route in every}
     assert document == json.loads(json.dumps(openapi_document(client.app.routes)))
     names = [entry["operationId"] for paths in document["paths"].values() for entry in paths.values()]
     assert len(set(names)) == len(names)
