@@ -29,18 +29,22 @@ TOPICS = {
         "cats": "cat kitten purring whiskers meow",
         "dogs": "dog puppy barking leash kennel",
         "birds": "bird feathers nest singing wings",
+        "fish": "fish fins scales aquarium swimming",
     },
     "vehicles": {
         "cars": "car engine driving motorway tyres",
         "ships": "ship harbour sailing anchor captain",
         "bicycles": "bicycle pedals cycling saddle bell",
+        "trains": "train railway station platform locomotive",
     },
     "food": {
         "bread": "bread flour baking oven crust",
+        "fruit": "apple orchard pear cherry juice",
         "evil": "cheese milk dairy rind cellar",
         "formula": "equation algebra theorem proof number",
     },
 }
+N_LABELS = sum(map(len, TOPICS.values()))
 NAMES = {
     "cats": {"en": "Cats", "de": "Katzen"},
     "evil": {"en": EVIL},
@@ -127,7 +131,7 @@ def opened(browser, address: str, view: str = "try", **how) -> Iterator["playwri
     yield page
     hacked = page.evaluate("window.hacked")
     context.close()
-    assert (wrong, hacked) == ([], None)
+    assert not wrong and hacked is None, wrong
 
 
 def go(page, view: str) -> None:

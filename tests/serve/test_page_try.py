@@ -10,6 +10,7 @@ from page_browser import (
     CAT_TEXT,
     EVIL,
     FORMULA,
+    N_LABELS,
     chromium,
     complaints,
     expect,
@@ -81,7 +82,7 @@ def test_the_threshold_says_what_to_expect(page):
     slider.focus()
     page.keyboard.press("Home")
     everything = page.locator(".expected").inner_text()
-    assert page.locator(".tag").count() == page.locator(".tag.is-given").count() == 9
+    assert page.locator(".tag").count() == page.locator(".tag.is-given").count() == N_LABELS
     page.keyboard.press("End")
     assert page.locator(".tag.is-given").count() <= 1
     assert page.locator(".expected").inner_text() != everything and "Precision" in everything and "Recall" in everything
@@ -111,10 +112,10 @@ def test_only_some_labels_and_never_some(page):
     page.get_by_role("button", name="Remove Dogs").click()
     expect(page.locator(".tag")).to_have_count(1)
     page.get_by_role("button", name="Remove Cats").click()
-    expect(page.locator(".tag")).to_have_count(9)
+    expect(page.locator(".tag")).to_have_count(N_LABELS)
     page.locator(".tag-head", has_text="Cats").click()
     page.get_by_role("button", name="Never this one").click()
-    expect(page.locator(".tag")).to_have_count(8)
+    expect(page.locator(".tag")).to_have_count(N_LABELS - 1)
     assert "Cats" not in names(page)
 
 
@@ -139,7 +140,7 @@ def test_given_tags_are_copied_as_json_and_csv(browser, address):
         page.keyboard.press("Home")
         page.get_by_role("button", name="Copy the given tags as JSON").click()
         copied = json.loads(page.evaluate("navigator.clipboard.readText()"))
-        assert len(copied) == 9 and copied[0]["label"] == f"{BASE}formula" and 0 < copied[0]["probability"] <= 1
+        assert len(copied) == N_LABELS and copied[0]["label"] == f"{BASE}formula" and 0 < copied[0]["probability"] <= 1
         page.get_by_role("button", name="Copy the given tags as CSV").click()
         page.wait_for_timeout(50)
         table = list(csv.DictReader(io.StringIO(page.evaluate("navigator.clipboard.readText()"))))

@@ -19,7 +19,7 @@ function scales(low, high, from, to) {
 
 /** A table that can be moved sideways, also by key, where it is wider than the screen. */
 export function scrolling(name, table) {
-  return h("div", { class: "scrolls", tabindex: "0", role: "region", "aria-label": name }, table);
+  return h("div", { class: "scrolls", tabindex: "0", role: "group", "aria-label": name }, table);
 }
 
 function asTable(columns, rows) {
@@ -47,9 +47,8 @@ export function sharePlot(name, points) {
   const days = known.map((point) => new Date(point.day).getTime());
   const low = Math.max(0, Math.floor(Math.min(...known.map((point) => point.low)) * 10) / 10 - 0.1);
   const { x, y } = scales(low, 1, days[0], days.at(-1) === days[0] ? days[0] + 86_400_000 : days.at(-1));
-  const ticks = [];
-  const step = 1 - low > 0.5 ? 0.2 : 0.1;
-  for (let share = 1; share >= low - 1e-9; share -= step) ticks.push(share);
+  const steps = 1 - low > 0.5 ? 5 : 10; // of the whole range from 0 to 1
+  const ticks = Array.from({ length: steps + 1 }, (_, i) => i / steps).filter((share) => share >= low - 1e-9);
   const along = (key) => known.map((point, i) => `${x(days[i]).toFixed(1)} ${y(point[key]).toFixed(1)}`);
   const band = `M${along("high").join("L")}L${along("low").reverse().join("L")}Z`;
   const drawing = frame(name, [

@@ -7,9 +7,10 @@ import { t } from "./words.js";
 const MOST_CHARACTERS = 200_000; // what the server takes by default
 const READABLE = /\.(txt|text|md|markdown|html?|xhtml)$/i;
 
-/** What a reader would see of an HTML file. It is parsed without running or fetching anything. */
+/** What a reader would see of an HTML file. It is parsed without attributes, and nothing in it is run or fetched. */
 function textOfHtml(source) {
-  const parsed = new DOMParser().parseFromString(source, "text/html");
+  const bare = source.replace(/<([a-z][\w-]*)(?:"[^"]*"|'[^']*'|[^'">])*>/gi, "<$1>");
+  const parsed = new DOMParser().parseFromString(bare, "text/html");
   for (const unseen of parsed.querySelectorAll("script, style, noscript, template, head")) unseen.remove();
   for (const block of parsed.querySelectorAll("p, br, li, h1, h2, h3, h4, h5, h6, tr, div")) block.after("\n");
   return (parsed.body?.textContent ?? "").replace(/[ \t]+/g, " ").replace(/\s*\n\s*/g, "\n").trim();

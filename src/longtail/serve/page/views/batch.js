@@ -106,7 +106,7 @@ function chooseForm(file, sample, { model, send, stop }) {
     h("option", { value: "" }, t("batch.all")),
     modelFacts(model).targets.map((target) => h("option", { value: target.name }, targetWords(target))),
     calibrated && [0.9, 0.7, 0.5, 0.3, 0.1].map((one) => h("option", { value: one }, t("batch.from", { share: percent(one) }))));
-  const table = h("div", { class: "preview", tabindex: "0", role: "region", "aria-label": t("batch.preview") });
+  const table = h("div", { class: "preview", tabindex: "0", role: "group", "aria-label": t("batch.preview") });
   const preview = () => {
     const chosen = sample.columns.map((name) => (name === text.value || name === "id" ? "chosen" : ""));
     show(table, h("table", null,

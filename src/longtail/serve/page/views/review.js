@@ -411,6 +411,7 @@ class ReviewView {
     const mine = this.box.mine().length;
     const others = this.box.others();
     const problem = this.box.problem;
+    this.banner.dataset.waiting = mine;
     if (this.item) this.refreshStamps();
     if (mine && problem) {
       const refused = !problem.passing && problem.status !== 401;
