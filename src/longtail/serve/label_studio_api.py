@@ -57,13 +57,13 @@ def routes(server: Server) -> list[BaseRoute]:
         return json_answer({"results": await _predict(server, served, control, tasks)})
 
     async def label_studio_webhook(request: Request) -> Response:
-        served, caller, body = _model(server, request), require(request, "review"), await _read_object(request)
+        served, body = _model(server, request), await _read_object(request)
         action = body.get("action")
         if action == "START_TRAINING":
             return json_answer({"status": _about_training(server)})
         if action not in KEPT:
             return json_answer({"status": f"nothing to do for {action!r:.50}."})
-        reviews = server.reviews
+        caller, reviews = require(request, "review"), server.reviews
         if reviews is None:
             return json_answer({"status": "not kept: the server has no file of reviews."})
         document, reviewer, why = _annotated(served, body, caller)
@@ -96,8 +96,7 @@ def routes(server: Server) -> list[BaseRoute]:
                 "webhook",
                 label_studio_webhook,
                 Described(
-                    "Label Studio: keep annotations as reviewed rows.",
-                    role="review",
+                    "Label Studio: keep annotations as reviewed rows, which needs the role review.",
                     takes=takes,
                     errors=[*refusals, 403],
                 ),
