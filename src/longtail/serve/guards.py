@@ -218,7 +218,7 @@ class Guards:
                 own = list(message.get("headers", ()))
                 names = {name for name, _ in own}
                 kind = next((value for name, value in own if name == b"content-type"), b"")
-                own += HEADERS
+                own += [header for header in HEADERS if header[0] not in names]
                 own.append((b"x-request-id", watch.id.encode()))
                 if b"content-security-policy" not in names:
                     policy = PAGE_POLICY if kind.startswith(b"text/html") else API_POLICY
