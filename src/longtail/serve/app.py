@@ -11,7 +11,18 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
 from longtail.errors import LongtailError
-from longtail.serve import batch_api, label_api, longtail_api, page, review_api, session_api, system_api
+from longtail.serve import (
+    annif_api,
+    batch_api,
+    label_api,
+    label_studio_api,
+    longtail_api,
+    page,
+    review_api,
+    session_api,
+    system_api,
+    tei_api,
+)
 from longtail.serve.guards import Guards
 from longtail.serve.problems import Problem, answer_http_exception, answer_problem
 from longtail.serve.server import Server
@@ -24,6 +35,9 @@ PROTOCOLS = (  # every one has `routes(server)`
     review_api,
     session_api,
     system_api,
+    annif_api,
+    label_studio_api,
+    tei_api,
     page,
 )
 

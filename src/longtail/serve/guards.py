@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import logging
 import os
@@ -164,8 +165,8 @@ class Guards:
             return Caller("local", "admin", "local")
         given = headers.get(b"authorization")
         if given is not None:
-            kind, _, token = given.decode("latin-1").partition(" ")
-            known = tokens.find(token.strip()) if kind.lower() == "bearer" else None
+            token = token_of(given.decode("latin-1"))
+            known = None if token is None else tokens.find(token)
             return None if known is None else Caller(known.name, known.role, "token")
         cookie = cookie_of(headers.get(b"cookie", b"").decode("latin-1"), https=settings.https)
         session = None if cookie is None else self.server.sessions.find(cookie)
@@ -217,7 +218,7 @@ class Guards:
                 own = list(message.get("headers", ()))
                 names = {name for name, _ in own}
                 kind = next((value for name, value in own if name == b"content-type"), b"")
-                own += HEADERS
+                own += [header for header in HEADERS if header[0] not in names]
                 own.append((b"x-request-id", watch.id.encode()))
                 if b"content-security-policy" not in names:
                     policy = PAGE_POLICY if kind.startswith(b"text/html") else API_POLICY
@@ -246,6 +247,25 @@ class Guards:
         if watch.bytes_in:
             self.server.metrics.add("longtail_body_bytes_total", watch.bytes_in)
         self.log.write(scope, watch, seconds, route)
+
+
+def token_of(authorization: str) -> str | None:
+    """Return the token in a header `Authorization`; None where there is none.
+
+    It stands after Bearer, or is the password of Basic: Annif and Label Studio can send nothing else.
+
+    >>> token_of("Bearer lt_abc"), token_of("Basic YW5uaWY6bHRfYWJj"), token_of("Basic ?")
+    ('lt_abc', 'lt_abc', None)
+    """
+    kind, _, value = authorization.partition(" ")
+    if kind.lower() == "bearer":
+        return value.strip()
+    if kind.lower() != "basic":
+        return None
+    try:
+        return base64.b64decode(value.strip(), validate=True).decode("utf-8").partition(":")[2]
+    except ValueError:
+        return None
 
 
 class ClientGone(Exception):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import os
+import shutil
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,9 +17,10 @@ from longtail.pipeline import load_tagger
 from longtail.serve.problems import Problem
 from longtail.serve.settings import ServeSettings
 from longtail.serve.suggesting import ServedModel
+from longtail.storage import read_manifest
 
 LOG = logging.getLogger("longtail.serve")
-MANIFEST = "manifest.json"
+MANIFEST, SIGNATURE = "manifest.json", "manifest.sig"
 Seen = tuple[int, int, int, int]  # what tells one manifest from another without reading it
 
 
@@ -28,8 +32,14 @@ class ModelShelf:
     sentence, and the old model stays.
     """
 
-    def __init__(self, settings: ServeSettings, on_swap: Callable[[ServedModel], None] | None = None) -> None:
+    def __init__(
+        self,
+        settings: ServeSettings,
+        on_swap: Callable[[ServedModel], None] | None = None,
+        copies: Path | None = None,
+    ) -> None:
         self.settings = settings
+        self._copies = copies  # where folders are copied to before they are loaded; None to load them as they are
         self.problems: dict[str, str] = {}  # why the folder of a model, as it is now, is not served
         self._folders = dict(settings.models)
         self._on_swap = on_swap
@@ -96,7 +106,8 @@ class ModelShelf:
         folder = self._folders[id]
         for _ in range(3):  # a save may replace the model while it is being read
             digest = manifest_digest(folder)
-            tagger = load_tagger(folder, key=self.settings.key)
+            source = folder if self._copies is None else self._copied(id, folder, digest)
+            tagger = load_tagger(source, key=self.settings.key)
             if manifest_digest(folder) == digest:
                 break
         else:
@@ -109,6 +120,30 @@ class ModelShelf:
         tagger.build()
         tagger.tag(["a first text, so that everything is compiled"], k=1)
         return ServedModel(id, folder, tagger, digest)
+
+    def _copied(self, id: str, folder: Path, digest: str) -> Path:
+        """Return a private copy of a folder, which processes share; older ones are removed."""
+        copies = self._copies or folder
+        target = copies / id / digest
+        if not target.exists():
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            temporary = Path(tempfile.mkdtemp(dir=copies / id, prefix="new-"))
+            try:
+                for name in (MANIFEST, SIGNATURE, *read_manifest(folder)["files"]):
+                    if name != SIGNATURE or (folder / name).exists():
+                        shutil.copyfile(folder / name, temporary / name)
+                with contextlib.suppress(OSError):  # another process was faster
+                    temporary.rename(target)
+            except OSError as error:
+                raise ModelError(f"{folder} cannot be copied: {error.strerror}.") from error
+            finally:
+                shutil.rmtree(temporary, ignore_errors=True)
+            others = sorted(
+                (one for one in target.parent.iterdir() if one != target), key=lambda one: one.stat().st_mtime
+            )
+            for old in others[:-1]:
+                shutil.rmtree(old, ignore_errors=True)
+        return target
 
 
 def manifest_state(folder: Path) -> Seen | None:
@@ -125,4 +160,5 @@ def manifest_digest(folder: Path) -> str:
     try:
         return hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()[:16]
     except OSError as error:
+        read_manifest(folder)  # which says what is wrong
         raise ModelError(f"{folder / MANIFEST} cannot be read: {error.strerror}.") from error

@@ -46,14 +46,14 @@ def run_server(settings: ServeSettings, tell: Tell | None = None) -> int:
         Called once when the server answers, with what the list of models says and the address of the page.
     """
     log_to_stderr()
-    listening = listening_socket(settings)
-    if settings.workers > 1:
-        return Supervisor(settings, listening, tell).run()
-    server = Server(settings)
-    try:
-        return serve_here(settings, server, listening, 0, lambda: announce(server, listening, tell))
-    finally:
-        server.folder.close()
+    with contextlib.closing(listening_socket(settings)) as listening:
+        if settings.workers > 1:
+            return Supervisor(settings, listening, tell).run()
+        server = Server(settings)
+        try:
+            return serve_here(settings, server, listening, 0, lambda: announce(server, listening, tell))
+        finally:
+            server.folder.close()
 
 
 def announce(server: Server, listening: socket.socket, tell: Tell | None) -> None:
@@ -76,15 +76,17 @@ def listening_socket(settings: ServeSettings) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        listening = socket.socket(family, kind, protocol)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen(BACKLOG)
-        listening.set_inheritable(True)
+        with contextlib.ExitStack() as stack:
+            listening = stack.enter_context(socket.socket(family, kind, protocol))
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            listening.listen(BACKLOG)
+            listening.set_inheritable(True)
+            stack.pop_all()
+            return listening
     except (OSError, UnicodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no name of a host"
         raise ParameterError(f"port {settings.port} at {settings.host!r} cannot be listened at: {why}.") from error
-    return listening
 
 
 def serve_here(

@@ -43,8 +43,13 @@ class Server:
         self.folder = RunFolder(settings.run_folder)
         self.sessions = Sessions(self.tokens, self.folder.secret())
         self.metrics = Metrics(())
-        self.models = ModelShelf(settings, self._swapped)
-        self.reviews = None if settings.reviews is None else ReviewStore(settings.reviews, create=True)
+        copies = self.folder.path / "models" if settings.copy_models else None
+        try:
+            self.models = ModelShelf(settings, self._swapped, copies)
+            self.reviews = None if settings.reviews is None else ReviewStore(settings.reviews, create=True)
+        except BaseException:
+            self.folder.close()
+            raise
         self.batches = MicroBatches(settings.batch_rows, settings.batch_characters, settings.queue_rows, self._scored)
         self._heavy = ThreadPoolExecutor(HEAVY_THREADS, "heavy")
         self._quick = ThreadPoolExecutor(1, "quick")

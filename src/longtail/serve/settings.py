@@ -39,6 +39,8 @@ class ServeSettings:
         Processes that answer.
     reviews : Path or None, default=None
         SQLite file of reviews; None for no reviewing.
+    learn : bool, default=False
+        Keep what other programs send to learn from (Annif's `learn`) as reviewed rows; needs `reviews`.
     key : Path or None, default=None
         Public key: models that were not signed with its other half are refused.
     copy_models : bool, default=False
@@ -88,6 +90,7 @@ class ServeSettings:
     https: bool = False
     workers: int = 1
     reviews: Path | None = None
+    learn: bool = False
     key: Path | None = None
     copy_models: bool = False
     watch_seconds: float = 2.0
@@ -128,6 +131,8 @@ class ServeSettings:
             check_real(name, getattr(self, name), low=0, open_low=True)
         if self.rate is not None:
             check_real("rate", self.rate, low=0, open_low=True)
+        if self.learn and self.reviews is None:
+            raise ParameterError(name="learn", problem="needs a file of reviews: what is to be learned is kept there.")
         if self.tokens is None and not self.open and not self.is_loopback:
             raise ParameterError(
                 f"host {self.host!r} can be reached from other machines; give a file of tokens, or say that anyone may "

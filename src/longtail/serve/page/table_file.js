@@ -52,7 +52,7 @@ function fromCsv(text, cut) {
   const [columns, ...rows] = parseCsv(text, separator);
   if (!columns) throw new Error("empty");
   if (cut && rows.length < 49) rows.pop();
-  return { format: separator === "\t" ? "tsv" : "csv", columns, rows, separator };
+  return { format: "csv", columns, rows, separator };
 }
 
 /** Columns and first rows of a file; raises where it is no such table. */
@@ -63,10 +63,10 @@ export async function sampleOf(file) {
   return /^\s*\{/.test(text) ? fromJsonl(text, cut) : fromCsv(text, cut);
 }
 
-/** The columns most likely to be text and id: by name, else the one with the longest cells. */
+/** The column most likely to hold the texts: by its name, else the one with the longest cells. */
 export function guessColumns({ columns, rows }) {
   const named = (...names) => columns.find((column) => names.includes(column.trim().toLowerCase()));
   const lengths = columns.map((_, i) => rows.reduce((sum, row) => sum + (row[i]?.length ?? 0), 0));
   const longest = columns[lengths.indexOf(Math.max(...lengths))];
-  return { text: named("text", "abstract", "description", "body", "content") ?? longest, id: named("id", "key", "uri", "identifier", "isbn") ?? null };
+  return { text: named("text", "abstract", "description", "body", "content") ?? longest };
 }
