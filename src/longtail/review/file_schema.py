@@ -43,6 +43,7 @@ CREATE TABLE items (
 CREATE INDEX items_by_uncertainty ON items (uncertainty DESC, number) WHERE open = 1 AND control = 0;
 CREATE INDEX items_by_suspicion ON items (suspicion DESC, number) WHERE open = 1 AND control = 0 AND suspicion > 0;
 CREATE INDEX items_of_control ON items (drawn, number) WHERE open = 1 AND control = 1;
+CREATE INDEX items_open ON items (open) WHERE open = 1;
 CREATE TABLE suggestions (
   item INTEGER NOT NULL REFERENCES items (number),
   digest TEXT NOT NULL CHECK (typeof(digest) = 'text'),
@@ -69,6 +70,7 @@ CREATE TABLE finished (
   decision INTEGER NOT NULL REFERENCES decisions (number),
   PRIMARY KEY (item, reviewer)
 ) WITHOUT ROWID;
+CREATE INDEX finished_by_reviewer ON finished (reviewer, item);
 CREATE TABLE leases (
   item INTEGER NOT NULL REFERENCES items (number),
   reviewer TEXT NOT NULL CHECK (typeof(reviewer) = 'text'),
