@@ -116,7 +116,7 @@ class Update {
       running && h("div", null, h("progress", { max: facts.total || 1, value: facts.total ? facts.done : null, "aria-label": t("models.update") }), h("p", { class: "soft" }, facts.stage)),
       !running && facts.state !== "idle" && facts.sentence && h("p", { class: `notice ${facts.state === "failed" ? "bad" : facts.swapped ? "good" : ""}` }, facts.sentence),
       !running && comparison(facts.comparison),
-      h("div", { class: "line" }, go, facts.swapped && facts.backup && button(t("models.put-back"), () => this.putBack())));
+      h("div", { class: "line" }, go, !running && facts.swapped && facts.backup && button(t("models.put-back"), () => this.putBack())));
   }
 }
 
