@@ -54,7 +54,9 @@ class PageFile:
             return Response(status_code=304, headers=headers)
         accepted = [one.partition(";")[0].strip() for one in request.headers.get("accept-encoding", "").split(",")]
         if "gzip" in accepted:
-            return Response(self.compressed, headers={**headers, "Content-Encoding": "gzip"}, media_type=self.media_type)
+            return Response(
+                self.compressed, headers={**headers, "Content-Encoding": "gzip"}, media_type=self.media_type
+            )
         return Response(self.body, headers=headers, media_type=self.media_type)
 
 
