@@ -125,7 +125,7 @@ def test_the_plan_tells_time_and_size(data):
 
 def test_what_has_no_effect_is_told(data):
     texts, Y = ["red apple", "old car"] * 4, [[1, 0], [0, 1]] * 4
-    with pytest.raises(ParameterError, match=f"epochs must be 0 or None with encoder='{UNIVERSAL}', which cannot be"):
+    with pytest.raises(ParameterError, match=f"epochs must be 0: the encoder '{UNIVERSAL}' cannot be trained; got 2"):
         Hybrid(UNIVERSAL, epochs=2).fit(texts, Y, ["apple", "car"])
     for name, value in (("minutes", 1.0), ("lr", 0.1), ("long_texts", "chunks"), ("max_length", 64), ("device", "cpu")):
         with pytest.warns(UserWarning, match=f"{name}=.* has no effect with encoder='{UNIVERSAL}'"):

@@ -593,8 +593,8 @@ class Hybrid(XMCEstimator):
         if self.encoder is not None and not isinstance(self.encoder, str | Path | dict):
             raise ParameterError(name="encoder", allowed="a name, a folder, a dict or None", got=self.encoder)
         if self.epochs and needs_encoder(experts) and is_universal(self.encoder):
-            problem = f"must be 0 or None with {Keyword('encoder', str(self.encoder))}, which cannot be trained; got"
-            raise ParameterError(name="epochs", problem=f"{problem} {self.epochs}.")
+            cannot = f"0: the encoder '{self.encoder}' cannot be trained"
+            raise ParameterError(name="epochs", allowed=cannot, got=self.epochs)
         check_flag("keep_texts", self.keep_texts)
         check_integer("max_length", self.max_length, low=3)
         check_choice("long_texts", self.long_texts, LONG_TEXTS)
