@@ -56,34 +56,20 @@ def main() -> None:
             output = told.run(*program, "tokens", "add", role, "--role", role, "tokens")
             tokens[role] = re.findall(r"lt_[\w-]+", output)[0]
         serving = [*program, "serve", "debtags", "--port", str(port), "--tokens", "tokens", "--reviews", "reviews.db"]
-        key = secrets.token_hex(20)
-        start = [
-            args.label_studio,
-            "start",
-            "--no-browser",
-            "--port",
-            str(studio_port),
-            "--data-dir",
-            folder / "studio",
-        ]
-        start += [
-            "--username",
-            USER,
-            "--password",
-            secrets.token_hex(8),
-            "--user-token",
-            key,
-            "--enable-legacy-api-token",
-        ]
+        key, password = secrets.token_hex(20), secrets.token_hex(8)
+        start: list[str | Path] = [args.label_studio, "start", "--no-browser", "--enable-legacy-api-token"]
+        start += [f"--port={studio_port}", f"--data-dir={folder / 'studio'}", f"--user-token={key}"]
+        start += [f"--username={USER}", f"--password={password}"]
         studio = Studio(f"http://127.0.0.1:{studio_port}", key, told)
         with (
             Background(told, serving, f"http://127.0.0.1:{port}/health"),
-            Background(told, start, f"{studio.base}/health", seconds=400),
+            Background(told, start, f"{studio.base}/health", seconds=1200),
         ):
             backend = f"http://127.0.0.1:{port}/label-studio"
             facts["choices"] = use_project(studio, "choices", choices(train), backend, tokens, tasks)
             facts["taxonomy"] = use_project(studio, "taxonomy", taxonomy(train), backend, tokens, tasks)
         facts["kept"] = kept_rows(folder)
+        facts["requests"] = requests_answered(folder / "python.log")
         facts["secrets found in the log, the reviews or the run folder of longtail"] = leaks(
             folder, [key, *tokens.values()]
         )
@@ -215,14 +201,14 @@ def use_project(studio: Studio, title: str, config: str, backend: str, tokens: d
     kind = "choices" if title == "choices" else "taxonomy"
     right = agreement(predictions, kind, tasks, project, studio)
     annotate(studio, project, kind, predictions)
-    trained = studio.ask("POST", f"/api/ml/{connected['id']}/train", {})
+    studio.ask("POST", f"/api/ml/{connected['id']}/train", {})
     return {
         "backend state": connected["state"],
         "tasks imported": imported["task_count"],
         "predictions that arrived": len(predictions),
         "seconds until they were there": round(seconds, 2),
         **right,
-        "answer to training": trained,
+        "backend state after training": studio.ask("GET", f"/api/ml/{connected['id']}/")["state"],
     }
 
 
@@ -266,6 +252,16 @@ def kept_rows(folder: Path) -> Facts:
         "labels of each": [row["labels"] for row in rows],
         "reviewers": sorted({name for row in rows for name in row["review"]["reviewers"]}),
     }
+
+
+def requests_answered(log: Path) -> dict[str, int]:
+    """Return how many requests of Label Studio longtail answered, by route and status, from its access log."""
+    found: dict[str, int] = {}
+    for line in log.read_text("utf-8").splitlines():
+        if line.startswith("{") and (facts := json.loads(line))["path"].startswith("/label-studio"):
+            name = f"{facts['method']} {facts['path']}: {facts['status']}"
+            found[name] = found.get(name, 0) + 1
+    return found
 
 
 def leaks(folder: Path, secret: list[str]) -> int:

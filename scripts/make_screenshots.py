@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, FilePayload, Page, sync_playwright
 
 import longtail as lt
 from longtail.review import NewItem, ReviewStore
@@ -51,9 +51,9 @@ def add_rows(path: Path) -> ReviewStore:
     """Make a review file of test rows; some of their labels are given."""
     store = ReviewStore(path, create=True, control=0.3, twice=0.5)
     data = lt.data.load_bundled("debtags", "test")
-    numbers = range(0, 3000, 20)
+    texts, numbers = data.texts or (), range(0, 3000, 20)
     store.add_items(
-        NewItem(data.texts[i], [BASE + name for name in data.labels_of(i)[:2]], id=(data.ids or ())[i]) for i in numbers
+        NewItem(texts[i], [BASE + name for name in data.labels_of(i)[:2]], id=(data.ids or ())[i]) for i in numbers
     )
     return store
 
@@ -64,8 +64,8 @@ def review(store: ReviewStore) -> None:
     true = {id: {BASE + name for name in data.labels_of(i)} for i, id in enumerate(data.ids or ())}
     with store.reading() as db:
         ids = [id for (id,) in db.execute("SELECT id FROM items ORDER BY number")]
-    for at, id in enumerate(ids[:100]):
-        for who in ("ada", "grace")[: 2 if at % 2 else 1]:
+    for row, id in enumerate(ids[:100]):
+        for who in ("ada", "grace")[: 2 if row % 2 else 1]:
             for tag in store.item(id).suggestions[:6]:
                 right = (tag.label in true[id] or (tag.probability or 0) > 0.6) ^ (draw.random() < 0.08)
                 store.decide(id, tag.label, "accept" if right else "reject", who)
@@ -107,24 +107,25 @@ def open_view(browser: Browser, address: str, view: str, **how: Any) -> Page:
     return page
 
 
-def write_text(page: Page) -> None:
-    """Write the example, and look at the tag that its words carried best."""
+def write_text(page: Page, tag: str) -> None:
+    """Write the example, and look at one of its tags."""
     page.fill(".paper-text", TEXT)
     page.wait_for_selector(".behind")
     page.wait_for_timeout(500)
-    page.locator(".tag-head", has_text="Graphical").first.evaluate("one => one.focus({ preventScroll: true })")
+    found = page.locator(f'.tag-head:has(.tag-name:text-is("{tag}"))')
+    found.evaluate("one => one.focus({ preventScroll: true })")
 
 
 def take_pictures(browser: Browser, address: str, out: Path) -> None:
     """Look at all views: most in light colours, one in dark ones, one on a phone."""
     page = open_view(browser, address, "try")
-    write_text(page)
+    write_text(page, "Editing")
     save_picture(page, out / "page-try.png")
     page.evaluate("location.hash = '#/compare'")
     page.wait_for_selector(".pairs li")
     save_picture(page, out / "page-compare.png")
     page = open_view(browser, address, "try", viewport={"width": 390, "height": 844}, color_scheme="dark")
-    write_text(page)
+    write_text(page, "Graphical User Interface")
     save_picture(page, out / "page-phone.png")
     page = open_view(browser, address, "labels")
     page.get_by_role("treeitem", name="Games and Amusement").locator(".tree-row").click()
@@ -144,10 +145,10 @@ def take_pictures(browser: Browser, address: str, out: Path) -> None:
     page = open_view(browser, address, "batch")
     data = lt.data.load_bundled("debtags", "test")
     written = io.StringIO()
-    lines = zip(data.ids or (), itertools.cycle(["main", "contrib"]), data.texts)
+    lines = zip(data.ids or (), itertools.cycle(["main", "contrib"]), data.texts or ())
     csv.writer(written).writerows([("id", "component", "description"), *lines])
-    table = {"name": "packages.csv", "mimeType": "text/csv", "buffer": written.getvalue().encode()}
-    page.set_input_files("main input[type=file]", [table])  # type: ignore[list-item]
+    table = FilePayload(name="packages.csv", mimeType="text/csv", buffer=written.getvalue().encode())
+    page.set_input_files("main input[type=file]", [table])
     page.wait_for_selector(".preview")
     save_picture(page, out / "page-batch.png")
     page = open_view(browser, address, "models")

@@ -31,7 +31,6 @@ from urllib.request import Request, urlopen
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.harness.program import Facts, make_parser, start_facts, write_results
-
 from longtail.pipeline import Tagger, load_tagger
 from longtail.review import NewItem, ReviewStore, suggest_items, update_quietly, update_state
 from longtail.serve import ServeSettings, add_token, run_server

@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 RUN_ELSEWHERE = {"metrics.md"}  # tests/metrics/test_metrics_page.py
 # by the extra that a block is marked with
-PACKAGES = {"torch": "torch", "onnx": "onnxruntime", "skos": "rdflib", "stem": "snowballstemmer"}
+PACKAGES = {"torch": "torch", "onnx": "onnxruntime", "skos": "rdflib", "stem": "snowballstemmer", "serve": "starlette"}
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 SHELLS = ("sh", "bash", "shell", "console")
 FENCE = re.compile(r"^```(\w*)[ \t]*([^\n]*)\n(.*?)^```[ \t]*$", re.M | re.S)

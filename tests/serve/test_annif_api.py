@@ -203,7 +203,7 @@ def test_language_detection(client, monkeypatch):
     results = client.post("/v1/detect-language", json=body).json()["results"]
     assert results[0]["language"] == "en" and results[0]["score"] > 0.5
     assert {hit["language"] for hit in results} == {"en", "de", "fi", None}
-    got = client.post("/v1/detect-language", json={"text": "a", "languages": ["xx"]})
+    got = client.post("/v1/detect-language", json={**body, "languages": ["xx"]})
     assert got.status_code == 400 and got.json()["detail"] == "unsupported candidate languages."
 
 

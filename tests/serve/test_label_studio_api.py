@@ -14,7 +14,7 @@ import longtail as lt
 from longtail.errors import DataError
 from longtail.review import export_records
 from longtail.serve import ServeSettings, create_app
-from longtail.serve.label_config import parse_xml, read_control
+from longtail.serve.label_config import parse_xml, read_control, without_tags
 from longtail.vocabulary import Concept
 
 TEXTS = ["red apple", "green apple", "fast car", "old car"]
@@ -227,3 +227,9 @@ def test_the_first_question_about_a_text_is_taken():
     <text name="t" value="$body"/><CHOICES NAME="b" TONAME="t" CHOICE="multiple"><choice value="y"/></CHOICES></View>"""
     control = read_control(config)
     assert (control.name, control.text_key, control.single, dict(control.paths)) == ("b", "body", False, {"y": ("y",)})
+
+
+def test_hostile_markup_takes_no_time():
+    assert without_tags("<p>red &lt;b</p><style>x</style> apple<br/>&amp;") == "red <b apple &"
+    for piece in ("<", "<!--", "<script ", "<script>", "</", "&#", "<a b='"):
+        assert len(without_tags(piece * 50_000)) <= 400_000  # a quadratic reader would be at it for hours

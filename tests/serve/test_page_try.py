@@ -241,7 +241,7 @@ def test_a_file_can_be_cancelled_and_a_broken_one_says_why(page):
     page.get_by_role("button", name="Tag the file").click()
     page.locator(".job .notice.bad").wait_for()
     assert "line 2" in page.locator(".job .notice.bad").inner_text()
-    page.set_input_files("main input[type=file]", [{"name": "x.csv", "mimeType": "", "buffer": b"\xff\xfe\x00"}])
+    page.set_input_files("main input[type=file]", [{"name": "x.csv", "mimeType": "", "buffer": b"PNG\x00\x01"}])
     page.get_by_text("x.csv cannot be read as CSV").wait_for()
 
 

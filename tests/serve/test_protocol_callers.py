@@ -56,6 +56,12 @@ def test_learning_and_annotations_need_the_role_of_a_reviewer(served):
         assert client.post(path, json=body, auth=("x", tokens["review"])).status_code == status
 
 
+def test_asking_for_training_changes_nothing_and_needs_no_reviewer(served):
+    client, tokens = served
+    got = client.post("/label-studio/webhook", json={"action": "START_TRAINING"}, auth=("x", tokens["suggest"]))
+    assert got.status_code == 200 and "the next update" in got.json()["status"]
+
+
 def test_health_is_open(served):
     assert served[0].get("/label-studio/health").status_code == 200
     assert served[0].get("/v1/projects").status_code == 401

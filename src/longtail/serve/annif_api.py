@@ -261,8 +261,7 @@ class _Wish:
         self.limit = _limit(fields.get("limit", "10"))
         self.threshold = _threshold(fields.get("threshold", "0"))
         self.language: str | None = fields.get("language") or None
-        known = _vocab_facts(served)["languages"]
-        if self.language is not None and self.language not in known:
+        if self.language is not None and self.language not in _vocab_facts(served)["languages"]:
             raise Problem(400, f'language "{self.language[:50]}" not supported by vocabulary')
         if self.language == NO_LANGUAGE:
             self.language = None

@@ -7,7 +7,9 @@ request names is ever fetched.
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from collections import OrderedDict
+from functools import partial
+from typing import Any, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -28,11 +30,13 @@ from longtail.serve.tokens import require
 ROOT = "/label-studio"
 KEPT = ("ANNOTATION_CREATED", "ANNOTATION_UPDATED")
 LABELS = 50  # that are looked at, where the configuration lists none
+QUESTIONS_KEPT = 32
 MOST_UPWARDS = 50  # steps from a concept to the top
 
 
 def routes(server: Server) -> list[BaseRoute]:
     """Return the routes."""
+    questions = _Questions(server)
 
     async def label_studio_health(request: Request) -> Response:
         _model(server, request)
@@ -52,21 +56,23 @@ def routes(server: Server) -> list[BaseRoute]:
         tasks = body.get("tasks")
         if not isinstance(tasks, list) or len(tasks) > server.settings.rows:
             raise Problem(413 if isinstance(tasks, list) else 422, _about_tasks(tasks, server.settings.rows))
-        control = _control(body.get("label_config"))
-        note_texts(request, server, [text for task in tasks if (text := control.text_of(task)) is not None])
-        return json_answer({"results": await _predict(server, served, control, tasks)})
+        question = await questions.find(served, body.get("label_config"))
+        texts = {at: text for at, task in enumerate(tasks) if (text := question.control.text_of(task)) is not None}
+        note_texts(request, server, list(texts.values()))
+        rows = await _suggest(server, served, question, texts)
+        return json_answer({"results": [_prediction(served, question, rows.get(at, [])) for at in range(len(tasks))]})
 
     async def label_studio_webhook(request: Request) -> Response:
-        served, caller, body = _model(server, request), require(request, "review"), await _read_object(request)
+        served, body = _model(server, request), await _read_object(request)
         action = body.get("action")
         if action == "START_TRAINING":
             return json_answer({"status": _about_training(server)})
         if action not in KEPT:
             return json_answer({"status": f"nothing to do for {action!r:.50}."})
-        reviews = server.reviews
+        caller, reviews = require(request, "review"), server.reviews
         if reviews is None:
             return json_answer({"status": "not kept: the server has no file of reviews."})
-        document, reviewer, why = _annotated(served, body, caller)
+        document, reviewer, why = await server.run(lambda: _annotated(served, body, caller))
         if document is None:
             return json_answer({"status": f"not kept: {why}."})
         await server.run(lambda: keep_reviewed(reviews, [document], reviewer))
@@ -96,8 +102,7 @@ def routes(server: Server) -> list[BaseRoute]:
                 "webhook",
                 label_studio_webhook,
                 Described(
-                    "Label Studio: keep annotations as reviewed rows.",
-                    role="review",
+                    "Label Studio: keep annotations as reviewed rows, which needs the role review.",
                     takes=takes,
                     errors=[*refusals, 403],
                 ),
@@ -129,39 +134,77 @@ def _about_tasks(tasks: object, most: int) -> str:
     return f"tasks must be a list; got {kind_of(tasks)}."
 
 
-def _control(config: object) -> Control:
-    """Return the question that a configuration asks."""
+def _config_text(config: object) -> str:
+    """Return a configuration, which must be a text."""
     if not isinstance(config, str):
         raise Problem(422, f"label_config must be a text; got {kind_of(config)}.")
+    return config
+
+
+def _control(config: str) -> Control:
+    """Return the question that a configuration asks."""
     try:
         return read_control(config)
     except DataError as error:
         raise Problem(422, str(error)) from error
 
 
-async def _predict(server: Server, served: ServedModel, control: Control, tasks: list[Any]) -> list[dict[str, Any]]:
-    """Return one prediction for every task, without labels where it has no text."""
-    offered = _offered(served, control)
-    texts = {at: text for at, task in enumerate(tasks) if (text := control.text_of(task)) is not None}
+class _Question(NamedTuple):
+    """The question of a configuration, and the labels of a model that it offers, each with its path there."""
+
+    control: Control
+    offered: dict[str, tuple[str, ...]]
+
+
+class _Questions:
+    """The questions of the configurations that came last; Label Studio sends its own with every request."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self._known: OrderedDict[tuple[str, str, str], _Question] = OrderedDict()
+
+    async def find(self, served: ServedModel, config: object) -> _Question:
+        """Return the question of a configuration, read on a thread of its own where it is new."""
+        text = _config_text(config)
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        key = (served.id, served.digest, digest)
+        found = self._known.pop(key, None)
+        if found is None:
+            found = await self.server.run(partial(_question, served, text))
+        self._known[key] = found
+        while len(self._known) > QUESTIONS_KEPT:
+            self._known.popitem(last=False)
+        return found
+
+
+def _question(served: ServedModel, config: str) -> _Question:
+    """Return the question of a configuration."""
+    control = _control(config)
+    return _Question(control, _offered(served, control))
+
+
+async def _suggest(
+    server: Server, served: ServedModel, question: _Question, texts: dict[int, str]
+) -> dict[int, list[SuggestedTag]]:
+    """Return the labels of texts among those offered, all where the configuration lists none; long texts are cut."""
+    listed, offered = bool(question.control.paths), question.offered
+    if not texts or (listed and not offered):
+        return {}
+    how = How(k=min(len(offered), LABELS), allow=tuple(offered)) if listed else How(k=LABELS)
     most = server.settings.text_characters
-    how = How(k=min(max(len(offered), 1), LABELS), allow=tuple(offered)) if control.paths else How(k=LABELS)
-    rows: dict[int, list[SuggestedTag]] = {}
-    if texts and (offered or not control.paths):
-        found = await server.suggest(served.id, [text[:most] for text in texts.values()], how)
-        rows = dict(zip(texts, found.rows, strict=True))
-    return [_prediction(served, control, offered, rows.get(at, [])) for at in range(len(tasks))]
+    found = await server.suggest(served.id, [text[:most] for text in texts.values()], how)
+    return dict(zip(texts, found.rows, strict=True))
 
 
-def _prediction(
-    served: ServedModel, control: Control, offered: dict[str, tuple[str, ...]], tags: list[SuggestedTag]
-) -> dict[str, Any]:
+def _prediction(served: ServedModel, question: _Question, tags: list[SuggestedTag]) -> dict[str, Any]:
     """Return the prediction for one task: the best label of a single choice, else those that the model gives."""
+    control = question.control
     chosen = tags[:1] if control.single else [tag for tag in tags if tag.assigned]
     scores = unit_scores(served, tags)
-    answers = [offered[tag.label] if control.paths else _path(served, tag) for tag in chosen]
+    answers = [question.offered[tag.label] if control.paths else _path(served, tag) for tag in chosen]
     sure = scores[: len(chosen)] or scores[:1]
     return {
-        "result": control.result(answers if control.kind == "taxonomy" else [path[-1:] for path in answers]),
+        "result": control.result(answers),
         "score": sum(sure) / len(sure) if sure else 0.0,
         "model_version": served.digest,
     }
@@ -206,7 +249,7 @@ def _annotated(served: ServedModel, body: dict[str, Any], caller: str) -> tuple[
     reviewer = _reviewer(annotation, caller)
     if annotation.get("was_cancelled"):
         return None, reviewer, "the task was skipped"
-    control = _control(project.get("label_config"))
+    control = _control(_config_text(project.get("label_config")))
     text = control.text_of(task)
     if text is None or not text.strip():
         return None, reviewer, "the task has no text"

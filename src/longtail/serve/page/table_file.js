@@ -55,11 +55,21 @@ function fromCsv(text, cut) {
   return { format: "csv", columns, rows, separator };
 }
 
+/** Bytes as text, in UTF-8 or as spreadsheets write it: UTF-16 with a byte order mark, or Windows-1252. */
+function decoded(bytes, cut) {
+  const mark = bytes[0] === 0xff && bytes[1] === 0xfe ? "utf-16le" : bytes[0] === 0xfe && bytes[1] === 0xff ? "utf-16be" : "utf-8";
+  try {
+    return new TextDecoder(mark, { fatal: true }).decode(bytes, { stream: cut });
+  } catch {
+    return new TextDecoder("windows-1252").decode(bytes);
+  }
+}
+
 /** Columns and first rows of a file; raises where it is no such table. */
 export async function sampleOf(file) {
   const cut = file.size > SAMPLE_BYTES;
-  const decoder = new TextDecoder("utf-8", { fatal: !cut });
-  const text = decoder.decode(await file.slice(0, SAMPLE_BYTES).arrayBuffer()).replace(/^\ufeff/, "");
+  const text = decoded(new Uint8Array(await file.slice(0, SAMPLE_BYTES).arrayBuffer()), cut);
+  if (text.includes("\0")) throw new Error("binary");
   return /^\s*\{/.test(text) ? fromJsonl(text, cut) : fromCsv(text, cut);
 }
 

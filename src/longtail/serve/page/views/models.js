@@ -98,7 +98,7 @@ class Update {
       await ask(modelPath(this.model, "/reload"), { method: "POST" });
       await loadModels();
       this.changed();
-      this.draw({ state: "idle", sentence: t("models.is-back") });
+      this.draw({ state: "back", swapped: true, sentence: t("models.is-back") });
       announce(t("models.is-back"));
     } catch (error) {
       this.draw({ state: "unknown" }, error.status === 0 ? t("offline") : error.message);
@@ -114,9 +114,9 @@ class Update {
       h("p", { class: "soft" }, t("models.update-about")),
       problem && h("p", { class: "notice bad", role: "alert" }, problem),
       running && h("div", null, h("progress", { max: facts.total || 1, value: facts.total ? facts.done : null, "aria-label": t("models.update") }), h("p", { class: "soft" }, facts.stage)),
-      !running && facts.sentence && h("p", { class: `notice ${facts.state === "failed" ? "bad" : facts.swapped ? "good" : ""}` }, facts.sentence),
+      !running && facts.state !== "idle" && facts.sentence && h("p", { class: `notice ${facts.state === "failed" ? "bad" : facts.swapped ? "good" : ""}` }, facts.sentence),
       !running && comparison(facts.comparison),
-      h("div", { class: "line" }, go, facts.swapped && facts.backup && button(t("models.put-back"), () => this.putBack())));
+      h("div", { class: "line" }, go, !running && facts.swapped && facts.backup && button(t("models.put-back"), () => this.putBack())));
   }
 }
 
