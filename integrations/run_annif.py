@@ -30,7 +30,6 @@ from longtail.data import Dataset, load_bundled
 URI = "https://debtags.debian.org/tag/"
 ROWS = {"train": 4000, "held": 300, "test": 500}
 LIMIT = 20
-ENSEMBLE_TOLERANCE = 1e-5
 PROJECTS = """\
 [DEFAULT]
 language = en
@@ -90,13 +89,14 @@ def main() -> None:
         python = args.annif.parent / "python"
         facts["annif_environment"] = json.loads(told.run(python, "-c", VERSIONS))
         test = write_data(folder, port)
-        facts["backends"] = use_backends(told, args.annif)
-        facts["http"] = use_server(told, args.annif, test, port)
         facts["tests"] = {"own": run_tests(told, python, Path(__file__).parent / "annif" / "tests")}
         if args.annif_tests is not None:
             own = rename_tests(args.annif_tests, folder / "annif-tests")
             facts["tests"]["annifs"] = run_tests(told, python, own) | {"from": args.about_tests}
+        facts["backends"] = use_backends(told, args.annif)
         facts["transcript"] = told.steps
+        write_results(facts, args.output)
+        facts["http"] = use_server(told, args.annif, test, port)
     write_results(facts, args.output)
     print(json.dumps({key: facts[key] for key in ("backends", "http", "tests")}, indent=1))
 
@@ -244,7 +244,7 @@ def run_tests(told: Transcript, python: Path, tests: Path) -> Facts:
     root = tests if tests.is_dir() else tests.parents[1]
     told.run(
         *(python, "-m", "pytest", tests, "-q", "-p", "no:cacheprovider", "--junitxml", report),
-        *("--rootdir", root, "-c", "/dev/null", "--tb", "line"),
+        *("--rootdir", root, "--confcutdir", root, "--tb", "line"),
         may_fail=True,
     )
     ended = {"passed": list[str](), "failed": list[str](), "skipped": list[str]()}

@@ -52,7 +52,7 @@ class Transcript:
 
     def told(self, text: str) -> str:
         """Return a text without the folders of this machine, and without dates."""
-        text = text.replace(str(self.folder), "WORK").replace(str(Path.home()), "HOME")
+        text = text.replace(str(self.folder), "WORK").replace(f"{ROOT}/", "").replace(str(Path.home()), "HOME")
         text = re.sub(r"/\S*/(site-packages|lib/python[\d.]+)/", "", text)
         return "\n".join(DATED.sub("", line) for line in text.splitlines())
 

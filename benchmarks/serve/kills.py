@@ -15,14 +15,13 @@ from __future__ import annotations
 import json
 import os
 import random
-import re
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,8 +32,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.harness.program import Facts, make_parser, start_facts, write_results
 from longtail.pipeline import Tagger, load_tagger
-from longtail.review import NewItem, ReviewStore, suggest_items, update_state
-from longtail.serve import add_token
+from longtail.review import NewItem, ReviewStore, suggest_items, update_quietly, update_state
+from longtail.serve import ServeSettings, add_token, run_server
 from longtail.storage import copy_folder, folder_digest
 
 THINGS = {"apple": "fruit", "pear": "fruit", "car": "vehicle", "train": "vehicle", "oak": "plant", "fir": "plant"}
@@ -42,17 +41,6 @@ PROBE = "an old pear beside the oak"
 STAGES = ("Reading", "Updating", "Saving", "Comparing", "Swapping", "Suggesting", "end")
 ROOT = "v1/longtail"
 GONE = (OSError, URLError, HTTPException, ValueError)  # a server that was killed, perhaps in the middle of an answer
-SWAPPER = """
-import sys, time
-from pathlib import Path
-from longtail.storage import copy_folder
-model, first, second = map(Path, sys.argv[1:])
-print("begun", flush=True)
-while True:
-    for one in (first, second):
-        copy_folder(one, model)
-        time.sleep(0.1)
-"""
 
 
 class Site(NamedTuple):
@@ -124,6 +112,44 @@ class Caller:
             return json.loads(answer.read())
 
 
+def in_group(group: int, work: Callable[[], object]) -> int:
+    """Do work in a process of its own, which is in a process group (0: its own), and return its number.
+
+    A fork starts at once, with everything loaded; it is taken while this process has one thread.
+    """
+    child = os.fork()
+    if child:
+        os.setpgid(child, group)
+        return child
+    try:
+        os.setpgid(0, group)
+        work()
+    finally:
+        os._exit(0)
+
+
+def serve(site: Site, workers: int, told: int) -> None:
+    """Serve until killed; the address is written to a pipe."""
+    settings = ServeSettings(
+        {"model": site.model},
+        port=0,
+        tokens=site.folder / "tokens",
+        reviews=site.reviews,
+        workers=workers,
+        watch_seconds=0.05,
+        log_requests=False,
+    )
+    run_server(settings, lambda _, address: os.write(told, f"{address}\n".encode()))  # type: ignore[arg-type,func-returns-value]
+
+
+def swap(site: Site) -> None:
+    """Put two models in each other's place until killed."""
+    while True:
+        for name in ("first", "second"):
+            copy_folder(site.folder / name, site.model)
+            time.sleep(0.1)
+
+
 class Round:
     """One start of a server, what callers were told until it was killed, and what they counted."""
 
@@ -132,16 +158,11 @@ class Round:
         self.told: list[Acknowledged] = []
         self.answers: Counter[tuple[str, str]] = Counter()
         self.refused: Counter[str] = Counter()
-        command = [sys.executable, "-m", "longtail", "serve", str(site.model), "--reviews", str(site.reviews)]
-        command += ["--tokens", str(site.folder / "tokens"), "--port", "0", "--watch", "0.05", "--no-log"]
-        command += ["--workers", str(workers)]
-        self.server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, process_group=0)
-        self.address = ""
-        for line in self.server.stdout or ():
-            found = re.search(r"http://\S+/", line)
-            if found:
-                self.address = found[0]
-                break
+        heard, told = os.pipe()
+        self.server = in_group(0, lambda: serve(site, workers, told))
+        os.close(told)
+        with os.fdopen(heard) as pipe:
+            self.address = pipe.readline().strip()
         if not self.address:
             sys.exit(f"round {number}: the server did not start.")
         self.threads = [
@@ -199,44 +220,41 @@ class Round:
                 return
 
     def end(self) -> None:
-        """Kill what still runs."""
-        self.stop.set()
-        if self.server.poll() is None:
-            os.killpg(self.server.pid, signal.SIGKILL)
-            self.server.wait()
-
-    def kill(self) -> None:
         """Kill the server with all its processes, and let the callers notice."""
-        self.end()
-        if self.server.stdout is not None:
-            self.server.stdout.close()
+        self.stop.set()
+        if self.server:
+            os.killpg(self.server, signal.SIGKILL)
+            while True:
+                try:
+                    os.waitpid(-self.server, 0)
+                except ChildProcessError:
+                    break
+        self.server = 0
         for thread in self.threads:
-            thread.join()
+            if thread.ident is not None:
+                thread.join()
 
 
 def swap_until_killed(turn: Round, rng: random.Random) -> str:
     """Let another process swap models while reviews go on, for a random time."""
-    site = turn.site
-    command = [sys.executable, "-c", SWAPPER, *(str(site.folder / name) for name in ("model", "first", "second"))]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, process_group=turn.server.pid) as swapper:
-        if swapper.stdout is not None:
-            swapper.stdout.readline()
-        turn.begin()
-        time.sleep(rng.uniform(0.0, 1.5))
-        turn.kill()
+    in_group(turn.server, lambda: swap(turn.site))
+    turn.begin()
+    time.sleep(rng.uniform(0.2, 4.0))
+    turn.end()
     return "swapping"
 
 
 def update_until_killed(turn: Round, rng: random.Random) -> str:
-    """Let the server make a new model while reviews go on, until a random stage of that is reached."""
+    """Let a new model be made while reviews go on, until a random stage of that is reached."""
+    site, wanted, end = turn.site, rng.choice(STAGES), time.perf_counter() + 60
+    by_button = turn.number % 10 == 5
+    if not by_button:
+        in_group(turn.server, lambda: update_quietly(site.reviews, site.model))
     turn.begin()
-    wanted, end = rng.choice(STAGES), time.perf_counter() + 60
-    caller = Caller(turn.address, turn.site.tokens["eve"])
-    time.sleep(rng.uniform(0.0, 0.3))
-    caller.ask(f"{ROOT}/review/update", {}, "POST")
-    reached = ""
-    with ReviewStore(turn.site.reviews) as store:
-        begun = False
+    if by_button:
+        Caller(turn.address, site.tokens["eve"]).ask(f"{ROOT}/review/update", {}, "POST")
+    reached, begun = "", False
+    with ReviewStore(site.reviews) as store:
         while time.perf_counter() < end and reached != wanted:
             state = update_state(store)
             running = state["state"] == "running"
@@ -246,7 +264,7 @@ def update_until_killed(turn: Round, rng: random.Random) -> str:
                 break
             time.sleep(0.001)
     time.sleep(rng.uniform(0.0, 0.03))
-    turn.kill()
+    turn.end()
     return f"update: {reached or 'starting'}"
 
 

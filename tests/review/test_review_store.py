@@ -167,7 +167,7 @@ def test_values_of_other_types_and_damaged_pages_are_refused(store, tmp_path):
     raw = bytearray(store.path.read_bytes())
     raw[4096:12000] = os.urandom(12000 - 4096)
     (tmp_path / "broken.db").write_bytes(bytes(raw))
-    with pytest.raises(DataError, match=r"is damaged|cannot be used|other tables"):
+    with pytest.raises(DataError, match=r"is damaged|cannot be read|other tables"):
         ReviewStore(tmp_path / "broken.db")
 
 
@@ -176,6 +176,18 @@ def test_every_connection_is_durable_and_trusts_nothing(store):
         asked = {name: db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")}
         asked |= {name: db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("trusted_schema", "foreign_keys")}
     assert asked == {"journal_mode": "wal", "synchronous": 2, "trusted_schema": 0, "foreign_keys": 1}
+
+
+def test_a_full_disk_is_told_and_nothing_is_acknowledged(store):
+    with store.reading() as db:
+        pages = db.execute("PRAGMA page_count").fetchone()[0]
+        db.execute(f"PRAGMA max_page_count = {pages}")  # of this connection, which is used again
+    with pytest.raises(LongtailError, match=r"cannot be used: database or disk is full") as error:
+        for i in range(2000):
+            store.decide("1", f"label {i}", "accept", "ada", note="n" * 500)
+    assert not isinstance(error.value, DataError)
+    before = len(store.all_decisions())
+    assert before == len(ReviewStore(store.path).all_decisions())
 
 
 # --- several at once --------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def client(folder, tmp_path):
-    ReviewStore(tmp_path / "reviews.db", create=True, control=0.4, twice=0.0).close()
+    ReviewStore(tmp_path / "reviews.db", create=True, control=0.6, twice=0.0).close()
     settings = ServeSettings({"things": folder}, reviews=tmp_path / "reviews.db", watch_seconds=0.05)
     with TestClient(create_app(settings), base_url="http://127.0.0.1") as client:
         yield client
@@ -116,7 +116,7 @@ def test_rows_imported_before_any_model_saw_them_get_suggestions(folder, tmp_pat
 
 
 def test_an_update_is_made_beside_and_swapped_in(client, folder, tmp_path):
-    add(client, 160)
+    add(client, 100)
     first = client.get("/v1/longtail/models/things").json()["digest"]
     store = ReviewStore(tmp_path / "reviews.db")
     with store.reading() as db:

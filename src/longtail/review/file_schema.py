@@ -219,14 +219,15 @@ def sqlite_problem(path: Path, error: sqlite3.Error) -> LongtailError:
     """Return one sentence for what SQLite says while a review file is used."""
     if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return ReviewBusy(f"{path} is held by another process for more than {BUSY_SECONDS:g} s; try again.")
-    return DataError(f"{path} cannot be used: {_reason(error)}.")
+    if isinstance(error, sqlite3.OperationalError):  # a full disk, a file that cannot be written
+        return LongtailError(f"{path} cannot be used: {_reason(error)}.")
+    return DataError(f"{path} is damaged: {_reason(error)}.")
 
 
 def _damaged(path: Path, error: sqlite3.Error) -> LongtailError:
     """Return one sentence for a file that cannot be opened."""
-    if isinstance(error, sqlite3.OperationalError):
-        return sqlite_problem(path, error)
-    return DataError(f"{path} is damaged: {_reason(error)}.")
+    found = sqlite_problem(path, error)
+    return found if isinstance(found, ReviewBusy) else DataError(f"{path} cannot be read: {_reason(error)}.")
 
 
 def _reason(error: Exception) -> str:

@@ -82,10 +82,10 @@ class Reviews:
         self._updating: multiprocessing.process.BaseProcess | None = None
         self._facts: dict[str, tuple[object, Any]] = {}
 
-    async def do(self, work: Callable[[], T]) -> T:
+    async def do(self, work: Callable[[], T], *, heavy: bool = False) -> T:
         """Return what work on the review file returns, done on another thread; refusals get their status."""
         try:
-            return await run_in_threadpool(work)
+            return await (self.server.run(work) if heavy else run_in_threadpool(work))
         except NotThere as error:
             raise Problem(404, str(error)) from None
         except ReviewBusy as error:
@@ -293,11 +293,11 @@ def _fact_routes(reviews: Reviews) -> list[BaseRoute]:
 
     async def progress(request: Request) -> Response:
         reviews.check_model(query(request, ("model",)).get("model"))
-        return json_answer(await reviews.server.run(lambda: reviews.fresh("progress", review_facts)))
+        return json_answer(await reviews.do(lambda: reviews.fresh("progress", review_facts), heavy=True))
 
     async def agreement(request: Request) -> Response:
         reviews.check_model(query(request, ("model",)).get("model"))
-        return json_answer(await reviews.server.run(lambda: reviews.fresh("agreement", agreement_facts)))
+        return json_answer(await reviews.do(lambda: reviews.fresh("agreement", agreement_facts), heavy=True))
 
     async def guidelines(request: Request) -> Response:
         found = await reviews.do(store.guidelines)
@@ -345,7 +345,7 @@ def _update_routes(reviews: Reviews) -> list[BaseRoute]:
         if is_updating(reviews.store):
             raise Problem(409, "an update is running; wait for its end.")
         folder = reviews.server.settings.models[reviews.model]
-        before, after = await reviews.server.run(lambda: put_back(folder))
+        before, after = await reviews.do(lambda: put_back(folder), heavy=True)
         return json_answer({"before": before, "after": after})
 
     begun = Described("Make a new model of the reviews.", "admin", takes=[Takes(OBJECT)], gives=Gives(OBJECT, 202))
