@@ -187,13 +187,13 @@ class ReviewView {
     if (last.done) {
       this.finished.delete(last.item.id);
       this.left += 1;
-      this.box.undo(last.key);
+      this.box.undo(last.key, { item: last.item.id });
       announce(t("review.undone-row"));
       this.open(this.items.indexOf(last.item));
       return;
     }
     const { item, candidate, was, key } = last;
-    this.box.undo(key, candidate.key === key ? candidate.stamp?.decision ?? null : null);
+    this.box.undo(key, { item: item.id, label: candidate.label, number: candidate.key === key ? candidate.stamp?.decision ?? null : null });
     Object.assign(candidate, was);
     if (candidate.added && !candidate.verdict) item.candidates.splice(item.candidates.indexOf(candidate), 1);
     announce(t("review.undone", { name: shownName(candidate) }));
