@@ -12,6 +12,7 @@ import os
 import platform
 import re
 import shlex
+import socket
 import sys
 import time
 from collections.abc import Sequence
@@ -27,7 +28,7 @@ PACKAGES = ("longtail", "numpy", "scipy", "scikit-learn", "numba")
 OWN_OPTIONS = ("--output", "--figure", "--work", "--keep", "--plot")  # where files lie: no part of what was measured
 FOLDERS = (
     *("--data", "--translations", "--cleanlab", "--fashion", "--features", "--weights", "--source"),
-    *("--annif", "--interpreter", "--encoder"),
+    *("--annif", "--annif-tests", "--label-studio", "--interpreter", "--encoder"),
 )
 
 
@@ -128,6 +129,13 @@ def write_results(facts: Facts, output: Path) -> None:
     part = output.with_suffix(".part")
     part.write_text(json.dumps(facts, indent=1) + "\n", "utf-8")
     part.replace(output)
+
+
+def free_port() -> int:
+    """Return a port that nobody listens at."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
 
 
 class Deadline:

@@ -6,8 +6,8 @@ No test row is looked at. Of the training rows of every data set some thousand a
 labels taken out of them, train the model as it is, the model without one group of features after another, and models
 with other windows. A variant is judged by the mean of P@1, P@5 and R@10 of the hidden labels over all data sets, and
 taken instead of the model as it is if it is better by more than twice the standard error: that of the mean of these
-three over the rows of all sets, paired. What the first round took is part of the model in the second. The results are
-the entry "choice" of name_matches.json, whose other figures are of test rows, measured after the choice (vs_mllm.py).
+three over the rows of all sets, paired. What the first round took is part of the model in the second. Figures of test
+rows are measured after the choice (vs_mllm.py).
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def measure_set(name: str, args: argparse.Namespace, facts: Facts) -> None:
         by_measure = dict(zip(MEASURES, gained.mean(axis=0).tolist(), strict=True))
         kept[variant] = rounded({**by_measure, "mean": gained.mean(), "standard_error": error}, 3)
         print(name, variant, kept[variant], flush=True)
-    facts["choice"][args.round]["sets"][name] = kept
+    facts["rounds"][args.round]["sets"][name] = kept
 
 
 def verdicts(sets: Facts) -> Facts:
@@ -142,13 +142,13 @@ def verdicts(sets: Facts) -> Facts:
 
 
 def main() -> None:
-    parser = make_parser(__doc__, "name_matches.json", data="required", resume=True)
+    parser = make_parser(__doc__, "name_matches_choice.json", data="required", resume=True)
     parser.add_argument("--only", nargs="+", choices=list(ROWS), default=list(ROWS), help="data sets")
     parser.add_argument("--round", default="first", help="name of this round in the results")
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS), help="what is tried")
     args = parser.parse_args()
     facts = start_facts(args, {}, "snowballstemmer")
-    own = facts.setdefault("choice", {}).setdefault(args.round, {"sets": {}})
+    own = facts.setdefault("rounds", {}).setdefault(args.round, {"sets": {}})
     for name in args.only:
         if name not in own["sets"]:
             measure_set(name, args, facts)

@@ -58,7 +58,7 @@ def test_train_without_known_subjects(name, project, tmp_path, datadir):
     corpus = annif.corpus.DocumentFileTSV(str(write_corpus(tmp_path / "odd.tsv", rows)), project.subjects)
     with pytest.raises(NotSupportedException, match="both words and a subject"):
         make(name, project).train(corpus)
-    assert not (datadir / f"{name}-train.jsonl").exists() and not (datadir / f"{name}-model").exists()
+    assert not (datadir / f"{name}-train.txt").exists() and not (datadir / f"{name}-model").exists()
 
 
 def test_train(name, project, document_corpus, datadir):
@@ -128,12 +128,12 @@ def test_a_bad_parameter_is_named_in_one_sentence(name, project, params, sentenc
 
 
 def test_a_bad_parameter_stops_a_training_before_anything_is_written(project, document_corpus, datadir):
-    before = (datadir / "longtail_tree-train.jsonl").read_bytes()
+    before = (datadir / "longtail_tree-train.txt").read_bytes()
     with pytest.raises(ConfigurationException, match="max_leaf must be"):
         make("longtail_tree", project, max_leaf="0").train(document_corpus)
     with pytest.raises(ConfigurationException, match="stem cannot be given in a project with an analyzer"):
         make("longtail_tree", project, stem="finnish").train(document_corpus)
-    assert (datadir / "longtail_tree-train.jsonl").read_bytes() == before
+    assert (datadir / "longtail_tree-train.txt").read_bytes() == before
 
 
 def test_parameters_of_omikuji_are_warned_of(project, caplog):
@@ -181,7 +181,7 @@ def test_the_hybrid_does_not_learn():
 
 def test_cached_documents_of_another_analyzer_are_refused(project, datadir):
     backend = make("longtail_tree", project)
-    file = datadir / "longtail_tree-train.jsonl"
+    file = datadir / "longtail_tree-train.txt"
     lines = file.read_text(encoding="utf-8").splitlines()
     assert json.loads(lines[0])["reader"] == "SnowballAnalyzer"
     file.write_text("\n".join([lines[0].replace("SnowballAnalyzer", "simple"), *lines[1:]]), encoding="utf-8")

@@ -37,6 +37,8 @@ from .evaluation import MetricsFacts as MetricsFacts
 from .evaluation import PartOfRowsFacts as PartOfRowsFacts
 from .evaluation import PooledFacts as PooledFacts
 from .evaluation import SetsMetricsFacts as SetsMetricsFacts
+from .evaluation import ThresholdFacts as ThresholdFacts
+from .evaluation import ThresholdsFacts as ThresholdsFacts
 from .evaluation import TradeoffFacts as TradeoffFacts
 from .evaluation import TradeoffPointFacts as TradeoffPointFacts
 from .explanation import ExpertFacts as ExpertFacts
@@ -67,6 +69,16 @@ from .plan import MemoryFacts as MemoryFacts
 from .plan import MethodFacts as MethodFacts
 from .plan import PlanFacts as PlanFacts
 from .plan import SampleFacts as SampleFacts
+from .review import AgreementFacts as AgreementFacts
+from .review import LabelAgreementFacts as LabelAgreementFacts
+from .review import ReviewComparisonFacts as ReviewComparisonFacts
+from .review import ReviewDayFacts as ReviewDayFacts
+from .review import ReviewedLabelFacts as ReviewedLabelFacts
+from .review import ReviewerFacts as ReviewerFacts
+from .review import ReviewFacts as ReviewFacts
+from .review import ReviewUpdateFacts as ReviewUpdateFacts
+from .review import SharePeriodFacts as SharePeriodFacts
+from .review import ShareRightFacts as ShareRightFacts
 from .tree import ClusterFacts as ClusterFacts
 from .tree import LabelDataFacts as LabelDataFacts
 from .tree import LabelFacts as LabelFacts

@@ -151,6 +151,24 @@ class DecisionFacts(TypedDict, total=False):
     reached: dict[str, float | None]  # what it came to on these rows
 
 
+class ThresholdFacts(TypedDict):
+    """What one threshold gives on the rows held out of a training."""
+
+    threshold: float
+    precision: float | None  # None where no suggestion reaches it
+    recall: float
+    labels_per_row: float
+
+
+class ThresholdsFacts(TypedDict):
+    """What thresholds give on the rows held out of a training."""
+
+    points: list[ThresholdFacts] | None
+    default: float | None  # the one by which the model itself assigns labels
+    rows: int
+    reason: str | None  # why there are no points
+
+
 class AssignedFacts(SetsMetricsFacts, total=False):
     """The label sets that a model assigns, and how it decides."""
 

@@ -157,7 +157,7 @@ def _bounds(values: np.ndarray, level: float) -> Bounds:
     return float(low), float(high)
 
 
-def share_interval(hits: int, n: int, z: float = 1.96) -> tuple[float, float]:
+def share_interval(hits: float, n: float, z: float = 1.96) -> tuple[float, float]:
     """Return Wilson's interval of a share, 95% unless z says otherwise: for single labels, too few to resample.
 
     >>> [round(end, 3) for end in share_interval(0, 10)], [round(end, 3) for end in share_interval(5, 10)]

@@ -11,6 +11,7 @@ from .base import XMCEstimator as XMCEstimator
 from .base import allowed_labels as allowed_labels
 from .base import row_scale as row_scale
 from .calibration import Calibration as Calibration
+from .calibration import Cuts as Cuts
 from .columns import has_idle_columns as has_idle_columns
 from .columns import take_columns as take_columns
 from .cost import FLATTENING as FLATTENING

@@ -9,8 +9,37 @@ import numpy as np
 
 from longtail.data import TopK
 from longtail.errors import DataError
-from longtail.model.schema import CALIBRATION
+from longtail.model.schema import CALIBRATION, N_CUTS
 from longtail.storage import Part, checked
+
+
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """How many suggestions on held-out rows are at least so likely, and how many of them are right.
+
+    >>> cuts = Cuts.count(np.array([0.9, 0.3]), np.array([True, False]), n_rows=2, n_true=2)
+    >>> cuts.given[[0, 100, 200]].tolist(), cuts.right[[0, 100, 200]].tolist()
+    ([2, 1, 0], [1, 1, 0])
+    """
+
+    given: np.ndarray  # int64 (N_CUTS,), at the probabilities 0, 1/200, 2/200, ..., 1
+    right: np.ndarray  # int64 (N_CUTS,)
+    n_rows: int
+    n_true: int  # labels that the rows really have
+
+    @classmethod
+    def count(cls, probabilities: np.ndarray, right: np.ndarray, n_rows: int, n_true: int) -> Self:
+        """Count suggestions by their probabilities, and whether each is right."""
+        at = np.floor(probabilities.astype(np.float64) * (N_CUTS - 1) + 1e-6).astype(np.int64).clip(0, N_CUTS - 1)
+        counts = (np.bincount(at, minlength=N_CUTS), np.bincount(at[right], minlength=N_CUTS))
+        given, hits = (np.cumsum(one[::-1])[::-1].astype(np.int64) for one in counts)
+        return cls(given, hits, int(n_rows), int(n_true))
+
+    def joined(self, other: Cuts) -> Cuts:
+        """Return the counts of two sets of rows together."""
+        return Cuts(
+            self.given + other.given, self.right + other.right, self.n_rows + other.n_rows, self.n_true + other.n_true
+        )
 
 
 @dataclass(frozen=True)
@@ -31,6 +60,7 @@ class Calibration:
     values: np.ndarray  # float32, ascending, within [0, 1]
     threshold: float  # the probability above which predicting a label gave the best micro F1
     n_rows: int  # held-out rows it was learned from
+    cuts: Cuts | None = None  # what every threshold gives on these rows; None of models saved by earlier versions
 
     @classmethod
     def fit(cls, topk: TopK, hits: np.ndarray, n_true: np.ndarray) -> Self:
@@ -50,8 +80,10 @@ class Calibration:
         order = np.argsort(knots, kind="stable")
         knots, values = knots[order], values[order]
         curve = cls(knots.astype(np.float32), values.astype(np.float32), 0.5, topk.n_rows)
-        threshold = _best_threshold(curve.apply(topk).scores[present], right > 0, int(n_true.sum()))
-        return cls(curve.scores, curve.values, threshold, topk.n_rows)
+        chances = curve.apply(topk).scores[present]
+        threshold = _best_threshold(chances, right > 0, int(n_true.sum()))
+        cuts = Cuts.count(chances, right > 0, topk.n_rows, int(n_true.sum()))
+        return cls(curve.scores, curve.values, threshold, topk.n_rows, cuts)
 
     def joined(self, newer: Calibration) -> Calibration:
         """Return the mean of two curves and thresholds, each counting as much as it has rows."""
@@ -59,7 +91,9 @@ class Calibration:
         rows = self.n_rows + newer.n_rows
         old, new = self.n_rows / rows, newer.n_rows / rows
         values = old * np.interp(scores, self.scores, self.values) + new * np.interp(scores, newer.scores, newer.values)
-        return Calibration(scores, values.astype(np.float32), old * self.threshold + new * newer.threshold, rows)
+        cuts = self.cuts if newer.cuts is None else newer.cuts if self.cuts is None else self.cuts.joined(newer.cuts)
+        threshold = old * self.threshold + new * newer.threshold
+        return Calibration(scores, values.astype(np.float32), threshold, rows, cuts)
 
     def apply(self, topk: TopK) -> TopK:
         """Return probabilities in place of scores; missing places stay missing."""
@@ -74,13 +108,21 @@ class Calibration:
 
     def to_part(self) -> Part:
         params = {"threshold": self.threshold, "n_rows": self.n_rows}
-        return Part(CALIBRATION.kind, params, {"scores": self.scores, "values": self.values})
+        arrays = {"scores": self.scores, "values": self.values}
+        if self.cuts is not None:
+            params |= {"cut_rows": self.cuts.n_rows, "cut_labels": self.cuts.n_true}
+            arrays["cuts"] = np.stack([self.cuts.given, self.cuts.right])
+        return Part(CALIBRATION.kind, params, arrays)
 
     @classmethod
     def from_part(cls, part: Part) -> Self:
         part = checked(part, CALIBRATION)
         threshold, n_rows = part.params["threshold"], part.params["n_rows"]
-        return cls(part.array("scores"), part.array("values"), float(threshold), n_rows)
+        cuts = None
+        if "cuts" in part.arrays:
+            counts = part.array("cuts")
+            cuts = Cuts(counts[0], counts[1], part.params.get("cut_rows") or 0, part.params.get("cut_labels") or 0)
+        return cls(part.array("scores"), part.array("values"), float(threshold), n_rows, cuts)
 
 
 def _best_threshold(probabilities: np.ndarray, right: np.ndarray, n_true: int) -> float:

@@ -7,6 +7,7 @@ plan               time, memory and size of a training, before it is begun
 tagger             `Tagger`: texts and label names in; label names, scores and probabilities out
 label_names        labels by name: numbers of known ones, names and texts of new ones
 held_out           rows held out of a training, and how good the model is on them
+held_out_thresholds  what every threshold gives on these rows, and the threshold that suits a target
 saved_models       models read back from their folders
 evaluation         one tagger, or two compared, on data: the facts that reports show
 drift              new rows compared with those held out of the training; the reference that a training leaves

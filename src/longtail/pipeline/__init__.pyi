@@ -12,6 +12,9 @@ from .evaluation import evaluate_tagger as evaluate_tagger
 from .evaluation import evaluation_facts as evaluation_facts
 from .evaluation import model_facts as model_facts
 from .held_out import FEWEST_ROWS_TO_CALIBRATE as FEWEST_ROWS_TO_CALIBRATE
+from .held_out_thresholds import offered_targets as offered_targets
+from .held_out_thresholds import threshold_facts as threshold_facts
+from .held_out_thresholds import threshold_for as threshold_for
 from .imputation import Imputed as Imputed
 from .imputation import impute as impute
 from .imputation import impute_dataset as impute_dataset

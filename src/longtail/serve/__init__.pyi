@@ -1,4 +1,5 @@
 from .app import create_app as create_app
+from .openapi import openapi_document as openapi_document
 from .run import run_server as run_server
 from .server import Server as Server
 from .settings import PORT as PORT

@@ -11,16 +11,38 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
 from longtail.errors import LongtailError
-from longtail.serve import longtail_api, page
+from longtail.serve import (
+    annif_api,
+    batch_api,
+    label_api,
+    label_studio_api,
+    longtail_api,
+    page,
+    review_api,
+    session_api,
+    system_api,
+    tei_api,
+)
 from longtail.serve.guards import Guards
 from longtail.serve.problems import Problem, answer_http_exception, answer_problem
 from longtail.serve.server import Server
 from longtail.serve.settings import ServeSettings
 
-PROTOCOLS = (longtail_api, page)  # every one has `routes(server)`
+PROTOCOLS = (  # every one has `routes(server)`
+    longtail_api,
+    label_api,
+    batch_api,
+    review_api,
+    session_api,
+    system_api,
+    annif_api,
+    label_studio_api,
+    tei_api,
+    page,
+)
 
 
-def create_app(settings: ServeSettings, server: Server | None = None) -> Starlette:
+def create_app(settings: ServeSettings, server: Server | None = None, slot: int = 0) -> Starlette:
     """Return the app that serves models; they are loaded now.
 
     Parameters
@@ -29,6 +51,8 @@ def create_app(settings: ServeSettings, server: Server | None = None) -> Starlet
         What is served, to whom, and within which limits.
     server : Server or None, default=None
         A server that was made before, of the same settings.
+    slot : int, default=0
+        The number of this process among the workers of one server.
     """
     owner = Server(settings) if server is None else server
 
@@ -41,9 +65,10 @@ def create_app(settings: ServeSettings, server: Server | None = None) -> Starlet
             owner.close()
 
     routes: list[BaseRoute] = [route for protocol in PROTOCOLS for route in protocol.routes(owner)]
+    owner.use_metrics([getattr(route, "path", "") for route in routes], slot)
     app = Starlette(
         routes=routes,
-        middleware=[Middleware(Guards, server=owner)],
+        middleware=[Middleware(Guards, server=owner, routes=routes)],
         exception_handlers={
             Problem: answer_problem,
             LongtailError: answer_problem,

@@ -1,31 +1,357 @@
-"""What every request passes first, and every answer last: who is calling, limits, headers, the access log."""
+"""What every request passes first, and every answer last: sizes, hosts, origins, callers, rates, headers, the log."""
 
 from __future__ import annotations
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+import asyncio
+import base64
+import json
+import logging
+import os
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
 
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from longtail.serve.metrics import OTHER
+from longtail.serve.problems import Busy, Problem, Refused, problem
 from longtail.serve.server import Server
+from longtail.serve.sessions import cookie_of
+from longtail.serve.settings import LOOPBACK, ServeSettings
 from longtail.serve.tokens import Caller
+
+LOG = logging.getLogger("longtail.serve")
+LONGEST_URL = 8 << 10
+LARGEST_HEADERS = 32 << 10
+SAFE = ("GET", "HEAD", "OPTIONS")
+CALLERS_REMEMBERED = 10_000
+PAGE_POLICY = (
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    b"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+API_POLICY = b"default-src 'none'; frame-ancestors 'none'"
+HEADERS: list[tuple[bytes, bytes]] = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+]
+
+
+@dataclass(eq=False)
+class Watch:
+    """What is known of one request on its way: for limits, the log and the numbers of the server."""
+
+    id: str
+    body_limit: int
+    body_seconds: float
+    streams: bool = False  # the time is that of one piece of the body, not of all of it
+    began: float = field(default_factory=time.perf_counter)
+    body_began: float | None = None
+    bytes_in: int = 0
+    bytes_out: int = 0
+    body_done: bool = False
+    status: int = 0
+    note: dict[str, Any] = field(default_factory=dict)  # for the log: rows and, if asked for, texts
+
+
+def watch_of(scope: Mapping[str, Any]) -> Watch:
+    """Return what is known of a request."""
+    return scope["longtail.watch"]
 
 
 class Guards:
     """The outermost layer of the app."""
 
-    def __init__(self, app: ASGIApp, server: Server) -> None:
-        self.app, self.server = app, server
+    def __init__(self, app: ASGIApp, server: Server, routes: Sequence[BaseRoute] = ()) -> None:
+        self.app, self.server, self.settings = app, server, server.settings
+        self.rates = Rates(server.settings)
+        self.hosts = allowed_hosts(server.settings)
+        self.paths = {getattr(route, "endpoint", None): getattr(route, "path", OTHER) for route in routes}
+        self.at_once = 0
+        self.log = AccessLog(server.settings)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            scope["longtail.caller"] = self._caller(scope)
-        await self.app(scope, receive, send)
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        watch = Watch(secrets.token_hex(8), self.settings.body_bytes, self.settings.body_seconds)
+        scope["longtail.watch"] = watch
+        headers = self._headers(scope, watch, send)
+        self.at_once += 1
+        try:
+            try:
+                self._check(scope)
+                await self.app(scope, self._limited(scope, receive, watch), headers)
+            except Problem as error:
+                await problem(error.status, "", error.detail, error.headers)(scope, receive, headers)
+        except ClientGone:
+            watch.status = watch.status or 499
+        except Exception:
+            LOG.exception("request %s failed", watch.id)
+            if watch.status:
+                raise
+            detail = f"the server failed on this request; its log has the reason under {watch.id}."
+            await problem(500, "", detail)(scope, receive, headers)
+        finally:
+            self.at_once -= 1
+            self._note(scope, watch)
 
-    def _caller(self, scope: Scope) -> Caller | None:
+    def _check(self, scope: Scope) -> None:
+        """Refuse what no route should have to deal with, and find out who is calling."""
+        found: dict[bytes, bytes] = {}
+        size = 0
+        for name, value in scope["headers"]:
+            size += len(name) + len(value)
+            if name in (b"host", b"authorization", b"origin", b"content-length", b"content-type") and name in found:
+                raise Problem(400, f"the header {name.decode()!r} stands twice.")
+            found[name] = value
+        if size > LARGEST_HEADERS:
+            raise Problem(431, f"the headers have {size} bytes; at most {LARGEST_HEADERS} are read.")
+        url = len(scope.get("raw_path") or b"") + len(scope["query_string"])
+        if url > LONGEST_URL:
+            raise Problem(414, f"the address has {url} bytes; at most {LONGEST_URL} are read.")
+        if b"content-encoding" in found and found[b"content-encoding"].strip().lower() != b"identity":
+            raise Problem(415, "bodies are read as they are; send them without Content-Encoding.")
+        self._check_host(found)
+        if scope["method"] not in SAFE:
+            self._check_origin(found)
+        caller = self._caller(scope, found)
+        scope["longtail.caller"] = caller
+        if self.at_once > self.settings.requests_at_once:
+            raise Busy(f"{self.at_once - 1} requests are being answered; try again soon.")
+        client = scope.get("client")
+        self.rates.count(f"ip {client[0] if client else ''}" if caller is None or caller.by != "token" else caller.name)
+
+    def _check_host(self, headers: Mapping[bytes, bytes]) -> None:
+        """Refuse names under which this server is not known: a page elsewhere may call its own name ours."""
+        if self.hosts is None:
+            return
+        host = host_name(headers.get(b"host", b"").decode("latin-1"))
+        if host not in self.hosts:
+            raise Problem(421, f"this server is not known as {host!r:.100}; its names can be set when it is started.")
+
+    def _check_origin(self, headers: Mapping[bytes, bytes]) -> None:
+        """Refuse changes that a page of another site asks a browser for."""
+        site = headers.get(b"sec-fetch-site", b"none")
+        origin = headers.get(b"origin")
+        if site in (b"cross-site", b"same-site"):
+            raise Refused(403, "this request comes from a page of another site.")
+        if origin is not None:
+            scheme, _, host = origin.decode("latin-1").partition("://")
+            same = host.lower() == headers.get(b"host", b"").decode("latin-1").lower()
+            if not same or scheme != ("https" if self.settings.https else "http"):
+                raise Refused(
+                    403, f"this request comes from a page of another site, {origin.decode('latin-1')!r:.100}."
+                )
+
+    def _caller(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Caller | None:
         """Return who is calling; None where nobody is known."""
-        tokens, settings = self.server.tokens, self.server.settings
+        tokens, settings = self.server.tokens, self.settings
         if tokens is None:
-            return Caller("anyone", "suggest", "open") if settings.open else Caller("local", "admin", "local")
-        given = [value for name, value in scope["headers"] if name == b"authorization"]
-        if len(given) != 1 or given[0][:7].lower() != b"bearer ":
+            if settings.open:
+                return Caller("anyone", "suggest", "open")
+            if any(name in headers for name in (b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via")):
+                raise Refused(
+                    403, "a proxy stands before this server, which has no tokens; start it with a file of tokens."
+                )
+            return Caller("local", "admin", "local")
+        given = headers.get(b"authorization")
+        if given is not None:
+            token = token_of(given.decode("latin-1"))
+            known = None if token is None else tokens.find(token)
+            return None if known is None else Caller(known.name, known.role, "token")
+        cookie = cookie_of(headers.get(b"cookie", b"").decode("latin-1"), https=settings.https)
+        session = None if cookie is None else self.server.sessions.find(cookie)
+        if session is None:
             return None
-        token = tokens.find(given[0][7:].strip().decode("latin-1"))
-        return None if token is None else Caller(token.name, token.role, "token")
+        if scope["method"] not in SAFE:
+            self.server.sessions.check_csrf(session, headers.get(b"x-csrf-token", b"").decode("latin-1"))
+        return Caller(session.token.name, session.token.role, "session")
+
+    def _limited(self, scope: Scope, receive: Receive, watch: Watch) -> Receive:
+        """Return what reads the body of a request within its limits of size and time."""
+
+        async def limited() -> Message:
+            if watch.body_done:
+                return await receive()
+            if watch.body_began is None:
+                watch.body_began = time.perf_counter()
+                self._check_length(scope, watch)
+            left = watch.body_seconds
+            if not watch.streams:
+                left -= time.perf_counter() - watch.body_began
+            try:
+                async with asyncio.timeout(max(left, 0.001)):
+                    message = await receive()
+            except TimeoutError:
+                raise Problem(408, f"the body did not come within {watch.body_seconds:g} seconds.") from None
+            if message["type"] == "http.disconnect":
+                raise ClientGone
+            watch.bytes_in += len(message.get("body", b""))
+            watch.body_done = not message.get("more_body", False)
+            if watch.bytes_in > watch.body_limit:
+                raise too_large(watch)
+            return message
+
+        return limited
+
+    def _check_length(self, scope: Scope, watch: Watch) -> None:
+        """Refuse a body that says itself that it is too large, before it is read."""
+        for name, value in scope["headers"]:
+            if name == b"content-length" and value.isdigit() and int(value[:20]) > watch.body_limit:
+                raise too_large(watch)
+
+    def _headers(self, scope: Scope, watch: Watch, send: Send) -> Send:
+        """Return what sends an answer with the headers that every answer has, and counts it."""
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                watch.status = message["status"]
+                own = list(message.get("headers", ()))
+                names = {name for name, _ in own}
+                kind = next((value for name, value in own if name == b"content-type"), b"")
+                own += [header for header in HEADERS if header[0] not in names]
+                own.append((b"x-request-id", watch.id.encode()))
+                if b"content-security-policy" not in names:
+                    policy = PAGE_POLICY if kind.startswith(b"text/html") else API_POLICY
+                    own.append((b"content-security-policy", policy))
+                if b"cache-control" not in names:
+                    own.append((b"cache-control", b"no-store"))
+                if self.settings.https:
+                    own.append((b"strict-transport-security", b"max-age=31536000"))
+                message = {**message, "headers": own}
+                await send(message)
+                return
+            watch.bytes_out += len(message.get("body", b""))
+            try:
+                async with asyncio.timeout(self.settings.send_seconds):
+                    await send(message)
+            except TimeoutError:
+                raise ClientGone from None
+
+        return sending
+
+    def _note(self, scope: Scope, watch: Watch) -> None:
+        """Count the request, and write its line of the access log."""
+        seconds = time.perf_counter() - watch.began
+        route = self.paths.get(scope.get("endpoint"), OTHER) if "endpoint" in scope else OTHER
+        self.server.metrics.request(route, watch.status, seconds)
+        if watch.bytes_in:
+            self.server.metrics.add("longtail_body_bytes_total", watch.bytes_in)
+        self.log.write(scope, watch, seconds, route)
+
+
+def token_of(authorization: str) -> str | None:
+    """Return the token in a header `Authorization`; None where there is none.
+
+    It stands after Bearer, or is the password of Basic: Annif and Label Studio can send nothing else.
+
+    >>> token_of("Bearer lt_abc"), token_of("Basic YW5uaWY6bHRfYWJj"), token_of("Basic ?")
+    ('lt_abc', 'lt_abc', None)
+    """
+    kind, _, value = authorization.partition(" ")
+    if kind.lower() == "bearer":
+        return value.strip()
+    if kind.lower() != "basic":
+        return None
+    try:
+        return base64.b64decode(value.strip(), validate=True).decode("utf-8").partition(":")[2]
+    except ValueError:
+        return None
+
+
+class ClientGone(Exception):
+    """The other side has closed the connection, or reads nothing any more."""
+
+
+def too_large(watch: Watch) -> Problem:
+    """Return the refusal of a body that is too large."""
+    return Problem(413, f"the body is larger than {watch.body_limit} bytes.")
+
+
+def host_name(host: str) -> str:
+    """Return the name in a header `Host`, without its port.
+
+    >>> host_name("LocalHost:8383"), host_name("[::1]:8383"), host_name("a.example")
+    ('localhost', '::1', 'a.example')
+    """
+    name = host.rpartition("]")[0].lstrip("[") if host.startswith("[") else host.partition(":")[0]
+    return name.lower().rstrip(".")
+
+
+def allowed_hosts(settings: ServeSettings) -> frozenset[str] | None:
+    """Return the names under which a server may be asked for; None for any.
+
+    A server that others can reach has tokens, which a page elsewhere does not have, or gives suggestions to anyone.
+    """
+    if not settings.is_loopback and not settings.hosts:
+        return None
+    return frozenset((*LOOPBACK, settings.host.lower(), *(host.lower() for host in settings.hosts)))
+
+
+class Rates:
+    """How many requests each caller may still send: a bucket that fills by so many a second, two seconds deep."""
+
+    def __init__(self, settings: ServeSettings) -> None:
+        self.rate = None if settings.rate is None else settings.rate / settings.workers
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # requests left, and when that was
+
+    def count(self, caller: str) -> None:
+        """Take one request out of the bucket of a caller; raises Problem (429) where it is empty."""
+        if self.rate is None:
+            return
+        now, most = time.monotonic(), max(1.0, 2 * self.rate)
+        left, then = self._buckets.pop(caller, (most, now))
+        left = min(most, left + (now - then) * self.rate)
+        self._buckets[caller] = (max(left - 1, 0.0) if left >= 1 else left, now)
+        while len(self._buckets) > CALLERS_REMEMBERED:
+            self._buckets.popitem(last=False)
+        if left < 1:
+            wait = max(1, round((1 - left) / self.rate))
+            detail = f"more than {self.rate:g} requests a second come from here; try again in {wait} s."
+            raise Problem(429, detail, {"Retry-After": str(wait)})
+
+
+class AccessLog:
+    """One line of JSON per request, without texts, tokens and what follows a question mark."""
+
+    def __init__(self, settings: ServeSettings) -> None:
+        self.texts = settings.log_texts
+        self._number: int | None = None
+        if settings.log is not None:
+            self._number = os.open(settings.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640)
+        elif settings.log_requests:
+            self._number = 2
+
+    def write(self, scope: Scope, watch: Watch, seconds: float, route: str) -> None:
+        """Write the line of a request; lines of several processes do not mix."""
+        if self._number is None:
+            return
+        caller: Caller | None = scope.get("longtail.caller")
+        client = scope.get("client")
+        line = {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "id": watch.id,
+            "client": client[0] if client else None,
+            "caller": None if caller is None else caller.name,
+            "method": scope["method"],
+            "path": scope["path"][:300],
+            "route": route,
+            "status": watch.status,
+            "ms": round(1000 * seconds, 2),
+            "bytes_in": watch.bytes_in,
+            "bytes_out": watch.bytes_out,
+            **watch.note,
+        }
+        try:
+            os.write(self._number, json.dumps(line).encode("ascii") + b"\n")
+        except OSError:
+            self._number = None  # nobody reads it any more, or the disk is full: answering goes on

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -42,10 +43,16 @@ class MicroBatches:
     Long requests take part in one batch after the other, and let short ones pass in between.
     """
 
-    def __init__(self, batch_rows: int, batch_characters: int, queue_rows: int) -> None:
+    def __init__(
+        self,
+        batch_rows: int,
+        batch_characters: int,
+        queue_rows: int,
+        on_scored: Callable[[int, int, float], None] | None = None,
+    ) -> None:
         self.batch_rows, self.batch_characters, self.queue_rows = batch_rows, batch_characters, queue_rows
         self.waiting_rows = 0
-        self.batches = 0
+        self._on_scored = on_scored
         self._queue: deque[Asked] = deque()
         self._thread = ThreadPoolExecutor(1, "scoring")
         self._scoring: asyncio.Task[None] | None = None
@@ -74,8 +81,11 @@ class MicroBatches:
                 pieces = self._next_batch()
                 if not pieces:
                     continue
-                self.batches += 1
+                began = time.perf_counter()
                 await loop.run_in_executor(self._thread, score_pieces, pieces)
+                if self._on_scored is not None:
+                    rows = [known for piece in pieces for _, known in piece.rows]
+                    self._on_scored(len(rows), rows.count(False), time.perf_counter() - began)
                 self._deliver(pieces)
         finally:
             self._scoring = None

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
 import logging
 import os
+import shutil
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from longtail.errors import LongtailError, ModelError, one_line
-from longtail.pipeline import load_tagger
+from longtail.pipeline import Tagger, open_model
 from longtail.serve.problems import Problem
 from longtail.serve.settings import ServeSettings
 from longtail.serve.suggesting import ServedModel
+from longtail.storage import folder_digest, read_manifest
 
 LOG = logging.getLogger("longtail.serve")
-MANIFEST = "manifest.json"
+MANIFEST, SIGNATURE = "manifest.json", "manifest.sig"
 Seen = tuple[int, int, int, int]  # what tells one manifest from another without reading it
 
 
@@ -28,8 +31,14 @@ class ModelShelf:
     sentence, and the old model stays.
     """
 
-    def __init__(self, settings: ServeSettings, on_swap: Callable[[ServedModel], None] | None = None) -> None:
+    def __init__(
+        self,
+        settings: ServeSettings,
+        on_swap: Callable[[ServedModel], None] | None = None,
+        copies: Path | None = None,
+    ) -> None:
         self.settings = settings
+        self._copies = copies  # where folders are copied to before they are loaded; None to load them as they are
         self.problems: dict[str, str] = {}  # why the folder of a model, as it is now, is not served
         self._folders = dict(settings.models)
         self._on_swap = on_swap
@@ -94,13 +103,16 @@ class ModelShelf:
     def _load(self, id: str) -> ServedModel:
         """Return the model of a folder, loaded, built and tried."""
         folder = self._folders[id]
-        for _ in range(3):  # a save may replace the model while it is being read
-            digest = manifest_digest(folder)
-            tagger = load_tagger(folder, key=self.settings.key)
-            if manifest_digest(folder) == digest:
+        for _ in range(3):  # a save may replace the model while it is being copied
+            source = folder if self._copies is None else self._copied(id, folder, folder_digest(folder))
+            loaded, tagger = open_model(source, key=self.settings.key)
+            if self._copies is None or loaded.digest == source.name:
                 break
+            shutil.rmtree(source, ignore_errors=True)
         else:
             raise ModelError(f"{folder} is being replaced again and again; it was not loaded.")
+        if not isinstance(tagger, Tagger):
+            raise ModelError(f"{folder} holds a {type(tagger).__name__} without label names; only a Tagger is served.")
         if not tagger.reads_texts_:
             raise ModelError(f"{folder} holds a model of features; only models of texts can be served.")
         tagger.model_.n_jobs = 1
@@ -108,7 +120,31 @@ class ModelShelf:
             tagger.features_.n_jobs = 1  # type: ignore[union-attr]
         tagger.build()
         tagger.tag(["a first text, so that everything is compiled"], k=1)
-        return ServedModel(id, folder, tagger, digest)
+        return ServedModel(id, folder, tagger, loaded.digest)  # of what was read, whatever stands there by now
+
+    def _copied(self, id: str, folder: Path, digest: str) -> Path:
+        """Return a private copy of a folder, which processes share; older ones are removed."""
+        copies = self._copies or folder
+        target = copies / id / digest
+        if not target.exists():
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            temporary = Path(tempfile.mkdtemp(dir=copies / id, prefix="new-"))
+            try:
+                for name in (MANIFEST, SIGNATURE, *read_manifest(folder)["files"]):
+                    if name != SIGNATURE or (folder / name).exists():
+                        shutil.copyfile(folder / name, temporary / name)
+                with contextlib.suppress(OSError):  # another process was faster
+                    temporary.rename(target)
+            except OSError as error:
+                raise ModelError(f"{folder} cannot be copied: {error.strerror}.") from error
+            finally:
+                shutil.rmtree(temporary, ignore_errors=True)
+            others = sorted(
+                (one for one in target.parent.iterdir() if one != target), key=lambda one: one.stat().st_mtime
+            )
+            for old in others[:-1]:
+                shutil.rmtree(old, ignore_errors=True)
+        return target
 
 
 def manifest_state(folder: Path) -> Seen | None:
@@ -118,11 +154,3 @@ def manifest_state(folder: Path) -> Seen | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
-
-
-def manifest_digest(folder: Path) -> str:
-    """Return the digest of a model: that of its manifest, which names the digests of all its files."""
-    try:
-        return hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()[:16]
-    except OSError as error:
-        raise ModelError(f"{folder / MANIFEST} cannot be read: {error.strerror}.") from error

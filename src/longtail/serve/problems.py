@@ -14,10 +14,10 @@ from longtail.errors import DataError, LongtailError, ModelError, ParameterError
 
 
 class Problem(Exception):
-    """A request that is refused: status, one sentence, and headers of the answer."""
+    """A request that is refused: status, one sentence, headers of the answer, and its title where it has its own."""
 
-    def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
-        self.status, self.detail, self.headers = status, one_line(detail), dict(headers or {})
+    def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None, title: str = "") -> None:
+        self.status, self.detail, self.headers, self.title = status, one_line(detail), dict(headers or {}), title
         super().__init__(self.detail)
 
 
@@ -62,7 +62,7 @@ def status_of(error: LongtailError) -> int:
 async def answer_problem(request: Request, error: Exception) -> Response:
     """Answer a request that was refused by us."""
     if isinstance(error, Problem):
-        return problem(error.status, "", error.detail, error.headers)
+        return problem(error.status, error.title, error.detail, error.headers)
     if isinstance(error, LongtailError):
         return problem(status_of(error), "", str(error))
     raise error

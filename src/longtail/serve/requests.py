@@ -25,12 +25,12 @@ async def read_json(request: Request) -> object:
     return parse_json(await request.body())
 
 
-def parse_json(raw: bytes) -> object:
+def parse_json(raw: bytes, what: str = "the body") -> object:
     """Return bytes as JSON."""
     try:
         return load_json(raw.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise Problem(400, f"the body cannot be read: {json_problem(error)}.") from None
+        raise Problem(400, f"{what} cannot be read: {json_problem(error)}.") from None
 
 
 class Fields:
@@ -91,11 +91,11 @@ class Fields:
             raise Problem(422, f"{name} must be a number; got {shown(value)}.")
         return float(value)
 
-    def finish(self) -> None:
+    def finish(self, what: str = "the body") -> None:
         """Refuse fields that nobody asked for: a misspelt one would be passed over in silence."""
         for name in self.values:
             if name not in self._known:
-                raise Problem(422, f"{name[:100]!r} is no field of the body.{near(name[:100], self._known)}")
+                raise Problem(422, f"{name[:100]!r} is no field of {what}.{near(name[:100], self._known)}")
 
 
 def kind_of(value: object) -> str:
@@ -171,3 +171,16 @@ def query_integer(values: Mapping[str, str], name: str, default: int, *, low: in
     if not (text.isascii() and text.isdigit() and len(text) < 16 and low <= int(text) <= high):
         raise Problem(422, f"{name} must be a whole number from {low} to {high}; got {text[:80]!r}.")
     return int(text)
+
+
+def how_of_query(values: Mapping[str, str], most_labels: int) -> How:
+    """Return how labels are asked for by the parameters of an address."""
+    threshold = values.get("threshold")
+    try:
+        least = None if threshold is None else float(threshold)
+    except ValueError:
+        least = math.nan
+    if least is not None and not math.isfinite(least):
+        raise Problem(422, f"threshold must be a number; got {threshold!r:.80}.")
+    k = query_integer(values, "k", 5, low=1, high=most_labels)
+    return How(k=k, threshold=least, target=values.get("target"), language=values.get("language"))

@@ -39,6 +39,8 @@ class ServeSettings:
         Processes that answer.
     reviews : Path or None, default=None
         SQLite file of reviews; None for no reviewing.
+    learn : bool, default=False
+        Keep what other programs send to learn from (Annif's `learn`) as reviewed rows; needs `reviews`.
     key : Path or None, default=None
         Public key: models that were not signed with its other half are refused.
     copy_models : bool, default=False
@@ -47,6 +49,8 @@ class ServeSettings:
         How often folders are looked at for a new model.
     log : Path or None, default=None
         File of the access log, in JSON lines; None for standard error.
+    log_requests : bool, default=True
+        Write the access log to standard error where no file is named.
     log_texts : bool, default=False
         Write the texts of requests to the access log.
     run_folder : Path or None, default=None
@@ -59,6 +63,8 @@ class ServeSettings:
         Longest text.
     most_labels : int, default=1000
         Most labels per text that can be asked for.
+    most_tags : int, default=100000
+        Most labels of all texts of a request together.
     queue_rows : int, default=4096
         Texts that may wait to be scored; beyond that callers are asked to come back.
     batch_rows, batch_characters : int
@@ -69,6 +75,8 @@ class ServeSettings:
         Time for an answer.
     body_seconds : float, default=20.0
         Time in which a body must have come; and, of streams, in which the next line must come.
+    send_seconds : float, default=60.0
+        Time in which a caller must take the next piece of an answer.
     rate : float or None, default=None
         Requests per second of one caller, on average; None for no limit.
     jobs : int, default=20
@@ -84,10 +92,12 @@ class ServeSettings:
     https: bool = False
     workers: int = 1
     reviews: Path | None = None
+    learn: bool = False
     key: Path | None = None
     copy_models: bool = False
     watch_seconds: float = 2.0
     log: Path | None = None
+    log_requests: bool = True
     log_texts: bool = False
     run_folder: Path | None = None
     body_bytes: int = 4 << 20
@@ -95,6 +105,7 @@ class ServeSettings:
     rows: int = 1000
     text_characters: int = 200_000
     most_labels: int = 1000
+    most_tags: int = 100_000
     queue_rows: int = 4096
     batch_rows: int = 128
     batch_characters: int = 200_000
@@ -102,6 +113,7 @@ class ServeSettings:
     connections: int = 1024
     seconds: float = 30.0
     body_seconds: float = 20.0
+    send_seconds: float = 60.0
     rate: float | None = None
     jobs: int = 20
     extra: Mapping[str, str] = field(default_factory=dict)  # settings of protocols, by name
@@ -114,15 +126,16 @@ class ServeSettings:
                 allowed = "1 to 64 of the letters a-z, digits, dots, hyphens and underscores"
                 raise ParameterError(name="the id of a model", allowed=allowed, got=id)
         check_integer("port", self.port, low=0, high=65535)
-        check_integer("workers", self.workers, low=1, high=256)
-        for name in ("body_bytes", "upload_bytes", "rows", "text_characters", "most_labels", "queue_rows"):
+        for name in ("body_bytes", "upload_bytes", "rows", "text_characters", "most_labels", "most_tags", "queue_rows"):
             check_integer(name, getattr(self, name), low=1)
-        for name in ("batch_rows", "batch_characters", "requests_at_once", "connections", "jobs"):
+        for name in ("batch_rows", "batch_characters", "requests_at_once", "connections", "jobs", "workers"):
             check_integer(name, getattr(self, name), low=1)
-        for name in ("seconds", "body_seconds", "watch_seconds"):
+        for name in ("seconds", "body_seconds", "send_seconds", "watch_seconds"):
             check_real(name, getattr(self, name), low=0, open_low=True)
         if self.rate is not None:
             check_real("rate", self.rate, low=0, open_low=True)
+        if self.learn and self.reviews is None:
+            raise ParameterError(name="learn", problem="needs a file of reviews: what is to be learned is kept there.")
         if self.tokens is None and not self.open and not self.is_loopback:
             raise ParameterError(
                 f"host {self.host!r} can be reached from other machines; give a file of tokens, or say that anyone may "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,8 @@ import scipy.sparse as sp
 
 from longtail.data import TopK
 from longtail.errors import ParameterError, near
-from longtail.pipeline import Tagger, n_candidates
+from longtail.pipeline import Tagger, n_candidates, threshold_for
+from longtail.serve.label_search import LabelSearch
 from longtail.text import TfidfFeatures
 from longtail.vocabulary import Vocabulary
 
@@ -88,11 +89,45 @@ class ServedModel:
     loaded_at: float = field(default_factory=time.time)
     _languages: dict[str, Vocabulary] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _search_lock: threading.Lock = field(default_factory=threading.Lock)
 
     @cached_property
     def numbers(self) -> dict[str, int]:
         """The numbers of labels by what the model calls them."""
         return {label: number for number, label in enumerate(self.tagger.labels_)}
+
+    @cached_property
+    def search(self) -> LabelSearch:
+        """The index of the names of labels; made when it is first needed, by one thread."""
+        with self._search_lock:
+            if "search" in self.__dict__:
+                return self.__dict__["search"]
+            counts = np.asarray(self.tagger.model_.label_counts_)
+            return LabelSearch(self._names(), counts, self.tagger.labels_)
+
+    def _names(self) -> Iterator[tuple[int, str]]:
+        """Yield all names of all labels, in all languages, the one that is shown first."""
+        vocabulary = self.tagger.vocabulary_
+        for number, label in enumerate(self.tagger.labels_):
+            if vocabulary is None or label not in vocabulary:
+                yield number, label
+                continue
+            concept = vocabulary[label]
+            names = dict.fromkeys([vocabulary.name(label), *concept.names.values()])
+            names |= dict.fromkeys(name for others in concept.alternatives.values() for name in others)
+            names |= dict.fromkeys([concept.notation] if concept.notation else ())
+            for name in names:
+                yield number, name
+
+    @cached_property
+    def top_concepts(self) -> list[str]:
+        """The concepts of the vocabulary that have none above them and some below."""
+        vocabulary = self.tagger.vocabulary_
+        if vocabulary is None:
+            return []
+        tops = np.flatnonzero(vocabulary.first_broader() < 0).tolist()
+        found = [id for id in (vocabulary.ids[number] for number in tops) if vocabulary.narrower(id)]
+        return sorted(found, key=lambda id: vocabulary.name(id).casefold())
 
     def label_numbers(self, names: Sequence[str], argument: str) -> tuple[int, ...]:
         """Return the numbers of labels that are given by id, by notation or by name."""
@@ -126,7 +161,8 @@ class ServedModel:
         """Return the least probability (or score) of a label."""
         if how.target is None:
             return how.threshold
-        raise ParameterError(name="target", allowed="one that this model can be asked for", got=how.target[:100])
+        least = threshold_for(self.tagger, how.target)
+        return least if how.threshold is None else max(least, how.threshold)
 
     def vocabulary(self, language: str | None = None) -> Vocabulary | None:
         """Return the vocabulary with names in a language; None where the model has none."""

@@ -53,6 +53,11 @@ class Token:
     role: str
     digest: str
 
+    @property
+    def session_key(self) -> str:
+        """What the cookie of a browser names the token by."""
+        return hashlib.sha256(f"session:{self.digest}".encode()).hexdigest()[:32]
+
 
 class Tokens:
     """The tokens of a file, read again when it changes."""
@@ -62,24 +67,30 @@ class Tokens:
         self._lock = threading.Lock()
         self._state: tuple[int, int, int] | None = None
         self._by_digest: dict[str, Token] = {}
+        self._by_session_key: dict[str, Token] = {}
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the file again if it has changed; a file that cannot be read lets nobody in."""
-        found = self.path.stat()
+        """Read the file again if it has changed; raises ParameterError, and the tokens stay as they were."""
+        try:
+            found = self.path.stat()
+        except OSError as error:
+            raise ParameterError(f"{self.path} cannot be read: {error.strerror}.") from error
         state = (found.st_ino, found.st_mtime_ns, found.st_size)
-        if state != self._state:
-            with self._lock:
-                self._by_digest = {token.digest: token for token in read_tokens(self.path)}
+        with self._lock:
+            if state != self._state:
+                tokens = read_tokens(self.path)
+                self._by_digest = {token.digest: token for token in tokens}
+                self._by_session_key = {token.session_key: token for token in tokens}
                 self._state = state
 
     def find(self, token: str) -> Token | None:
         """Return what is known of a token."""
         return self._by_digest.get(digest_of(token))
 
-    def by_digest(self, digest: str) -> Token | None:
-        """Return the token with a digest, as long as it stands in the file."""
-        return self._by_digest.get(digest)
+    def by_session_key(self, key: str) -> Token | None:
+        """Return the token that a cookie names, as long as it stands in the file."""
+        return self._by_session_key.get(key)
 
 
 def digest_of(token: str) -> str:
@@ -154,7 +165,7 @@ def require(request: HTTPConnection, role: str) -> str:
     """Return the name of the caller; raises Refused where nobody is known (401) or the role is too small (403)."""
     caller: Caller | None = request.scope.get("longtail.caller")
     if caller is None:
-        raise Refused(401, "this needs a token: send it as 'Authorization: Bearer TOKEN', or sign in.")
+        raise Refused(401, "this needs a token: send it in the header 'Authorization: Bearer TOKEN', or sign in.")
     if not may(caller.role, role):
         raise Refused(403, f"this needs the role {role!r}; {caller.name!r} has the role {caller.role!r}.")
     return caller.name

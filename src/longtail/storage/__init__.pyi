@@ -5,6 +5,8 @@ from .check import matched_arrays as matched_arrays
 from .check import matched_params as matched_params
 from .check import shapes_problem as shapes_problem
 from .folder import check_target as check_target
+from .folder import copy_folder as copy_folder
+from .folder import folder_digest as folder_digest
 from .folder import save_folder as save_folder
 from .manifest import FORMAT_VERSION as FORMAT_VERSION
 from .manifest import json_problem as json_problem

@@ -20,10 +20,23 @@ from pathlib import Path
 
 from longtail.errors import ModelError
 from longtail.storage.arrays import arrays_to_bytes
-from longtail.storage.manifest import FORMAT, FORMAT_VERSION, MANIFEST, OURS, read_manifest
-from longtail.storage.open_file import model_path, short_path
+from longtail.storage.manifest import (
+    FORMAT,
+    FORMAT_VERSION,
+    MANIFEST,
+    OURS,
+    SIGNATURE,
+    manifest_bytes,
+    manifest_digest,
+    parse_manifest,
+    read_manifest,
+)
+from longtail.storage.open_file import model_path, open_regular, short_path
 from longtail.storage.part import Part
 from longtail.validate import Json
+
+COPIED_AT_ONCE = 1 << 22  # bytes
+LARGEST_SIGNATURE = 1 << 12
 
 
 def check_target(path: str | Path) -> Path:
@@ -113,6 +126,71 @@ def save_folder(
         _write_atomically(path / MANIFEST, text.encode("utf-8", "backslashreplace"))
         _remove_leftovers(path, keep={MANIFEST, *files})
     return path
+
+
+def copy_folder(source: str | Path, target: str | Path) -> Path:
+    """Put a copy of a model folder in the place of another, or of nothing; every file is checked against its digest.
+
+    The manifest comes last, as in `save_folder`: a crash at any moment leaves the old model or the new one.
+    """
+    source, target = model_path(source), check_target(target)
+    raw = manifest_bytes(source)
+    files, signature = parse_manifest(source, raw)["files"], _signature(source)
+    fresh = not target.exists()
+    target.mkdir(parents=True, exist_ok=True)
+    with _lock(target), _tidy(target, fresh):
+        for name, entry in files.items():
+            _copy_file(source / name, target / name, entry)
+        _write_atomically(target / MANIFEST, raw)
+        if signature is not None:
+            _write_atomically(target / SIGNATURE, signature)
+        _remove_leftovers(target, keep={MANIFEST, *files, *([SIGNATURE] if signature is not None else [])})
+    return target
+
+
+def _signature(path: Path) -> bytes | None:
+    """Return the signature of a model folder as it stands in the file; None where it has none."""
+    if not os.path.lexists(path / SIGNATURE):
+        return None
+    try:
+        with open_regular(path / SIGNATURE) as file:
+            return file.read(LARGEST_SIGNATURE)
+    except OSError as error:
+        raise ModelError(f"{path / SIGNATURE} cannot be read: {error.strerror}.") from error
+
+
+def _copy_file(source: Path, target: Path, entry: Json) -> None:
+    """Copy one file of a model, unless it is there already; one that is not as its manifest says is refused."""
+    if not target.is_symlink() and target.is_file() and _digest_of(target, entry) == entry["sha256"]:
+        return
+    temporary = target.with_name(target.name + ".tmp")
+    try:
+        temporary.unlink(missing_ok=True)
+        digest = hashlib.sha256()
+        with open_regular(source) as old, temporary.open("xb") as new:
+            while block := old.read(COPIED_AT_ONCE):
+                digest.update(block)
+                new.write(block)
+            new.flush()
+            os.fsync(new.fileno())
+        if digest.hexdigest() != entry["sha256"]:
+            raise ModelError(f"{source} is damaged: it is not the file that its manifest names.")
+        temporary.replace(target)
+    except OSError as error:
+        raise ModelError(f"{target} cannot be written: {error.strerror}.") from error
+
+
+def _digest_of(file: Path, entry: Json) -> str:
+    """Return the digest of a file that has the size its manifest says; else nothing."""
+    if file.stat().st_size != entry["bytes"]:
+        return ""
+    with file.open("rb") as f:
+        return hashlib.file_digest(f, "sha256").hexdigest()
+
+
+def folder_digest(path: str | Path) -> str:
+    """Return a short name of the model in a folder, the digest of its manifest; `LoadedFolder` has that of its own."""
+    return manifest_digest(manifest_bytes(model_path(path)))
 
 
 def _write_file(path: Path, name: str, suffix: str, raw: bytes, files: dict[str, Json]) -> str:

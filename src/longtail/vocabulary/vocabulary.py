@@ -377,6 +377,10 @@ class Vocabulary:
         """
         return self.name_at(self.number_of(id))
 
+    def notation(self, id: str) -> str:
+        """Return the code that people use for a concept, such as "QA76"; "" where it has none."""
+        return self._notations[self.number_of(id)]
+
     def names_of(self, id: str) -> tuple[str, ...]:
         """Return all names of a concept in the chosen language, the preferred one first.
 

@@ -58,7 +58,7 @@ class LongtailBackend(AnnifHyperoptBackend):
     @property
     def training_path(self) -> Path:
         """The documents of the last training; Annif does not count files of this name as models."""
-        return Path(self.datadir) / f"{self.name}-train.jsonl"
+        return Path(self.datadir) / f"{self.name}-train.txt"
 
     @property
     def is_trained(self) -> bool:

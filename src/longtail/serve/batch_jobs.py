@@ -1,0 +1,235 @@
+"""Batches: files of rows that are given labels in the background, in a private folder that goes with the server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import csv
+import io
+import json
+import logging
+import os
+import re
+import secrets
+import shutil
+import threading
+import time
+from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO
+
+from longtail.data import Dataset, Limits, iter_texts, plain_cell
+from longtail.errors import LongtailError, one_line
+from longtail.serve.problems import Busy, Problem, json_bytes
+from longtail.serve.server import Server
+from longtail.serve.suggesting import How, Suggested
+
+LOG = logging.getLogger("longtail.serve")
+ID = re.compile(r"[0-9a-f]{32}")
+FORMATS = {
+    "text/csv": "csv",
+    "application/x-ndjson": "jsonl",
+    "application/jsonl": "jsonl",
+    "application/json": "jsonl",
+}
+BLOCK = 256  # rows
+KEPT = 3600.0  # seconds that a finished batch stays
+COLUMNS = ("id", "rank", "label", "name", "probability", "score", "assigned")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A batch: what is asked for, and how far it is."""
+
+    id: str
+    model: str
+    owner: str
+    state: str  # running, done, failed
+    created_at: str
+    process: int
+    rows: int | None = None
+    done: int = 0
+    error: str | None = None
+
+    def facts(self) -> dict[str, object]:
+        """Return what its owner sees."""
+        return {name: value for name, value in asdict(self).items() if name not in ("owner", "process")}
+
+
+class BatchJobs:
+    """The batches of a server; all its processes see them, since they stand in files."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.folder = server.folder.path / "batches"
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._files = ThreadPoolExecutor(2, "batches")
+        self._lock = threading.Lock()
+
+    async def begin(
+        self, model: str, how: How, kind: str, body: AsyncIterator[bytes], owner: str, text_column: str = "text"
+    ) -> Job:
+        """Take an upload and begin to work on it."""
+        self.server.models.get(model).wish(how)
+        self._make_room()
+        job = Job(secrets.token_hex(16), model, owner, "running", now(), os.getpid())
+        folder = self.folder / job.id
+        folder.mkdir(mode=0o700)
+        upload = folder / f"rows.{kind}"
+        try:
+            with upload.open("wb") as file:
+                async for chunk in body:
+                    await asyncio.get_running_loop().run_in_executor(self._files, file.write, chunk)
+            self._store(job)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        task = asyncio.create_task(self._work(job, upload, kind, how, text_column))
+        self._tasks[job.id] = task
+        task.add_done_callback(lambda _: self._tasks.pop(job.id, None))
+        return job
+
+    def get(self, id: str, caller: str, *, admin: bool = False) -> Job:
+        """Return a batch of a caller; that of another is not there."""
+        job = self._read(id) if ID.fullmatch(id) else None
+        if job is None or (job.owner != caller and not admin):
+            raise Problem(404, f"there is no batch {id!r:.80}.")
+        return job
+
+    def listed(self, caller: str, *, admin: bool = False) -> list[Job]:
+        """Return the batches of a caller, the newest first."""
+        found = [self._read(path.name) for path in self.folder.iterdir()]
+        own = [job for job in found if job is not None and (admin or job.owner == caller)]
+        return sorted(own, key=lambda job: job.created_at, reverse=True)
+
+    def result(self, job: Job, format: str) -> Path:
+        """Return the file of a result."""
+        if job.state != "done":
+            raise Problem(409, f"the batch is {job.state}; there is a result when it is done.")
+        return self.folder / job.id / f"result.{format}"
+
+    def remove(self, job: Job) -> None:
+        """Stop a batch and remove what is there of it."""
+        task = self._tasks.pop(job.id, None)
+        if task is not None:
+            task.cancel()
+        shutil.rmtree(self.folder / job.id, ignore_errors=True)
+
+    def close(self) -> None:
+        """Stop all batches."""
+        for task in list(self._tasks.values()):
+            task.cancel()
+        self._files.shutdown(wait=True, cancel_futures=True)
+
+    def _make_room(self) -> None:
+        """Remove finished batches that are old or too many; refuse another one where all are running."""
+        with self._lock:
+            jobs = [job for job in (self._read(path.name) for path in self.folder.iterdir()) if job is not None]
+            finished = sorted((job for job in jobs if job.state != "running"), key=lambda job: job.created_at)
+            over = len(jobs) - self.server.settings.jobs + 1
+            for at, job in enumerate(finished):
+                age = time.time() - datetime.fromisoformat(job.created_at).timestamp()
+                if at < over or age > KEPT:
+                    shutil.rmtree(self.folder / job.id, ignore_errors=True)
+            if len(jobs) - len(finished) >= self.server.settings.jobs:
+                raise Busy(f"{len(jobs) - len(finished)} batches are running; try again when one is done.", 10)
+
+    def _store(self, job: Job) -> None:
+        """Write how far a batch is, in one step; raises OSError where its folder was removed."""
+        file = self.folder / job.id / "state.json"
+        temporary = file.with_suffix(".tmp")
+        temporary.write_bytes(json_bytes(asdict(job)))
+        temporary.replace(file)
+
+    def _read(self, id: str) -> Job | None:
+        try:
+            job = Job(**json.loads((self.folder / id / "state.json").read_bytes()))
+        except (OSError, ValueError, TypeError):
+            return None
+        if job.state == "running" and not lives(job.process):
+            return replace(job, state="failed", error="the process that worked on it has ended.")
+        return job
+
+    async def _work(self, job: Job, upload: Path, kind: str, how: How, text_column: str) -> None:
+        """Give labels to all rows of an upload, block by block."""
+        loop = asyncio.get_running_loop()
+        settings, folder = self.server.settings, upload.parent
+        limits = Limits(text_characters=settings.text_characters, line_bytes=16 * settings.text_characters + 10_000)
+        try:
+            blocks = iter_texts(upload, BLOCK, kind, text_column=text_column, limits=limits)
+            with (folder / "result.jsonl").open("wb") as lines, (folder / "result.csv").open("wb") as table:
+                table.write(b"\xef\xbb\xbf" + csv_lines([COLUMNS]))
+                while (block := await loop.run_in_executor(self._files, next, blocks, None)) is not None:
+                    found = await self._suggest(job.model, list(block.texts or ()), how)
+                    await loop.run_in_executor(self._files, write_block, block, job.done, found, lines, table)
+                    job = replace(job, done=job.done + block.n_rows)
+                    self._store(job)
+            self._store(replace(job, state="done", rows=job.done))
+        except asyncio.CancelledError:
+            raise
+        except FileNotFoundError:
+            pass  # it was removed meanwhile
+        except (LongtailError, Problem, OSError, MemoryError) as error:
+            self._fail(job, str(error).replace(f"{upload}", "the upload") or type(error).__name__)
+        except Exception:
+            LOG.exception("the batch %s failed", job.id)
+            self._fail(job, "the server failed on this batch; its log has the reason.")
+        finally:
+            upload.unlink(missing_ok=True)
+
+    def _fail(self, job: Job, sentence: str) -> None:
+        with contextlib.suppress(OSError):
+            self._store(replace(job, state="failed", error=one_line(sentence)))
+
+    async def _suggest(self, model: str, texts: list[str], how: How) -> Suggested:
+        """Return labels of texts; where others are waiting already, after them."""
+        while True:
+            try:
+                return await self.server.suggest(model, texts, how)
+            except Busy:
+                await asyncio.sleep(0.5)
+
+
+def write_block(block: Dataset, first: int, found: Suggested, lines: IO[bytes], table: IO[bytes]) -> None:
+    """Write the labels of some rows, for programs and for people with a spreadsheet."""
+    ids = block.ids or tuple(str(first + at) for at in range(block.n_rows))
+    cells: list[tuple[object, ...]] = []
+    for id, tags in zip(ids, found.rows, strict=True):
+        lines.write(json_bytes({"id": id, "tags": [tag._asdict() for tag in tags]}) + b"\n")
+        for rank, tag in enumerate(tags, 1):
+            chance = "" if tag.probability is None else round(tag.probability, 6)
+            cells.append((id, rank, tag.label, tag.name, chance, round(tag.score, 6), int(tag.assigned)))
+        if not tags:
+            cells.append((id, "", "", "", "", "", ""))
+    table.write(csv_lines(cells))
+
+
+def csv_lines(rows: Sequence[Sequence[object]]) -> bytes:
+    """Return lines of CSV of which no cell is taken for a formula.
+
+    >>> csv_lines([("=1+1", 2)])
+    b"'=1+1,2\\r\\n"
+    """
+    out = io.StringIO()
+    csv.writer(out).writerows([plain_cell(cell) for cell in row] for row in rows)
+    return out.getvalue().encode("utf-8", "backslashreplace")
+
+
+def lives(process: int) -> bool:
+    """Say whether a process is there."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def now() -> str:
+    """Return the time as it stands in answers."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
