@@ -203,12 +203,12 @@ def use_project(studio: Studio, title: str, config: str, backend: str, tokens: d
     annotate(studio, project, kind, predictions)
     studio.ask("POST", f"/api/ml/{connected['id']}/train", {})
     return {
-        "backend state": connected["state"],
-        "tasks imported": imported["task_count"],
-        "predictions that arrived": len(predictions),
-        "seconds until they were there": round(seconds, 2),
+        "state": connected["state"],
+        "tasks": imported["task_count"],
+        "predictions": len(predictions),
+        "seconds": round(seconds, 2),
         **right,
-        "backend state after training": studio.ask("GET", f"/api/ml/{connected['id']}/")["state"],
+        "state_after_training": studio.ask("GET", f"/api/ml/{connected['id']}")["state"],
     }
 
 
@@ -222,7 +222,7 @@ def agreement(predictions: list[Any], kind: str, tasks: Dataset, project: int, s
             labels = [path[-1] if kind == "taxonomy" else path for path in one["value"][kind]]
             total += len(labels)
             good += len(truth[text] & set(labels))
-    return {"labels predicted": total, "labels predicted that are right": good}
+    return {"labels": total, "labels_right": good}
 
 
 def annotate(studio: Studio, project: int, kind: str, predictions: list[Any]) -> None:
@@ -248,8 +248,8 @@ def kept_rows(folder: Path) -> Facts:
     with ReviewStore(folder / "reviews.db") as store:
         rows = list(export_records(store, "all"))
     return {
-        "reviewed rows": len(rows),
-        "labels of each": [row["labels"] for row in rows],
+        "rows": len(rows),
+        "labels_of_rows": [row["labels"] for row in rows],
         "reviewers": sorted({name for row in rows for name in row["review"]["reviewers"]}),
     }
 
