@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 RUN_ELSEWHERE = {"metrics.md"}  # tests/metrics/test_metrics_page.py
 # by the extra that a block is marked with
-PACKAGES = {"torch": "torch", "onnx": "onnxruntime", "skos": "rdflib", "stem": "snowballstemmer"}
+PACKAGES = {"torch": "torch", "onnx": "onnxruntime", "skos": "rdflib", "stem": "snowballstemmer", "serve": "starlette"}
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 SHELLS = ("sh", "bash", "shell", "console")
 FENCE = re.compile(r"^```(\w*)[ \t]*([^\n]*)\n(.*?)^```[ \t]*$", re.M | re.S)
@@ -182,8 +182,11 @@ def problem_with(args: list[str]) -> str | None:
         return None
     if name not in app.commands:
         return f"no command '{name}'"
+    command, parent, args = app.commands[name], click.Context(app), args[1:]
+    if isinstance(command, click.Group) and args and args[0] in command.commands:
+        command, parent, args = command.commands[args[0]], click.Context(command, parent), args[1:]
     try:
-        with app.commands[name].make_context(name, args[1:], parent=click.Context(app)):
+        with command.make_context(name, args, parent=parent):
             return None
     except click.exceptions.Exit:  # --help
         return None
@@ -201,7 +204,9 @@ def test_commands_in_shell_examples_exist(page):
 
 
 def options_of(command: click.Command) -> set[str]:
-    """Return every option that a command takes."""
+    """Return every option that a command takes, or one of the commands below it."""
+    if isinstance(command, click.Group):
+        return set().union(*(options_of(below) for below in command.commands.values()))
     parameters = command.get_params(click.Context(command))
     return {option for p in parameters for option in (*p.opts, *p.secondary_opts)} | {"-h", "--help"}
 

@@ -33,7 +33,6 @@ LAYERS = [  # from the ground up; docs/contributing.md says what each is for
     {"decisions", "label_check", "monitoring"},
     {"report"},
     {"pipeline"},
-    {"review"},
     {"checks", "nn"},
     {"review"},
     {"serve"},

@@ -24,6 +24,7 @@ from longtail.cli import (
     monitor,
     plan,
     predict,
+    review,
     serve,
     sign,
     train,
@@ -117,6 +118,7 @@ for command in (
     inspect.inspect,
     inspect.verify,
     sign.sign,
+    review.review,
     serve.serve,
     serve.tokens,
 ):

@@ -12,7 +12,9 @@ import click
 from longtail.cli.evaluate import WORSE
 from longtail.cli.options import data_options, expected_width, jobs_option, json_option, key_option, read_data
 from longtail.cli.output import announce_compilation, note, print_json, stages
+from longtail.cli.review import run_update
 from longtail.cli.wording import naming_data
+from longtail.errors import ParameterError
 from longtail.report import file_size, plural
 
 if TYPE_CHECKING:
@@ -25,8 +27,14 @@ FEW_ROWS = 500
 
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
-@click.argument("data")
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Model folder to write.")
+@click.argument("data", required=False)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Model folder to write.")
+@click.option(
+    "--reviews",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Learn the rows reviewed in this file in place of DATA, as `longtail review update` does.",
+)
 @click.option("--replay", metavar="DATA", help="Rows learned before, to be shown again so that less is forgotten.")
 @click.option(
     "--fail-if-worse",
@@ -42,8 +50,9 @@ FEW_ROWS = 500
 def update(
     context: click.Context,
     model: Path,
-    data: str,
-    output: Path,
+    data: str | None,
+    output: Path | None,
+    reviews: Path | None,
     replay: str | None,
     bench: str | None,
     jobs: int | None,
@@ -52,8 +61,17 @@ def update(
 ) -> None:
     """Let MODEL learn the new rows of DATA and write the new model to a folder.
 
-    Labels and words that MODEL does not know are added. For models of the methods tree and ova.
+    Labels and words that MODEL does not know are added. For models of the methods tree and ova. With --reviews the new
+    model takes the place of MODEL, if it is not worse on the control rows.
     """
+    if reviews is not None:
+        if any(given is not None for given in (data, output, replay, bench)):
+            raise ParameterError("--reviews takes neither DATA nor -o, --replay and --fail-if-worse.")
+        usual = {"margin": None, "fewest": None, "dry_run": False}
+        run_update(reviews, model, None, as_json, {**options, **usual, "jobs": jobs})
+        return
+    if data is None or output is None:
+        raise ParameterError("give DATA and -o, or a file of reviews by --reviews.")
     from longtail.pipeline import load_tagger, updatable
     from longtail.storage import check_target
 

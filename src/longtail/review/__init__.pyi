@@ -26,6 +26,7 @@ from .store import ReviewStore as ReviewStore
 from .store import SuggestedTag as SuggestedTag
 from .suggest import check_given_labels as check_given_labels
 from .suggest import row_uncertainty as row_uncertainty
+from .suggest import suggest_for as suggest_for
 from .suggest import suggest_items as suggest_items
 from .swap import beside as beside
 from .swap import put_back as put_back
@@ -33,6 +34,7 @@ from .update import FEWEST_CONTROL_ROWS as FEWEST_CONTROL_ROWS
 from .update import MARGIN as MARGIN
 from .update import is_updating as is_updating
 from .update import update_from_reviews as update_from_reviews
+from .update import update_quietly as update_quietly
 from .update import update_state as update_state
 from .verdicts import ReviewedRow as ReviewedRow
 from .verdicts import reviewed_rows as reviewed_rows

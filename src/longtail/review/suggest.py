@@ -87,6 +87,19 @@ def suggest_items(
     return done
 
 
+def suggest_for(store: ReviewStore, tagger: Tagger, digest: str, numbers: Sequence[int], k: int = SUGGESTED) -> None:
+    """Let a model suggest labels for a few rows, now; who has one of them open is shown these suggestions."""
+    threshold = decision_facts(tagger)["threshold"]
+    with store.reading() as db:
+        marks = ", ".join("?" * len(numbers))
+        rows = db.execute(f"SELECT number, text FROM items WHERE number IN ({marks})", list(numbers)).fetchall()
+    found = suggest_texts(tagger, [text for _, text in rows], k)
+    with store.writing() as db:
+        for (number, _), one in zip(rows, found, strict=True):
+            _write(db, number, digest, one, 0.5 if threshold is None else float(threshold))
+            db.execute("UPDATE leases SET digest = ? WHERE item = ? AND digest = ''", (digest, number))
+
+
 def _count_to_do(store: ReviewStore, digest: str) -> int:
     with store.reading() as db:
         return int(db.execute("SELECT COUNT(*) FROM items WHERE open = 1 AND digest <> ?", (digest,)).fetchone()[0])

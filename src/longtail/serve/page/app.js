@@ -6,14 +6,15 @@ import { chooseModel, chosenModel } from "./settings.js";
 import { openSignIn, signInForm } from "./sign_in.js";
 import { LANGUAGES, chooseLanguage, currentLanguage, t } from "./words.js";
 
+// Views with models of their own do not follow the choice in the header: reviews are of the default model.
 const VIEWS = [
   { name: "try", load: () => import("./views/try.js") },
-  { name: "compare", load: () => import("./views/compare.js") },
+  { name: "compare", ownModel: true, load: () => import("./views/compare.js") },
   { name: "batch", load: () => import("./views/batch.js") },
   { name: "labels", load: () => import("./views/labels.js") },
-  { name: "review", load: () => import("./views/review.js"), needs: "review", reviews: true },
-  { name: "dashboard", load: () => import("./views/dashboard.js"), needs: "review", reviews: true },
-  { name: "models", load: () => import("./views/models.js"), needs: "admin" },
+  { name: "review", ownModel: true, load: () => import("./views/review.js"), needs: "review", reviews: true },
+  { name: "dashboard", ownModel: true, load: () => import("./views/dashboard.js"), needs: "review", reviews: true },
+  { name: "models", ownModel: true, load: () => import("./views/models.js"), needs: "admin" },
 ];
 const THEMES = ["auto", "light", "dark"];
 
@@ -84,7 +85,7 @@ function accountButton() {
 }
 
 function modelSelect() {
-  if (known.models.length < 2) return null;
+  if (known.models.length < 2 || VIEWS.find((view) => view.name === address().name)?.ownModel) return null;
   const change = (event) => {
     chooseModel(event.target.value);
     drawView();
@@ -125,8 +126,8 @@ async function drawView() {
   }
   const view = offered().find((one) => one.name === name) ?? offered()[0];
   document.title = `${t(`${view.name}.nav`)} · longtail`;
-  main.className = `view view-${view.name}`;
   if (known.models.length === 0) {
+    main.className = "view";
     show(main, h("p", { class: "empty" }, t("models.none")));
     return;
   }
@@ -134,8 +135,10 @@ async function drawView() {
     const { render } = await view.load();
     if (turn !== drawn) return;
     main.replaceChildren();
-    leave = (await render(main, { model: chosenModel(), rest })) ?? null;
+    main.className = `view view-${view.name}`;
+    leave = (await render(main, { model: view.reviews || view.needs ? known.defaultModel : chosenModel(), rest })) ?? null;
   } catch (error) {
+    main.className = "view";
     show(main, notice(error));
   }
 }

@@ -6,20 +6,20 @@ import { ask, labelPath, may, modelFacts } from "./server.js";
 import { shownName } from "./tag_rows.js";
 import { t } from "./words.js";
 
-function others(caption, labels, go) {
+function others(caption, labels, go, heading) {
   if (!labels || labels.length === 0) return null;
   const links = labels.map((one) => h("li", null, h("button", { type: "button", class: "chip", onclick: () => go(one.label) }, shownName(one))));
-  return h("div", { class: "others" }, h("h3", { class: "caption" }, caption), h("ul", { class: "chips" }, links));
+  return h("div", { class: "others" }, h(heading, { class: "caption" }, caption), h("ul", { class: "chips" }, links));
 }
 
 /** The guideline of a label, and for reviewers a way to write it. */
-export function guideline(label, text, { model, changed = null }) {
+export function guideline(label, text, { model, heading }) {
   const element = h("div", { class: "guideline" });
   const read = () => {
     const edit = may("review") && modelFacts(model)?.review;
     if (!text && !edit) return show(element);
     show(element,
-      h("h3", { class: "caption" }, t("labels.guideline")),
+      h(heading, { class: "caption" }, t("labels.guideline")),
       text ? h("p", { class: "guideline-text" }, text) : h("p", { class: "soft" }, t("labels.no-guideline")),
       edit && button(text ? t("labels.edit-guideline") : t("labels.write-guideline"), write, { kind: "small", icon: "pencil" }));
     return element;
@@ -30,9 +30,8 @@ export function guideline(label, text, { model, changed = null }) {
     const problem = h("p", { class: "notice bad", role: "alert", hidden: true });
     const save = async () => {
       try {
-        await ask(`/review/guidelines/${encodeURIComponent(label)}`, { method: "PUT", json: { text: area.value, model } });
+        await ask(`/review/guidelines/${encodeURIComponent(label)}`, { method: "PUT", json: { text: area.value } });
         text = area.value.trim() || null;
-        changed?.(text);
         read();
         announce(t("saved"));
         element.querySelector("button")?.focus();
@@ -61,6 +60,7 @@ export function guideline(label, text, { model, changed = null }) {
 
 /** The card as an element; `go` is called with a label when a broader or narrower one is chosen. */
 export function labelCard({ model, label, go, heading = "h2", more = [] }) {
+  const below = `h${Number(heading.slice(1)) + 1}`;
   const card = h("article", { class: "card", "aria-busy": "true" }, h("p", { class: "soft" }, t("loading")));
   ask(labelPath(model, label)).then((facts) => {
     const above = (facts.broader ?? []).flatMap((one, i) => [
@@ -74,9 +74,9 @@ export function labelCard({ model, label, go, heading = "h2", more = [] }) {
       h("p", { class: "soft rows-line" },
         facts.rows === null || facts.rows === undefined ? null : t("labels.rows", { n: facts.rows }),
         differs && h("span", { class: "id-line" }, h("code", { class: "id" }, facts.label), copyButton("", () => facts.label, { kind: "bare small", name: t("labels.copy-id") }))),
-      guideline(facts.label, facts.guideline, { model }),
-      others(t("labels.narrower"), facts.narrower, go),
-      others(t("labels.related"), facts.related, go),
+      guideline(facts.label, facts.guideline, { model, heading: below }),
+      others(t("labels.narrower"), facts.narrower, go, below),
+      others(t("labels.related"), facts.related, go, below),
       more.length > 0 && h("div", { class: "line" }, more));
     card.removeAttribute("aria-busy");
     card.dispatchEvent(new CustomEvent("loaded", { detail: facts }));

@@ -1,14 +1,13 @@
 // Search for a label as you type: a text field with a list below it.
 
 import { afterPause, announce, h, newId, show } from "./dom.js";
-import { ask, modelPath } from "./server.js";
+import { ask, inLanguage, modelPath } from "./server.js";
 import { number, t } from "./words.js";
 import { shortId, shownName } from "./tag_rows.js";
 
 /** Search labels; the server finds beginnings of words in names, other names and ids. */
 export function searchLabels(model, q, { limit = 12, offset = 0, signal } = {}) {
-  const query = new URLSearchParams({ q, limit, offset });
-  return ask(`${modelPath(model, "/labels")}?${query}`, { signal });
+  return ask(modelPath(model, `/labels${inLanguage(model, { q, limit, offset })}`), { signal });
 }
 
 /** A name in which what was typed is set off, where it begins a word. */

@@ -3,9 +3,13 @@
 import { h, svg } from "./dom.js";
 import { day, number, percent, t } from "./words.js";
 
-const WIDTH = 640;
+let WIDTH = 640; // of the drawing; narrower on a phone, so that its words stay readable
 const HEIGHT = 230;
 const PAD = { left: 42, right: 14, top: 12, bottom: 26 };
+
+function fitScreen() {
+  WIDTH = innerWidth < 640 ? 330 : 640;
+}
 
 function scales(low, high, from, to) {
   const x = (value) => PAD.left + ((value - from) / (to - from || 1)) * (WIDTH - PAD.left - PAD.right);
@@ -13,9 +17,14 @@ function scales(low, high, from, to) {
   return { x, y };
 }
 
+/** A table that can be moved sideways, also by key, where it is wider than the screen. */
+export function scrolling(name, table) {
+  return h("div", { class: "scrolls", tabindex: "0", role: "group", "aria-label": name }, table);
+}
+
 function asTable(columns, rows) {
   return h("details", { class: "as-table" }, h("summary", null, t("plot.table")),
-    h("div", { class: "scrolls" }, h("table", null,
+    scrolling(t("plot.table"), h("table", null,
       h("thead", null, h("tr", null, columns.map((name, i) => h("th", { scope: "col", class: i ? "number" : "" }, name)))),
       h("tbody", null, rows.map((row) => h("tr", null, row.map((cell, i) => h("td", { class: i ? "number" : "" }, cell))))))));
 }
@@ -25,7 +34,7 @@ function frame(name, parts) {
 }
 
 function ticksOfDays(days, x) {
-  const most = Math.min(6, days.length);
+  const most = Math.min(WIDTH < 640 ? 4 : 6, days.length);
   const step = Math.max(1, Math.ceil((days.length - 1) / Math.max(1, most - 1)));
   return days.filter((_, i) => i % step === 0).map((one) =>
     svg("text", { x: x(one), y: HEIGHT - 6, "text-anchor": "middle" }, day(one)));
@@ -33,13 +42,13 @@ function ticksOfDays(days, x) {
 
 /** Shares over time with their intervals: { day, precision, low, high, pairs }. */
 export function sharePlot(name, points) {
+  fitScreen();
   const known = points.filter((point) => point.precision !== null);
   const days = known.map((point) => new Date(point.day).getTime());
   const low = Math.max(0, Math.floor(Math.min(...known.map((point) => point.low)) * 10) / 10 - 0.1);
   const { x, y } = scales(low, 1, days[0], days.at(-1) === days[0] ? days[0] + 86_400_000 : days.at(-1));
-  const ticks = [];
-  const step = 1 - low > 0.5 ? 0.2 : 0.1;
-  for (let share = 1; share >= low - 1e-9; share -= step) ticks.push(share);
+  const steps = 1 - low > 0.5 ? 5 : 10; // of the whole range from 0 to 1
+  const ticks = Array.from({ length: steps + 1 }, (_, i) => i / steps).filter((share) => share >= low - 1e-9);
   const along = (key) => known.map((point, i) => `${x(days[i]).toFixed(1)} ${y(point[key]).toFixed(1)}`);
   const band = `M${along("high").join("L")}L${along("low").reverse().join("L")}Z`;
   const drawing = frame(name, [
@@ -67,6 +76,7 @@ function niceStep(most) {
 
 /** A number for every day, as columns: { day, value }. */
 export function dayColumns(name, points, caption) {
+  fitScreen();
   const one = 86_400_000;
   const days = points.map((point) => new Date(point.day).getTime());
   const most = Math.max(...points.map((point) => point.value), 1);

@@ -64,9 +64,22 @@ export function modelPath(model, rest = "") {
   return `/models/${encodeURIComponent(model)}${rest}`;
 }
 
-/** The address of a label: each part of its path encoded, so that ids with slashes arrive whole. */
+/** The language of the page, where the vocabulary of a model has names in it; null for the model's own. */
+export function nameLanguage(model) {
+  const wanted = document.documentElement.lang;
+  return modelFacts(model)?.vocabulary?.languages?.find((one) => one.split("-")[0] === wanted) ?? null;
+}
+
+/** What follows a question mark, with the language of names where it matters. */
+export function inLanguage(model, values = {}) {
+  const language = nameLanguage(model);
+  const query = new URLSearchParams(language ? { ...values, language } : values).toString();
+  return query && `?${query}`;
+}
+
+/** The address of a label, encoded so that ids with slashes arrive whole. */
 export function labelPath(model, label) {
-  return modelPath(model, `/labels/${encodeURIComponent(label)}`);
+  return modelPath(model, `/labels/${encodeURIComponent(label)}${inLanguage(model)}`);
 }
 
 /** Whether the caller may do what a role may. */

@@ -52,21 +52,31 @@ function fromCsv(text, cut) {
   const [columns, ...rows] = parseCsv(text, separator);
   if (!columns) throw new Error("empty");
   if (cut && rows.length < 49) rows.pop();
-  return { format: separator === "\t" ? "tsv" : "csv", columns, rows, separator };
+  return { format: "csv", columns, rows, separator };
+}
+
+/** Bytes as text, in UTF-8 or as spreadsheets write it: UTF-16 with a byte order mark, or Windows-1252. */
+function decoded(bytes, cut) {
+  const mark = bytes[0] === 0xff && bytes[1] === 0xfe ? "utf-16le" : bytes[0] === 0xfe && bytes[1] === 0xff ? "utf-16be" : "utf-8";
+  try {
+    return new TextDecoder(mark, { fatal: true }).decode(bytes, { stream: cut });
+  } catch {
+    return new TextDecoder("windows-1252").decode(bytes);
+  }
 }
 
 /** Columns and first rows of a file; raises where it is no such table. */
 export async function sampleOf(file) {
   const cut = file.size > SAMPLE_BYTES;
-  const decoder = new TextDecoder("utf-8", { fatal: !cut });
-  const text = decoder.decode(await file.slice(0, SAMPLE_BYTES).arrayBuffer()).replace(/^\ufeff/, "");
+  const text = decoded(new Uint8Array(await file.slice(0, SAMPLE_BYTES).arrayBuffer()), cut);
+  if (text.includes("\0")) throw new Error("binary");
   return /^\s*\{/.test(text) ? fromJsonl(text, cut) : fromCsv(text, cut);
 }
 
-/** The columns most likely to be text and id: by name, else the one with the longest cells. */
+/** The column most likely to hold the texts: by its name, else the one with the longest cells. */
 export function guessColumns({ columns, rows }) {
   const named = (...names) => columns.find((column) => names.includes(column.trim().toLowerCase()));
   const lengths = columns.map((_, i) => rows.reduce((sum, row) => sum + (row[i]?.length ?? 0), 0));
   const longest = columns[lengths.indexOf(Math.max(...lengths))];
-  return { text: named("text", "abstract", "description", "body", "content") ?? longest, id: named("id", "key", "uri", "identifier", "isbn") ?? null };
+  return { text: named("text", "abstract", "description", "body", "content") ?? longest };
 }

@@ -4,12 +4,13 @@ import { announce, button, h, show } from "./dom.js";
 import { markedText } from "./marked_text.js";
 import { t } from "./words.js";
 
-const MOST_CHARACTERS = 1_000_000;
+const MOST_CHARACTERS = 200_000; // what the server takes by default
 const READABLE = /\.(txt|text|md|markdown|html?|xhtml)$/i;
 
-/** What a reader would see of an HTML file. It is parsed without running or fetching anything. */
+/** What a reader would see of an HTML file. It is parsed without attributes, and nothing in it is run or fetched. */
 function textOfHtml(source) {
-  const parsed = new DOMParser().parseFromString(source, "text/html");
+  const bare = source.replace(/<([a-z][\w-]*)(?:"[^"]*"|'[^']*'|[^'">])*>/gi, "<$1>");
+  const parsed = new DOMParser().parseFromString(bare, "text/html");
   for (const unseen of parsed.querySelectorAll("script, style, noscript, template, head")) unseen.remove();
   for (const block of parsed.querySelectorAll("p, br, li, h1, h2, h3, h4, h5, h6, tr, div")) block.after("\n");
   return (parsed.body?.textContent ?? "").replace(/[ \t]+/g, " ").replace(/\s*\n\s*/g, "\n").trim();
@@ -59,7 +60,7 @@ export function textEditor({ text, changed, now, more = [] }) {
   });
   const count = h("span", { class: "count soft" });
   const problem = h("p", { class: "notice bad", role: "alert", hidden: true });
-  const file = h("input", { type: "file", accept: ".txt,.md,.html,.htm,text/*", class: "only-heard", tabindex: "-1", "aria-label": t("editor.open") });
+  const file = h("input", { type: "file", accept: ".txt,.md,.html,.htm,text/*", hidden: true });
   const clear = button(t("editor.clear"), () => set(""), { kind: "small bare" });
   let marks = null;
 

@@ -16,6 +16,25 @@ export function pointAt(points, threshold) {
   return { threshold, precision: between("precision"), recall: between("recall"), labels_per_row: between("labels_per_row") };
 }
 
+/** The threshold at which a target such as "precision=0.8" is reached; null where none does, or the target is another. */
+export function thresholdFor(points, target) {
+  const [name, value] = target.split("=");
+  const found = {
+    precision: () => points.find((point) => point.precision !== null && point.precision >= Number(value)),
+    recall: () => points.findLast((point) => point.recall >= Number(value)),
+    "labels-per-row": () => points.find((point) => point.labels_per_row <= Number(value)),
+  }[name]?.();
+  return found?.threshold ?? null;
+}
+
+/** A target in words: "precision=0.8" as "at least 80% right"; the server's sentence for one that has no words here. */
+export function targetWords({ name, sentence }) {
+  const [kind, number] = name.split("=");
+  const key = `target.${kind}`;
+  const words = t(key, { value: Number(number) <= 1 ? percent(Number(number)) : number ?? "" });
+  return words === key ? sentence || name : words;
+}
+
 function line(points, key, kind) {
   const drawn = points.filter((point) => point[key] !== null && point[key] !== undefined);
   const path = drawn.map((point, i) => `${i ? "L" : "M"}${(point.threshold * 100).toFixed(2)} ${(100 - point[key] * 100).toFixed(2)}`).join("");

@@ -5,6 +5,7 @@ export const LANGUAGES = ["en", "de"];
 let table = {};
 let fallback = {};
 let language = "en";
+let region = "en"; // the language as the browser has it, with its ways of writing numbers and dates
 
 function kept() {
   try {
@@ -30,6 +31,7 @@ export async function chooseLanguage(wanted = null) {
   }
   const asked = [wanted ?? kept(), ...(navigator.languages ?? [navigator.language])];
   language = asked.map((tag) => (tag ?? "").slice(0, 2)).find((tag) => LANGUAGES.includes(tag)) ?? "en";
+  region = (navigator.languages ?? []).find((tag) => tag.split("-")[0] === language) ?? language;
   [table, fallback] = await Promise.all([load(language), language === "en" ? {} : load("en")]);
   document.documentElement.lang = language;
 }
@@ -50,13 +52,13 @@ export function t(key, values = {}) {
 }
 
 export function number(value, digits = 0) {
-  return new Intl.NumberFormat(language, { maximumFractionDigits: digits }).format(value);
+  return new Intl.NumberFormat(region, { maximumFractionDigits: digits }).format(value);
 }
 
 /** A share as whole percent; very small and very large ones never look certain. */
 export function percent(share, digits = 0) {
   if (share === null || share === undefined || Number.isNaN(share)) return "–";
-  const format = new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: digits });
+  const format = new Intl.NumberFormat(region, { style: "percent", maximumFractionDigits: digits });
   const least = 10 ** (-2 - digits);
   if (share > 0 && share < least / 2) return `< ${format.format(least)}`;
   if (share < 1 && share > 1 - least / 2) return `> ${format.format(1 - least)}`;
@@ -64,7 +66,7 @@ export function percent(share, digits = 0) {
 }
 
 export function day(value) {
-  return new Intl.DateTimeFormat(language, { day: "numeric", month: "short" }).format(new Date(value));
+  return new Intl.DateTimeFormat(region, { day: "numeric", month: "short" }).format(new Date(value));
 }
 
 export function moment(value) {
@@ -72,5 +74,5 @@ export function moment(value) {
   if (Number.isNaN(at.getTime())) return String(value);
   const today = at.toDateString() === new Date().toDateString();
   const date = today ? {} : { day: "numeric", month: "short", year: "numeric" };
-  return new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit", ...date }).format(at);
+  return new Intl.DateTimeFormat(region, { hour: "2-digit", minute: "2-digit", ...date }).format(at);
 }

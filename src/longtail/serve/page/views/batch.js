@@ -4,7 +4,8 @@ import { announce, button, field, h, icon, show } from "../dom.js";
 import { Refusal, ask, modelFacts } from "../server.js";
 import { guessColumns, sampleOf } from "../table_file.js";
 import { takesFiles } from "../text_editor.js";
-import { number, t } from "../words.js";
+import { targetWords } from "../threshold.js";
+import { number, percent, t } from "../words.js";
 
 const LOOK_EVERY = 700; // milliseconds between two questions how far a batch is
 const KEPT = "longtail.batches";
@@ -97,17 +98,17 @@ function chooseForm(file, sample, { model, send, stop }) {
   const guess = guessColumns(sample);
   const calibrated = modelFacts(model).calibrated;
   const problem = h("p", { class: "notice bad", role: "alert", hidden: true });
-  const choice = (chosen, none = null) => h("select", { onchange: () => preview() },
-    none && h("option", { value: "" }, none), sample.columns.map((name) => h("option", { value: name, selected: name === chosen }, name)));
+  const choice = (chosen) => h("select", { onchange: () => preview() },
+    sample.columns.map((name) => h("option", { value: name, selected: name === chosen }, name)));
   const text = choice(guess.text);
-  const id = choice(guess.id, t("batch.row-number"));
   const k = h("input", { type: "number", min: 1, max: 1000, value: 10 });
   const threshold = h("select", null,
-    h("option", { value: "assigned" }, t("batch.by-model")), h("option", { value: "all" }, t("batch.all")),
-    calibrated && [0.9, 0.7, 0.5, 0.3, 0.1].map((one) => h("option", { value: one }, t("batch.from", { share: `${number(one * 100)} %` }))));
-  const table = h("div", { class: "preview", tabindex: "0", role: "region", "aria-label": t("batch.preview") });
+    h("option", { value: "" }, t("batch.all")),
+    modelFacts(model).targets.map((target) => h("option", { value: target.name }, targetWords(target))),
+    calibrated && [0.9, 0.7, 0.5, 0.3, 0.1].map((one) => h("option", { value: one }, t("batch.from", { share: percent(one) }))));
+  const table = h("div", { class: "preview", tabindex: "0", role: "group", "aria-label": t("batch.preview") });
   const preview = () => {
-    const chosen = sample.columns.map((name) => (name === text.value || name === id.value ? "chosen" : ""));
+    const chosen = sample.columns.map((name) => (name === text.value || name === "id" ? "chosen" : ""));
     show(table, h("table", null,
       h("thead", null, h("tr", null, sample.columns.map((name, i) => h("th", { scope: "col", class: chosen[i] }, name)))),
       h("tbody", null, sample.rows.slice(0, 6).map((row) => h("tr", null, sample.columns.map((_, i) => h("td", { class: chosen[i] }, (row[i] ?? "").slice(0, 160))))))));
@@ -117,7 +118,7 @@ function chooseForm(file, sample, { model, send, stop }) {
     problem.hidden = true;
     go.disabled = true;
     try {
-      await send({ text: text.value, id: id.value, k: Number(k.value), threshold: threshold.value, format: sample.format });
+      await send({ text: text.value, k: Number(k.value), threshold: threshold.value, format: sample.format });
     } catch (error) {
       problem.textContent = error.status === 0 ? t("offline") : error.message;
       problem.hidden = false;
@@ -128,9 +129,8 @@ function chooseForm(file, sample, { model, send, stop }) {
   return h("section", { class: "panel batch-form", "aria-label": file.name },
     h("div", { class: "job-head" }, h("h2", null, file.name), h("span", { class: "soft" }, `${sample.format.toUpperCase()} · ${number(file.size / 1024)} kB`)),
     h("div", { class: "batch-options" },
-      field(t("batch.text-column"), text), field(t("batch.id-column"), id),
-      field(t("batch.most"), k), field(t("batch.which"), threshold)),
-    table, problem,
+      field(t("batch.text-column"), text), field(t("batch.most"), k), field(t("batch.which"), threshold)),
+    table, h("p", { class: "soft small" }, t(sample.columns.includes("id") ? "batch.has-id" : "batch.no-id")), problem,
     h("div", { class: "line" }, go, button(t("cancel"), stop)));
 }
 
@@ -138,7 +138,7 @@ export function render(root, { model }) {
   let jobs = [];
   const chooser = h("div");
   const list = h("section", { class: "jobs", "aria-label": t("batch.list") });
-  const input = h("input", { type: "file", accept: ".csv,.tsv,.jsonl,.ndjson", class: "only-heard", tabindex: "-1", "aria-label": t("batch.choose") });
+  const input = h("input", { type: "file", accept: ".csv,.tsv,.jsonl,.ndjson", hidden: true });
   const gone = (job) => {
     jobs = jobs.filter((one) => one !== job);
     rememberJobs(jobs);
@@ -152,13 +152,10 @@ export function render(root, { model }) {
     job.draw();
     job.look();
   };
-  const start = async (file, { text, id, k, threshold, format }) => {
+  const start = async (file, { text, k, threshold, format }) => {
     const query = new URLSearchParams({ model, k, format, text_column: text });
-    if (id) query.set("id_column", id);
-    if (threshold === "assigned") query.set("assigned", "true");
-    else if (threshold !== "all") query.set("threshold", threshold);
-    const type = { csv: "text/csv", tsv: "text/tab-separated-values", jsonl: "application/x-ndjson" }[format];
-    const answer = await ask(`/batches?${query}`, { body: file, type });
+    if (threshold) query.set(/^[0-9.]+$/.test(threshold) ? "threshold" : "target", threshold);
+    const answer = await ask(`/batches?${query}`, { body: file, type: format === "csv" ? "text/csv" : "application/x-ndjson" });
     begin({ id: answer.id, file: file.name, model });
     rememberJobs(jobs);
     drawZone();

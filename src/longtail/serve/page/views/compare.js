@@ -1,7 +1,7 @@
 // Compare: one text, two models, and what they see differently.
 
 import { afterPause, announce, field, h, show } from "../dom.js";
-import { ask, known, modelPath } from "../server.js";
+import { ask, known, modelPath, nameLanguage } from "../server.js";
 import { draft, keep, recall } from "../settings.js";
 import { bar, shownName, shownStrength, strength } from "../tag_rows.js";
 import { textEditor } from "../text_editor.js";
@@ -72,7 +72,7 @@ export function render(root, { model }) {
     }
     const { signal } = (asking = new AbortController());
     try {
-      const answers = await Promise.all(chosen.map((id) => ask(modelPath(id, "/suggest"), { json: { text: draft.text, k: SHOWN }, signal })));
+      const answers = await Promise.all(chosen.map((id) => ask(modelPath(id, "/suggest"), { json: { text: draft.text, k: SHOWN, language: nameLanguage(id) }, signal })));
       draw(pairUp(...answers.map((answer) => answer.results[0].tags)));
     } catch (error) {
       if (error.name === "AbortError") return;

@@ -2,7 +2,7 @@
 
 import { h, show } from "../dom.js";
 import { namedLabel } from "../label_names.js";
-import { dayColumns, intervalBar, sharePlot } from "../plots.js";
+import { dayColumns, intervalBar, scrolling, sharePlot } from "../plots.js";
 import { ask } from "../server.js";
 import { moment, number, percent, t } from "../words.js";
 
@@ -35,7 +35,7 @@ function worstLabels(model, labels) {
     h("td", { class: "number" }, percent(one.precision)),
     h("td", null, intervalBar(one), h("span", { class: "only-heard" }, `${percent(one.low)} – ${percent(one.high)}`)),
     h("td", { class: "number" }, number(one.pairs))));
-  return h("div", { class: "scrolls" }, h("table", null,
+  return scrolling(t("dashboard.worst"), h("table", null,
     h("thead", null, h("tr", null, h("th", { scope: "col" }, t("dashboard.label")), h("th", { scope: "col", class: "number" }, t("threshold.precision")),
       h("th", { scope: "col" }, t("plot.interval")), h("th", { scope: "col", class: "number" }, t("plot.judged")))),
     h("tbody", null, rows)));
@@ -47,7 +47,7 @@ function disputed(model, labels) {
     h("td", null, labelLink(model, one)),
     h("td", { class: "number" }, one.alpha === null ? "–" : number(one.alpha, 2)),
     h("td", { class: "number" }, one.disagreements === undefined ? number(one.pairs) : t("dashboard.of", { some: one.disagreements, all: one.pairs }))));
-  return h("div", { class: "scrolls" }, h("table", null,
+  return scrolling(t("dashboard.disputed"), h("table", null,
     h("thead", null, h("tr", null, h("th", { scope: "col" }, t("dashboard.label")), h("th", { scope: "col", class: "number" }, "α"), h("th", { scope: "col", class: "number" }, t("dashboard.disagreements")))),
     h("tbody", null, rows)));
 }
@@ -55,7 +55,7 @@ function disputed(model, labels) {
 function people(reviewers) {
   if (!reviewers?.length) return h("p", { class: "empty" }, t("dashboard.nobody"));
   const columns = ["accepted", "rejected", "added", "rows"];
-  return h("div", { class: "scrolls" }, h("table", null,
+  return scrolling(t("dashboard.people"), h("table", null,
     h("thead", null, h("tr", null, h("th", { scope: "col" }, t("dashboard.person")), columns.map((name) => h("th", { scope: "col", class: "number" }, t(`dashboard.${name}`))), h("th", { scope: "col", class: "number" }, t("dashboard.last")))),
     h("tbody", null, reviewers.map((one) => h("tr", null, h("td", null, one.reviewer), columns.map((name) => h("td", { class: "number" }, number(one[name] ?? 0))), h("td", { class: "number" }, one.last ? moment(one.last) : "–"))))));
 }
@@ -74,7 +74,7 @@ export async function render(root, { model }) {
       figure(t("threshold.precision"), percent(control?.precision), range),
       figure(t("dashboard.agreement"), agreement.alpha === null ? "–" : `α ${number(agreement.alpha, 2)}`, alphaWords(agreement.alpha)),
       figure(t("dashboard.decisions"), number(decisions), t("dashboard.by-people", { n: facts.reviewers?.length ?? 0 })),
-      figure(t("dashboard.finished"), number(counts.finished ?? counts.done ?? 0), t("dashboard.of-rows", { n: counts.items ?? counts.rows ?? 0 }))),
+      figure(t("dashboard.finished"), number(counts.finished), t("dashboard.of-rows", { n: counts.rows }))),
     h("div", { class: "boards" },
       board(t("dashboard.over-time"), soFar.length ? sharePlot(t("dashboard.over-time"), soFar) : h("p", { class: "empty" }, t("dashboard.no-precision")), { about: t("dashboard.over-time-about") }),
       board(t("dashboard.per-day"), days.length ? dayColumns(t("dashboard.per-day"), days.map((one) => ({ day: one.day, value: one.decisions })), t("dashboard.decisions")) : h("p", { class: "empty" }, t("dashboard.nobody")), { about: t("dashboard.per-day-about") }),

@@ -3,7 +3,7 @@
 import { afterPause, announce, h, icon, newId, show } from "../dom.js";
 import { labelCard } from "../label_card.js";
 import { nameWithMatch, searchLabels } from "../label_picker.js";
-import { ask, modelFacts, modelPath } from "../server.js";
+import { ask, inLanguage, modelFacts, modelPath } from "../server.js";
 import { shortId, shownName } from "../tag_rows.js";
 import { number, t } from "../words.js";
 
@@ -26,13 +26,12 @@ class Tree {
   }
 
   async children(label) {
-    const query = label === null ? "" : `?${new URLSearchParams({ label })}`;
-    const answer = await ask(`${modelPath(this.model, "/tree")}${query}`);
-    return answer.labels.map((one) => this.item(one));
+    const answer = await ask(modelPath(this.model, `/tree${inLanguage(this.model, label === null ? {} : { label })}`));
+    return answer.children.map((one) => this.item(one));
   }
 
   item(one) {
-    const below = one.narrower ?? one.n_narrower ?? 0;
+    const below = one.children;
     const name = h("span", { class: "tree-name", id: newId("tree") }, shownName(one));
     const row = h("div", { class: "tree-row" },
       below ? icon("next") : h("span", { class: "leaf", "aria-hidden": "true" }, "·"), name,
@@ -120,7 +119,7 @@ export function render(root, { model, rest }) {
   const hit = (found, typed) => {
     const name = shownName(found);
     const other = found.matched && found.matched !== name ? t("labels.also", { name: found.matched }) : null;
-    const about = [other, (found.broader ?? []).map(shownName).join(", ") || shortId(found.label)].filter(Boolean).join(" · ");
+    const about = [other, (found.broader ?? []).map(shownName).join(", ") || (shortId(found.label) === name ? null : shortId(found.label))].filter(Boolean).join(" · ");
     return h("button", { type: "button", class: "hit", "data-label": found.label, "aria-current": found.label === chosen ? "true" : null, onclick: () => choose(found.label) },
       h("span", null, nameWithMatch(name, typed)), h("span", { class: "option-rows" }, number(found.rows ?? 0)),
       h("span", { class: "option-about" }, about));

@@ -2,6 +2,7 @@
 
 import { announce, button, h, show } from "../dom.js";
 import { copyButton } from "../copying.js";
+import { scrolling } from "../plots.js";
 import { ask, hasReviews, known, loadModels, may, modelPath } from "../server.js";
 import { moment, number, percent, t } from "../words.js";
 
@@ -44,7 +45,7 @@ function comparison(facts) {
   if (!facts) return null;
   const rows = [[facts.metric, facts.before, facts.after], ...Object.entries(facts.precision_at ?? {}).map(([name, one]) => [name.toUpperCase(), one.before, one.after])];
   const points = (share) => `${share >= 0 ? "+" : "−"}${number(Math.abs(share) * 100, 1)}`;
-  return h("div", { class: "scrolls" }, h("table", null,
+  return scrolling(t("models.comparison"), h("table", null,
     h("caption", { class: "only-heard" }, t("models.comparison")),
     h("thead", null, h("tr", null, h("th", { scope: "col" }, t("models.on-rows", { n: facts.rows })), h("th", { scope: "col", class: "number" }, t("models.before")), h("th", { scope: "col", class: "number" }, t("models.after")), h("th", { scope: "col", class: "number" }, t("models.change")))),
     h("tbody", null, rows.map(([name, before, after]) => h("tr", null, h("td", null, name), h("td", { class: "number" }, percent(before, 1)), h("td", { class: "number" }, percent(after, 1)), h("td", { class: "number" }, points(after - before)))))));
@@ -91,6 +92,19 @@ class Update {
     this.look();
   }
 
+  async putBack() {
+    try {
+      await ask("/review/put-back", { method: "POST" });
+      await ask(modelPath(this.model, "/reload"), { method: "POST" });
+      await loadModels();
+      this.changed();
+      this.draw({ state: "back", swapped: true, sentence: t("models.is-back") });
+      announce(t("models.is-back"));
+    } catch (error) {
+      this.draw({ state: "unknown" }, error.status === 0 ? t("offline") : error.message);
+    }
+  }
+
   draw(facts, problem = null) {
     const running = facts.state === "running";
     const go = button(t("models.update-start"), () => this.start(), { kind: "main" });
@@ -100,9 +114,9 @@ class Update {
       h("p", { class: "soft" }, t("models.update-about")),
       problem && h("p", { class: "notice bad", role: "alert" }, problem),
       running && h("div", null, h("progress", { max: facts.total || 1, value: facts.total ? facts.done : null, "aria-label": t("models.update") }), h("p", { class: "soft" }, facts.stage)),
-      !running && facts.sentence && h("p", { class: `notice ${facts.state === "failed" ? "bad" : facts.swapped ? "good" : ""}` }, facts.sentence),
+      !running && facts.state !== "idle" && facts.sentence && h("p", { class: `notice ${facts.state === "failed" ? "bad" : facts.swapped ? "good" : ""}` }, facts.sentence),
       !running && comparison(facts.comparison),
-      h("div", { class: "line" }, go));
+      h("div", { class: "line" }, go, !running && facts.swapped && facts.backup && button(t("models.put-back"), () => this.putBack())));
   }
 }
 

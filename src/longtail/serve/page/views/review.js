@@ -3,6 +3,7 @@
 import { announce, button, h, newId, show } from "../dom.js";
 import { labelCard } from "../label_card.js";
 import { labelPicker } from "../label_picker.js";
+import { nameOf } from "../label_names.js";
 import { markedText } from "../marked_text.js";
 import { outbox } from "../outbox.js";
 import { ask, modelPath } from "../server.js";
@@ -112,15 +113,26 @@ class ReviewView {
     this.spans = new Map();
     this.draw();
     if (this.item) {
-      this.explain(this.item);
+      this.explain(this.item, this.item.candidates.filter((one) => one.suggested).map((one) => one.label));
+      this.nameAll(this.item);
       this.focusCursor();
       if (this.at > 0 && matchMedia("(max-width: 60rem)").matches) scrollTo(0, 0);
     }
   }
 
-  async explain(item) {
-    const labels = item.candidates.slice(0, 20).map((one) => one.label);
+  /** Ask for names of labels that came without: given ones, which the server knows by id. */
+  nameAll(item) {
+    for (const candidate of item.candidates.filter((one) => !one.name)) {
+      nameOf(this.model, candidate.label).then((name) => {
+        candidate.name = name;
+        if (name && this.item === item) this.drawCandidates();
+      });
+    }
+  }
+
+  async explain(item, labels) {
     if (labels.length === 0) return;
+    for (const label of labels) this.spans.set(label, []);
     try {
       const facts = await ask(modelPath(this.model, "/explain"), { json: { text: item.text, labels, k: labels.length } });
       if (this.item !== item) return;
@@ -175,13 +187,13 @@ class ReviewView {
     if (last.done) {
       this.finished.delete(last.item.id);
       this.left += 1;
-      this.box.undo(last.key);
+      this.box.undo(last.key, { item: last.item.id });
       announce(t("review.undone-row"));
       this.open(this.items.indexOf(last.item));
       return;
     }
     const { item, candidate, was, key } = last;
-    this.box.undo(key, candidate.key === key ? candidate.stamp?.decision ?? null : null);
+    this.box.undo(key, { item: item.id, label: candidate.label, number: candidate.key === key ? candidate.stamp?.decision ?? null : null });
     Object.assign(candidate, was);
     if (candidate.added && !candidate.verdict) item.candidates.splice(item.candidates.indexOf(candidate), 1);
     announce(t("review.undone", { name: shownName(candidate) }));
@@ -267,6 +279,7 @@ class ReviewView {
       const words = this.failed ? (this.failed.status === 0 ? t("offline") : this.failed.message) : t("review.finished");
       show(this.body, h("div", { class: "finished" },
         h("p", { class: this.failed ? "notice bad" : "" }, words),
+        !this.failed && h("p", { class: "soft small" }, t("review.more-rows"), " ", h("code", null, "longtail review import")),
         button(t("review.look-again"), () => this.load(), { kind: "main" }),
         this.past.length > 0 && button(t("review.key.undo"), () => this.undo(), { icon: "undo" })));
       return;
@@ -284,7 +297,7 @@ class ReviewView {
       h("div", { class: "review-split" },
         h("div", { class: "review-side" },
           h("section", { class: "panel review-text", "aria-label": t("editor.label"), tabindex: "0" },
-            h("p", { class: "why" }, h("span", { class: "badge" }, t(`review.reason.${this.item.why?.order ?? "newest"}`)), " ", this.item.why?.sentence ?? ""),
+            h("p", { class: "why" }, h("span", { class: "badge" }, t(`review.reason.${this.item.why?.order ?? "newest"}`)), " ", this.why()),
             this.text),
           this.about),
         h("section", { class: "judge", "aria-label": t("review.candidates") },
@@ -296,8 +309,14 @@ class ReviewView {
     this.drawCandidates();
   }
 
+  why() {
+    const { order, sentence } = this.item.why ?? {};
+    return order && order !== "suspect" ? t(`review.why.${order}`) : sentence ?? "";
+  }
+
   drawText() {
     const current = this.item.candidates[this.cursor];
+    if (current && !this.spans.has(current.label)) this.explain(this.item, [current.label]);
     show(this.text, markedText(this.item.text, this.spans.get(current?.label) ?? []));
   }
 
@@ -393,6 +412,7 @@ class ReviewView {
     const mine = this.box.mine().length;
     const others = this.box.others();
     const problem = this.box.problem;
+    this.banner.dataset.waiting = mine;
     if (this.item) this.refreshStamps();
     if (mine && problem) {
       const refused = !problem.passing && problem.status !== 401;

@@ -4,11 +4,11 @@ import { afterPause, announce, button, h, icon, newId, show } from "../dom.js";
 import { copyButton, tagsAsCsv, tagsAsJson } from "../copying.js";
 import { labelCard } from "../label_card.js";
 import { labelPicker } from "../label_picker.js";
-import { ask, modelFacts, modelPath } from "../server.js";
+import { ask, modelFacts, modelPath, nameLanguage } from "../server.js";
 import { draft, keep, recall } from "../settings.js";
 import { bar, shownName, shownStrength, strength, wordsBehind, wordsLine } from "../tag_rows.js";
 import { textEditor } from "../text_editor.js";
-import { thresholdSlider } from "../threshold.js";
+import { targetWords, thresholdFor, thresholdSlider } from "../threshold.js";
 import { percent, t } from "../words.js";
 
 const EXPLAINED_AT_MOST = 30;
@@ -71,7 +71,7 @@ class TryView {
     const results = h("section", { class: "results", "aria-label": t("try.tags") },
       h("div", { class: "results-head" }, h("h2", null, t("try.tags")), this.count, this.copies),
       this.list);
-    const decide = h("section", { class: "decide", "aria-label": t("try.decided-by") }, this.decideSelect(), this.slider.element, this.choices());
+    const decide = h("section", { class: "decide", "aria-label": t("try.decide") }, this.decideSelect(), this.slider.element, this.choices());
     show(this.root,
       h("h1", { class: "only-heard" }, t("try.nav")),
       h("div", { class: "split" }, h("div", { class: "left-side" }, this.editor.element, decide), results));
@@ -85,8 +85,9 @@ class TryView {
     this.select = h("select", {
       onchange: () => {
         this.decide = this.select.value;
-        if (this.decide === "threshold") this.draw();
-        else this.suggest();
+        this.wanted = null;
+        if (this.decide !== "threshold") this.pointSlider();
+        this.suggest();
       },
     },
       h("option", { value: "own" }, t("try.own-decision")),
@@ -102,6 +103,13 @@ class TryView {
     return h("div", { class: "line decide-line" },
       h("label", { class: "field grow" }, h("span", { class: "caption" }, t("try.decided-by")), this.select),
       h("label", { class: "field" }, h("span", { class: "caption" }, t("try.shown")), k));
+  }
+
+  /** Let the slider stand where the chosen decision draws its line, so that its precision can be read. */
+  pointSlider() {
+    if (!this.slider.points) return;
+    const at = this.decide === "own" ? null : thresholdFor(this.slider.points, this.decide);
+    this.slider.set(at ?? this.slider.default ?? 0.5);
   }
 
   choices() {
@@ -124,6 +132,7 @@ class TryView {
 
   moved(value) {
     if (value !== null) {
+      this.wanted = null;
       this.decide = "threshold";
       this.select.value = "threshold";
     }
@@ -131,7 +140,14 @@ class TryView {
   }
 
   isGiven(tag) {
-    return this.decide === "threshold" && this.slider.points ? tag.probability >= this.slider.value : tag.assigned;
+    if (this.wanted) return this.wanted.has(tag.label);
+    return this.byThreshold() ? tag.probability >= this.slider.value : tag.assigned;
+  }
+
+  /** Whether the line is drawn at the slider: by the reader, or by a target whose threshold is known. */
+  byThreshold() {
+    if (!this.slider.points || this.decide === "own") return false;
+    return this.decide === "threshold" || thresholdFor(this.slider.points, this.decide) !== null;
   }
 
   given() {
@@ -139,8 +155,7 @@ class TryView {
   }
 
   question() {
-    const question = { text: draft.text, k: this.k };
-    if (this.decide !== "own" && this.decide !== "threshold") question.target = this.decide;
+    const question = { text: draft.text, k: this.k, language: nameLanguage(this.model) };
     if (this.only.length) question.allow = this.only.map((one) => one.label);
     if (this.never.length) question.deny = this.never.map((one) => one.label);
     return question;
@@ -158,7 +173,9 @@ class TryView {
     const { signal } = (this.asking = new AbortController());
     this.list.setAttribute("aria-busy", "true");
     try {
-      const answer = await ask(modelPath(this.model, "/suggest"), { json: this.question(), signal });
+      const question = this.question();
+      const answer = await ask(modelPath(this.model, "/suggest"), { json: question, signal });
+      this.wanted = await this.tagsForTarget(question, signal);
       this.tags = answer.results[0].tags;
       this.unknown = answer.results[0].known_words === false;
       this.explained = new Map();
@@ -171,6 +188,13 @@ class TryView {
     } finally {
       if (!signal.aborted) this.list.removeAttribute("aria-busy");
     }
+  }
+
+  /** The labels that the server gives for a target whose threshold it alone knows; null for others. */
+  async tagsForTarget(question, signal) {
+    if (this.decide === "own" || this.decide === "threshold" || this.byThreshold()) return null;
+    const answer = await ask(modelPath(this.model, "/suggest"), { json: { ...question, target: this.decide }, signal });
+    return new Set(answer.results[0].tags.map((tag) => tag.label));
   }
 
   async explain(signal) {
@@ -201,7 +225,7 @@ class TryView {
     if (given.length) lists.push(h("ol", { class: "tags given" }, given.map((tag) => this.row(tag, best, true))));
     else if (this.tags.length) lists.push(h("p", { class: "empty" }, t("try.none-given")));
     if (rest.length) {
-      lists.push(h("h3", { class: "divider" }, h("span", null, this.decide === "threshold" ? t("try.below", { threshold: percent(this.slider.value) }) : t("try.not-given"))));
+      lists.push(h("h3", { class: "divider" }, h("span", null, this.byThreshold() ? t("try.below", { threshold: percent(this.slider.value) }) : t("try.not-given"))));
       lists.push(h("ol", { class: "tags", start: given.length + 1 }, rest.map((tag) => this.row(tag, best, false))));
     }
     if (this.tags.length === 0) lists.push(this.nothing());
@@ -227,7 +251,10 @@ class TryView {
       icon("down"));
     const row = h("li", { class: `tag ${given ? "is-given" : ""}`, "data-label": tag.label }, head, more);
     const mark = () => this.editor.mark(this.explained.get(tag.label)?.spans ?? null);
-    const unmark = () => this.editor.mark(this.explained.get(this.open)?.spans ?? null);
+    const unmark = () => {
+      const focused = document.activeElement?.closest?.(".tag")?.dataset.label;
+      this.editor.mark(this.explained.get(focused ?? this.open)?.spans ?? null);
+    };
     row.addEventListener("pointerenter", mark);
     row.addEventListener("pointerleave", unmark);
     head.addEventListener("focus", mark);
@@ -268,7 +295,7 @@ class TryView {
         label !== tag.label && button(t("labels.back-to", { name: shownName(tag) }), () => draw(tag.label), { kind: "small bare" }),
         label === tag.label && this.reasons(tag),
         labelCard({
-          model: this.model, label, go: draw, heading: "h4",
+          model: this.model, label, go: draw, heading: "h3",
           more: [
             label === tag.label && button(t("try.leave-out"), leaveOut, { kind: "small" }),
             h("a", { class: "button small", href: `#/labels/${encodeURIComponent(label)}` }, t("try.in-labels"))],
@@ -283,14 +310,6 @@ class TryView {
     if (words.length === 0) return null;
     return h("p", { class: "reasons" }, h("span", { class: "caption" }, t("try.because")), " ", words.map((word) => [h("mark", { vars: { weight: 0.6 } }, word), " "]));
   }
-}
-
-/** A target in words: "precision=0.8" as "at least 80% right"; the server's sentence for one that has no words here. */
-function targetWords({ name, sentence }) {
-  const [kind, number] = name.split("=");
-  const key = `target.${kind}`;
-  const words = t(key, { value: Number(number) <= 1 ? percent(Number(number)) : number ?? "" });
-  return words === key ? sentence || name : words;
 }
 
 export function render(root, { model }) {
