@@ -70,10 +70,9 @@ def main() -> None:
             facts["taxonomy"] = use_project(studio, "taxonomy", taxonomy(train), backend, tokens, tasks)
         facts["kept"] = kept_rows(folder)
         facts["requests"] = requests_answered(folder / "python.log")
-        facts["secrets found in the log, the reviews or the run folder of longtail"] = leaks(
-            folder, [key, *tokens.values()]
-        )
-        facts["transcript"] = json.loads(hidden(json.dumps(told.steps), [key, *tokens.values()]))
+        secret = [key, password, *tokens.values()]
+        facts["files_with_a_secret"] = leaks(folder, secret)
+        facts["transcript"] = json.loads(hidden(json.dumps(told.steps), secret))
     write_results(facts, args.output)
     print(json.dumps({key: value for key, value in facts.items() if key not in ("transcript", "machine")}, indent=1))
 
@@ -146,7 +145,7 @@ class Studio:
     def __init__(self, base: str, key: str, told: Transcript) -> None:
         self.base, self.key, self.told = base, key, told
 
-    def ask(self, method: str, path: str, body: Any = None) -> Any:
+    def ask(self, method: str, path: str, body: Any = None, *, keep: bool = True) -> Any:
         """Return what an address answers, and keep it in the transcript."""
         headers = {"Authorization": f"Token {self.key}", "Content-Type": "application/json"}
         data = None if body is None else json.dumps(body).encode()
@@ -157,8 +156,9 @@ class Studio:
         except urllib.error.HTTPError as error:
             raise RuntimeError(f"{method} {path}: {error.code} {error.read()[:500]!r}") from error
         found = json.loads(raw) if raw else None
-        self.told.note(f"Label Studio: {method} {path}", {"status": status, "answer": shortened(found)})
-        print(f"  Label Studio: {method} {path}: {status}", flush=True)
+        if keep:
+            self.told.note(f"Label Studio: {method} {path}", {"status": status, "answer": shortened(found)})
+            print(f"  Label Studio: {method} {path}: {status}", flush=True)
         return found
 
 
@@ -217,7 +217,7 @@ def agreement(predictions: list[Any], kind: str, tasks: Dataset, project: int, s
     truth = {text: set(tasks.labels_of(row)) for row, text in enumerate(tasks.texts or ())}
     total = good = 0
     for prediction in predictions:
-        text = studio.ask("GET", f"/api/tasks/{prediction['task']}/")["data"]["text"]
+        text = studio.ask("GET", f"/api/tasks/{prediction['task']}/", keep=False)["data"]["text"]
         for one in prediction["result"]:
             labels = [path[-1] if kind == "taxonomy" else path for path in one["value"][kind]]
             total += len(labels)
