@@ -76,6 +76,7 @@ def page(browser, address, store):
             before = shown_item(page)
             page.keyboard.press("Enter")
             expect(page.locator(".review-words")).not_to_have_text(text_of(before))
+        all_saved(page)
         yield page
 
 
@@ -190,6 +191,21 @@ def test_a_failed_save_is_shown_kept_and_tried_again(page, store):
     page.route("**/review/decisions", lambda route: route.fulfill(status=503, body=busy), times=1)
     expect(page.locator(".outbox")).to_have_count(0, timeout=20_000)
     assert said(store, item) == [(label.removeprefix(BASE), "accept")]
+
+
+def test_another_window_sends_what_one_could_not(page, store):
+    item, label = shown_item(page), page.locator(".candidate").first.get_attribute("data-label")
+    page.route("**/review/decisions", lambda route: route.abort())
+    page.keyboard.press("a")
+    expect(page.locator(".outbox")).to_contain_text("1 decision is not saved yet.")
+    other = page.context.new_page()
+    other.goto(page.url)
+    expect(other.locator(".outbox-part")).to_have_attribute("data-waiting", "0")
+    expect(page.locator(".outbox")).to_have_count(0)
+    assert said(store, item) == [(label.removeprefix(BASE), "accept")]
+    page.keyboard.press("u")  # of a decision whose number this window never heard
+    all_saved(page)
+    assert said(store, item) == []
 
 
 def test_a_refused_decision_is_said_and_given_up_by_a_person_only(page, store):

@@ -1,42 +1,57 @@
 // Decisions on their way to the server. Each is kept in the browser until the server has said it is stored, is sent
-// again after a failure, and never given up silently. Kept are ids, labels and verdicts, no texts.
+// again after a failure, and never given up silently. Kept are ids, labels and verdicts, no texts. All windows of a
+// browser share one list: it is read anew for every change, and one window at a time sends.
 
 import { ask, events, known } from "./server.js";
 
 const KEPT = "longtail.outbox";
 const LONGEST_PAUSE = 30_000;
 
-/** Entries: { key, who, kind: "decide" | "done" | "undo", item, label, verdict, of }. */
+/** Run work in one window at a time, where the browser can tell. */
+function alone(work) {
+  return navigator.locks ? navigator.locks.request(KEPT, work) : work();
+}
+
+/** Entries: { key, who, kind: "decide" | "done" | "undo", item, label, verdict, of, number }. */
 export class Outbox extends EventTarget {
   constructor() {
     super();
-    this.entries = this.load();
+    this.held = null; // the list itself, in a browser that keeps nothing
     this.numbers = new Map(); // key of an entry that was stored -> the number that the server gave it
     this.problem = null; // what went wrong last, a Refusal
     this.failures = 0;
     this.sending = false;
+    this.current = null; // the key of the entry that is being sent
     this.timer = 0;
     addEventListener("online", () => this.flush());
+    addEventListener("storage", (event) => {
+      if (event.key !== KEPT) return;
+      if (this.mine().length === 0) this.problem = null; // another window has sent it all
+      this.tell("change");
+    });
     events.addEventListener("session", () => this.flush());
     addEventListener("beforeunload", (event) => {
       if (this.mine().length) event.preventDefault();
     });
   }
 
-  load() {
+  get entries() {
+    if (this.held) return this.held;
     try {
       const kept = JSON.parse(localStorage.getItem(KEPT) ?? "[]");
-      return Array.isArray(kept) ? kept : [];
+      return Array.isArray(kept) ? kept.filter((entry) => entry?.key && entry.kind) : [];
     } catch {
       return [];
     }
   }
 
-  save() {
+  /** Change the list as it is now, whichever window wrote it last. */
+  change(how) {
+    const list = how(this.entries);
     try {
-      localStorage.setItem(KEPT, JSON.stringify(this.entries));
+      localStorage.setItem(KEPT, JSON.stringify(list));
     } catch {
-      // held in memory; leaving the page asks first
+      this.held = list; // leaving the page asks first
     }
     this.tell("change");
   }
@@ -61,28 +76,29 @@ export class Outbox extends EventTarget {
   /** Take an entry; it is sent at once, or as soon as that is possible. Returns its key. */
   add(entry) {
     const key = `${Date.now().toString(36)}-${Math.random().toString(36).slice(2, 10)}`;
-    this.entries.push({ ...entry, key, who: known.session.name });
-    this.save();
+    this.change((list) => [...list, { ...entry, key, who: known.session.name }]);
     this.flush();
     return key;
   }
 
   /** Undo an entry: it is not sent at all if it has not been, else the server is told. */
-  undo(key, number = null) {
-    const at = this.entries.findIndex((entry) => entry.key === key);
-    if (at >= 0 && !(this.sending && at === this.entries.indexOf(this.current))) {
-      this.entries.splice(at, 1);
-      this.save();
-      return;
-    }
-    this.add({ kind: "undo", of: key, number: number ?? this.numbers.get(key) ?? null });
+  undo(key, { item, label = "", number = null }) {
+    if (this.waits(key) && key !== this.current) this.change((list) => list.filter((entry) => entry.key !== key));
+    else this.add({ kind: "undo", of: key, item, label, number });
   }
 
-  send(entry) {
+  async send(entry) {
     if (entry.kind === "decide") return ask("/review/decisions", { json: { item: entry.item, label: entry.label, verdict: entry.verdict } });
     if (entry.kind === "done") return ask(`/review/items/${encodeURIComponent(entry.item)}/done`, { method: "POST" });
-    const number = entry.number ?? this.numbers.get(entry.of);
-    return number === undefined ? Promise.resolve(null) : ask(`/review/decisions/${number}/undo`, { method: "POST" });
+    const number = entry.number ?? this.numbers.get(entry.of) ?? (await this.findNumber(entry));
+    return number === null ? null : ask(`/review/decisions/${number}/undo`, { method: "POST" });
+  }
+
+  /** The number of the decision that an entry undoes, where another window sent it; null where there is none. */
+  async findNumber({ item, label }) {
+    const { decided } = await ask(`/review/items/${encodeURIComponent(item)}`);
+    const last = decided.findLast((one) => (label ? one.label === label : one.verdict === "done"));
+    return last?.decision ?? null;
   }
 
   /** Send what waits, in order. A passing failure is tried again later, longer each time; a refusal waits for a person. */
@@ -93,16 +109,7 @@ export class Outbox extends EventTarget {
     clearTimeout(this.timer);
     this.sending = true;
     try {
-      while (this.mine().length) {
-        const entry = (this.current = this.mine()[0]);
-        const answer = await this.send(entry);
-        this.entries = this.entries.filter((one) => one !== entry);
-        if (answer?.decision !== undefined) this.numbers.set(entry.key, answer.decision);
-        this.problem = null;
-        this.failures = 0;
-        this.tell("stored", { entry, answer });
-        this.save();
-      }
+      await alone(() => this.sendAll());
     } catch (error) {
       this.problem = error;
       this.failures += 1;
@@ -117,13 +124,24 @@ export class Outbox extends EventTarget {
     }
   }
 
+  async sendAll() {
+    while (this.mine().length) {
+      const [entry] = this.mine();
+      this.current = entry.key;
+      const answer = await this.send(entry);
+      if (answer?.decision !== undefined) this.numbers.set(entry.key, answer.decision);
+      this.problem = null;
+      this.failures = 0;
+      this.tell("stored", { entry, answer });
+      this.change((list) => list.filter((one) => one.key !== entry.key));
+    }
+  }
+
   /** Give up the entry that the server refuses. */
   drop() {
     const [entry] = this.mine();
-    this.entries = this.entries.filter((one) => one !== entry);
     this.problem = null;
-    this.save();
-    this.tell("dropped", { entry });
+    this.change((list) => list.filter((one) => one.key !== entry?.key));
     this.flush();
   }
 }

@@ -187,13 +187,13 @@ class ReviewView {
     if (last.done) {
       this.finished.delete(last.item.id);
       this.left += 1;
-      this.box.undo(last.key);
+      this.box.undo(last.key, { item: last.item.id });
       announce(t("review.undone-row"));
       this.open(this.items.indexOf(last.item));
       return;
     }
     const { item, candidate, was, key } = last;
-    this.box.undo(key, candidate.key === key ? candidate.stamp?.decision ?? null : null);
+    this.box.undo(key, { item: item.id, label: candidate.label, number: candidate.key === key ? candidate.stamp?.decision ?? null : null });
     Object.assign(candidate, was);
     if (candidate.added && !candidate.verdict) item.candidates.splice(item.candidates.indexOf(candidate), 1);
     announce(t("review.undone", { name: shownName(candidate) }));
@@ -279,6 +279,7 @@ class ReviewView {
       const words = this.failed ? (this.failed.status === 0 ? t("offline") : this.failed.message) : t("review.finished");
       show(this.body, h("div", { class: "finished" },
         h("p", { class: this.failed ? "notice bad" : "" }, words),
+        !this.failed && h("p", { class: "soft small" }, t("review.more-rows"), " ", h("code", null, "longtail review import")),
         button(t("review.look-again"), () => this.load(), { kind: "main" }),
         this.past.length > 0 && button(t("review.key.undo"), () => this.undo(), { icon: "undo" })));
       return;
