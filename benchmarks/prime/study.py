@@ -33,8 +33,7 @@ from benchmarks.prime.carried_data import LENGTH, Texts, held_rows, load, some_r
 from benchmarks.prime.curves import draw_curves, first_epoch_at
 from benchmarks.prime.runs import key, open_results, ranked
 from benchmarks.prime.variants import CHOICES, CLASSIFIERS, CURVES, Variant
-from longtail.prime import Prime
-from longtail.prime.prototypes import mean_queries
+from longtail.prime import Prime, mean_queries
 from longtail.prime.search import quantize
 
 LR, BATCH = 5e-4, 1600

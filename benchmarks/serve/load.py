@@ -161,9 +161,10 @@ def running(
     command: list[str], port: int, ready: str | None, cwd: Path | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run a server until it is no longer needed; it is ready when it answers."""
-    env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path[:1]))}
-    if cwd is not None:  # another environment has its own packages
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(lt.__file__).parents[1])}
+    if cwd is not None:  # Annif, which has an environment of its own
         del env["PYTHONPATH"]
+        env["ANNIF_DATADIR"] = str((cwd / "annif-data").absolute())
     process = subprocess.Popen(command, cwd=cwd, env=env, start_new_session=True, stdout=subprocess.DEVNULL)
     try:
         until = time.monotonic() + 900

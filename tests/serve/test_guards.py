@@ -59,6 +59,8 @@ def test_sizes_have_limits(client_of, things):
     assert client.post(SUGGEST, json={"texts": ["a"] * 4}).status_code == 413
     got = client.post(SUGGEST, json={"text": "a" * 51})
     assert got.status_code == 413 and got.json()["detail"] == "text must have at most 50 characters; got 51."
+    got = client_of(things, most_tags=5).post(SUGGEST, json={"texts": ["a"] * 2, "k": 900})
+    assert got.status_code == 413 and "too many for one answer" in got.json()["detail"]
     assert client.get("/v1/longtail/models?" + "a" * 9000).status_code == 414
     assert client.get("/v1/longtail/models", headers={"X-Long": "a" * 40_000}).status_code == 431
     packed = client.post(

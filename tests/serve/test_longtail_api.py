@@ -112,6 +112,9 @@ def test_batches_that_cannot_be_read_fail_in_one_sentence(client_of, things):
     failed = finished(client, got.json()["id"])
     assert failed["state"] == "failed" and failed["error"].startswith("the upload") and "/" not in failed["error"]
     assert client.get(f"/v1/longtail/batches/{got.json()['id']}/result").status_code == 409
+    for query in ("text_column=", "text_column=nothing"):
+        got = client.post(f"/v1/longtail/batches?{query}", content=b'{"text": "a"}\n', headers=ndjson)
+        assert finished(client, got.json()["id"])["state"] == "failed"
     assert client.post("/v1/longtail/batches", content=b"a" * 2000, headers=ndjson).status_code == 413
     assert client.post("/v1/longtail/batches", content=b"a", headers={"Content-Type": "text/html"}).status_code == 415
     assert client.post("/v1/longtail/batches?model=x", content=b"a", headers=ndjson).status_code == 404

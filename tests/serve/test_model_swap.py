@@ -99,9 +99,9 @@ def test_admins_can_ask_for_a_reload(client_of, live):
 
 
 def test_private_copies_outlive_files_that_are_overwritten(client_of, live, monkeypatch):
-    mapped, load = [], lt.pipeline.load_tagger
+    mapped, load = [], lt.pipeline.open_model
     monkeypatch.setattr(
-        "longtail.serve.model_shelf.load_tagger", lambda folder, **how: mapped.append(folder) or load(folder, **how)
+        "longtail.serve.model_shelf.open_model", lambda folder, **how: mapped.append(folder) or load(folder, **how)
     )
     client = client_of(live, copy_models=True, watch_seconds=0.05)
     assert live not in mapped[0].parents and (mapped[0] / "manifest.json").exists()
@@ -119,3 +119,25 @@ def test_several_models(client_of, things, animals):
     assert [model["id"] for model in got["models"]] == ["things", "animals"] and got["default"] == "things"
     found = client.post("/v1/longtail/models/animals/suggest", json={"text": "the dog", "k": 1}).json()
     assert found["results"][0]["tags"][0]["name"] == "dogs"
+
+
+def test_the_digest_is_that_of_the_model_that_was_read(live, tmp_path, monkeypatch):
+    """Another model may stand in the folder while it is read, and the first one again by the end."""
+    from longtail.serve import ServeSettings, model_shelf
+    from longtail.storage import copy_folder, folder_digest
+
+    other_model().save(tmp_path / "other")
+    copy_folder(live, tmp_path / "first")
+    really = model_shelf.open_model
+
+    def open_while_it_is_replaced(folder, **how):
+        copy_folder(tmp_path / "other", folder)
+        try:
+            return really(folder, **how)
+        finally:
+            copy_folder(tmp_path / "first", folder)
+
+    monkeypatch.setattr(model_shelf, "open_model", open_while_it_is_replaced)
+    served = model_shelf.ModelShelf(ServeSettings({"live": live})).get("live")
+    assert set(served.tagger.labels_) == {"pomes", "machines"}
+    assert served.digest == folder_digest(tmp_path / "other")

@@ -1,6 +1,7 @@
 from .features import DEFAULT_ENCODER as DEFAULT_ENCODER
 from .features import EncoderFeatures as EncoderFeatures
 from .features import find_encoder as find_encoder
+from .features import is_universal as is_universal
 from .gradient_caching import count_tokens as count_tokens
 from .gradient_caching import embed_in_chunks as embed_in_chunks
 from .long_texts import LONG_TEXTS as LONG_TEXTS
@@ -20,3 +21,6 @@ from .text_encoder import load_text_encoder as load_text_encoder
 from .text_encoder import new_text_encoder as new_text_encoder
 from .tokens import TokenRows as TokenRows
 from .tokens import all_pieces as all_pieces
+from .universal import UNIVERSAL_ENCODER as UNIVERSAL_ENCODER
+from .universal import UniversalEncoder as UniversalEncoder
+from .universal import universal_version as universal_version

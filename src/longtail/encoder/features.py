@@ -162,9 +162,9 @@ class EncoderFeatures(Transformer):
 
 def load_encoder(name: str | Path, device: str | None = None) -> Any:
     """Return the sentence-transformers model of a folder, an installed package or the local cache; offline."""
-    folder = find_encoder(name)
-    if folder is None and str(name) == UNIVERSAL_ENCODER:
+    if is_universal(name):
         return UniversalEncoder()
+    folder = find_encoder(name)
     if folder is None and (not str(name) or _exists(name, Path.is_file)):
         what = ", which is a file" if str(name) else ""
         raise ParameterError(
@@ -215,6 +215,11 @@ def find_encoder(name: str | Path) -> Path | None:
         if (Path(folder) / "model" / "modules.json").is_file():
             return Path(folder) / "model"
     return None
+
+
+def is_universal(name: object) -> bool:
+    """Say whether a name is that of the multilingual encoder which needs no torch, and not a folder of that name."""
+    return isinstance(name, str | Path) and str(name) == UNIVERSAL_ENCODER and find_encoder(name) is None
 
 
 def _exists(name: str | Path, as_kind: Callable[[Path], bool]) -> bool:

@@ -227,7 +227,7 @@ def load_text_encoder(name: str | Path, max_length: int | None = None) -> TextEn
     """Return the encoder of a sentence-transformers model, by folder, package or name in the local cache; offline."""
     model = load_encoder(name, "cpu")
     if isinstance(model, UniversalEncoder):
-        raise DataError(f"encoder '{name}' cannot be trained: its vectors are for `EncoderFeatures`.")
+        raise DataError(f"encoder '{name}' cannot be trained: it is for `EncoderFeatures` and `Hybrid`.")
     modules = [type(module).__name__ for module in model]
     if not modules or modules[0] != "Transformer" or any(kind not in MODULES for kind in modules):
         raise DataError(f"encoder '{name}' cannot be trained: it must be made of {list(MODULES)}; it has {modules}.")

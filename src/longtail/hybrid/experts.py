@@ -12,10 +12,11 @@ import scipy.sparse as sp
 from longtail.data import TopK
 from longtail.hybrid.candidate_kernels import join_lists, look_up, products
 from longtail.hybrid.combine import FEATURES
+from longtail.hybrid.encoder_with_labels import EncoderWithLabels
 from longtail.hybrid.neighbours import Neighbours
 from longtail.hybrid.shown_rows import ShownRows
 from longtail.name_matches import NameMatches
-from longtail.prime import LabelSearch, Prime
+from longtail.prime import LabelSearch
 from longtail.text import TfidfFeatures
 from longtail.tree import LabelTreeClassifier
 
@@ -49,8 +50,8 @@ class Experts:
 
     Attributes
     ----------
-    prime : Prime or None
-        The encoder with the prototypes of labels.
+    encoder : EncoderWithLabels or None
+        The encoder with the prototypes of labels: a `Prime`, or a `FrozenEncoder`.
     use_prototypes : bool
         Whether prototypes are an expert, or the encoder only serves the others.
     classifier : ndarray or None
@@ -71,7 +72,7 @@ class Experts:
         Ids and first words of the training texts, for explanations.
     """
 
-    prime: Prime | None
+    encoder: EncoderWithLabels | None
     use_prototypes: bool
     classifier: np.ndarray | None
     words: TfidfFeatures | None
@@ -88,7 +89,7 @@ class Experts:
         n = len(texts)
         empty = sp.csr_array((n, 0), dtype=np.float32)
         words = empty if self.words is None else self.words.transform(texts)
-        vectors = np.zeros((n, 0), dtype=np.float32) if self.prime is None else self.prime.encode(texts)
+        vectors = np.zeros((n, 0), dtype=np.float32) if self.encoder is None else self.encoder.encode(texts)
         return HybridRows(words, vectors, self.list_names(texts))
 
     def list_names(self, texts: list[str]) -> sp.csr_array:
@@ -136,8 +137,8 @@ class Experts:
     def _vector_lists(self, queries: np.ndarray, allowed: np.ndarray | None, k: int) -> list[np.ndarray]:
         """Return the labels whose vectors are nearest to those of rows."""
         out = []
-        if self.prime is not None and self.use_prototypes:
-            out.append(self.prime.search_.topk(queries, k, allowed)[0])
+        if self.encoder is not None and self.use_prototypes:
+            out.append(self.encoder.search_.topk(queries, k, allowed)[0])
         if self.classifier is not None:
             own = None if allowed is None else allowed[: self.classifier.shape[0]]
             out.append(self._classifier_search(self.classifier).topk(queries, k, own)[0])
@@ -145,7 +146,7 @@ class Experts:
 
     def _classifier_search(self, vectors: np.ndarray) -> LabelSearch:
         """Return the search over classifier vectors, made when it is first needed."""
-        device = "cpu" if self.prime is None else self.prime.search_device()
+        device = "cpu" if self.encoder is None else self.encoder.search_device()
         kept: tuple[str, LabelSearch] | None = self.__dict__.get("_search")
         if kept is None or kept[0] != device:
             kept = self.__dict__["_search"] = device, LabelSearch({"vectors": vectors}, "exact", device)
@@ -162,7 +163,7 @@ class Experts:
         n, m = candidates.shape
         features = np.zeros((n, m, len(FEATURES)), dtype=np.float32)
         listed, out = np.empty((n, m), dtype=bool), np.empty((n, m), dtype=np.float32)
-        if self.use_prototypes and self.prime is not None:
+        if self.use_prototypes and self.encoder is not None:
             features[:, :, AT["prototypes", "product"]] = self.prototype_products(rows.vectors, candidates)
         if self.classifier is not None:
             features[:, :, AT["classifier", "product"]] = _gathered_products(
@@ -188,7 +189,7 @@ class Experts:
     def prototype_products(self, vectors: np.ndarray, candidates: np.ndarray) -> np.ndarray:
         """Return the products of rows with the prototypes of candidates."""
         used = np.unique(candidates[candidates >= 0])
-        known = np.zeros((used.size, vectors.shape[1])) if self.prime is None else self.prime.label_vectors(used)
+        known = np.zeros((used.size, vectors.shape[1])) if self.encoder is None else self.encoder.label_vectors(used)
         return self.products_with(vectors, candidates, used, known)
 
     def products_with(
@@ -200,8 +201,8 @@ class Experts:
 
     def with_labels(self, texts: list[str]) -> Experts:
         """Return the experts with more labels, known by their texts alone; encoder and names are changed in place."""
-        if self.prime is not None:
-            self.prime.add_labels(texts)
+        if self.encoder is not None:
+            self.encoder.add_labels(texts)
         if self.names is not None:
             self.names.add_labels(names_of(texts))
         counts = np.concatenate([self.counts, np.zeros(len(texts), dtype=np.int64)])

@@ -38,7 +38,7 @@ def expert_shares(
 def has(experts: Experts, name: str) -> bool:
     """Say whether an expert is there."""
     there: dict[str, Any] = {
-        "prototypes": experts.prime if experts.use_prototypes else None,
+        "prototypes": experts.encoder if experts.use_prototypes else None,
         "classifier": experts.classifier,
         "tree": experts.tree,
         "neighbours": experts.neighbours,

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import TopK, split_random
+from longtail.encoder import is_universal
 from longtail.hybrid.combine import (
     EXPERTS,
     PULLS,
@@ -25,9 +26,11 @@ from longtail.hybrid.combine import (
     log_loss,
     odds_of_unused,
 )
+from longtail.hybrid.encoder_with_labels import EncoderWithLabels
 from longtail.hybrid.experts import AT, CandidateFeatures, Experts, HybridRows, names_of, texts_with_labels
+from longtail.hybrid.frozen_encoder import FrozenEncoder
 from longtail.hybrid.neighbours import Neighbours
-from longtail.hybrid.settings import classifier_epochs, needs_encoder, prime_params
+from longtail.hybrid.settings import classifier_epochs, frozen_params, needs_encoder, prime_params
 from longtail.kernels import blocks
 from longtail.model import EpochReport, Split, Stages, of_stage
 from longtail.name_matches import NameMatches
@@ -82,45 +85,50 @@ class Trainer:
     def seed(self) -> int:
         return resolve_seed(self.params["random_state"])
 
-    def fit_prime(self, rows: np.ndarray, on_epoch: EpochReport | None) -> Prime | None:
-        """Train the encoder and the prototypes of labels."""
+    @property
+    def device(self) -> str:
+        """Where the encoder runs while it is trained: "cpu" or "cuda"."""
+        if is_universal(self.params["encoder"]):
+            return "cpu"
+        return str(Prime(device=self.params["device"]).torch_device().type)
+
+    def fit_encoder(self, rows: np.ndarray, on_epoch: EpochReport | None) -> EncoderWithLabels | None:
+        """Train the encoder, if it can be trained, and make the prototypes of labels."""
         if not needs_encoder(self.experts):
             return None
-        device = str(Prime(device=self.params["device"]).torch_device().type)
-        prime = Prime(**prime_params(self.params, rows.size, device))
-        texts = [self.texts[i] for i in rows]
-        prime.fit(
-            texts,
-            self.Y[rows],
-            self.label_texts,
-            progress=of_stage(self.progress, "Training the encoder" if prime.epochs else READING),
-            on_epoch=on_epoch,
-        )
-        return prime
+        texts, Y = [self.texts[i] for i in rows], self.Y[rows]
+        if is_universal(self.params["encoder"]):
+            frozen = FrozenEncoder(**frozen_params(self.params))
+            return frozen.fit(texts, Y, self.label_texts, progress=of_stage(self.progress, READING))
+        prime = Prime(**prime_params(self.params, rows.size, self.device))
+        stage = of_stage(self.progress, "Training the encoder" if prime.epochs else READING)
+        return prime.fit(texts, Y, self.label_texts, progress=stage, on_epoch=on_epoch)
 
-    def encode(self, prime: Prime | None, trained: np.ndarray) -> np.ndarray:
+    def encode(self, encoder: EncoderWithLabels | None, trained: np.ndarray) -> np.ndarray:
         """Return the vectors of all texts; `trained` are the rows that the encoder was given."""
-        if prime is None:
+        if encoder is None:
             return np.zeros((len(self.texts), 0), dtype=np.float32)
-        out = np.empty((len(self.texts), prime.n_features_in_), dtype=np.float32)
+        out = np.empty((len(self.texts), encoder.n_features_in_), dtype=np.float32)
         waiting = np.ones(len(self.texts), dtype=bool)
-        read = prime.take_vectors()
+        read = encoder.take_vectors()
         if read is not None:  # an encoder that stayed as it was has read most of them already
             out[trained[read[0]]], waiting[trained[read[0]]] = read[1], False
         rows, report = np.flatnonzero(waiting), of_stage(self.progress, READING)
         for at in blocks(rows.size, READ_AT_ONCE):
             if report is not None:
                 report(at.start, rows.size)
-            out[rows[at]] = prime.encode([self.texts[i] for i in rows[at]])
+            out[rows[at]] = encoder.encode([self.texts[i] for i in rows[at]])
         return out
 
-    def fit_classifier(self, prime: Prime | None, vectors: np.ndarray, rows: np.ndarray) -> np.ndarray | None:
+    def fit_classifier(
+        self, encoder: EncoderWithLabels | None, vectors: np.ndarray, rows: np.ndarray
+    ) -> np.ndarray | None:
         """Train a vector per label on the encoder's vectors."""
-        if prime is None or "classifier" not in self.experts:
+        if encoder is None or "classifier" not in self.experts:
             return None
         self.begin("Training classifier vectors")
-        epochs = classifier_epochs(rows.size, str(prime.torch_device().type))
-        found = prime.train_label_vectors(vectors[rows], self.Y[rows], epochs=epochs)
+        epochs = classifier_epochs(rows.size, self.device)
+        found = encoder.train_label_vectors(vectors[rows], self.Y[rows], epochs=epochs)
         found[np.bincount(self.Y[rows].indices, minlength=self.Y.shape[1]) == 0] = 0  # nothing was learned of these
         return found
 
@@ -180,17 +188,17 @@ def fit_hybrid(
     trainer = Trainer(params, experts, texts, Y, texts_with_labels(label_texts, labels), progress)
     everything = np.arange(len(texts))
     train, held = (everything, everything[:0]) if (inner := split or own_split(Y, trainer.seed)) is None else inner
-    prime = trainer.fit_prime(train, on_epoch)
-    if prime is not None:
+    encoder = trainer.fit_encoder(train, on_epoch)
+    if encoder is not None:
         unseen = np.flatnonzero(np.bincount(Y.indices, minlength=Y.shape[1]) == 0)
-        prime.use_texts_of(unseen)
-    vectors = trainer.encode(prime, train)
+        encoder.use_texts_of(unseen)
+    vectors = trainer.encode(encoder, train)
     words = trainer.fit_words()
     X = None if words is None else words.transform(texts)
     first = Experts(
-        prime=prime,
+        encoder=encoder,
         use_prototypes="prototypes" in experts,
-        classifier=trainer.fit_classifier(prime, vectors, train),
+        classifier=trainer.fit_classifier(encoder, vectors, train),
         words=words,
         tree=trainer.fit_tree(X, train, "Training the tree (to learn weights)" if held.size else "Training the tree"),
         neighbours=trainer.fit_neighbours(vectors, train),
@@ -315,11 +323,11 @@ def features_as_new(
     experts: Experts, rows: HybridRows, evidence: CandidateFeatures, label_texts: list[str]
 ) -> np.ndarray:
     """Return the features that labels would have if they were known by their texts alone."""
-    prime = experts.prime
-    if prime is None or not experts.use_prototypes:
+    encoder = experts.encoder
+    if encoder is None or not experts.use_prototypes:
         return evidence.features
     used = np.unique(evidence.candidates[evidence.candidates >= 0])
-    vectors = prime.encode([label_texts[i] for i in used]) * np.float32(prime.text_scale_)
+    vectors = encoder.encode([label_texts[i] for i in used]) * np.float32(encoder.text_scale_)
     features = evidence.features.copy()
     features[:, :, AT["prototypes", "product"]] = experts.products_with(
         rows.vectors, evidence.candidates, used, vectors

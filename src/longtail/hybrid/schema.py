@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from longtail.encoder import ENCODER_PRECISIONS, LONG_TEXTS
+from longtail.encoder import ENCODER_PRECISIONS, LONG_TEXTS, UNIVERSAL_ENCODER
 from longtail.hybrid.combine import BANDS, EXPERTS, FEATURES
 from longtail.hybrid.shown_rows import SHOWN_ROW_ARRAYS, shown_rows_problem
 from longtail.model import LABEL_COUNTS, SEED
@@ -32,7 +32,32 @@ from longtail.storage import (
 from longtail.text import LANGUAGES, TFIDF_SCHEMA
 from longtail.tree import LABEL_TREE_SCHEMA
 
-PRIME, WORDS, TREE, NAMES, NEIGHBOURS = "prime.", "words.", "tree.", "names.", "neighbours."
+PRIME, FROZEN, WORDS, TREE, NAMES, NEIGHBOURS = "prime.", "frozen.", "words.", "tree.", "names.", "neighbours."
+WIDEST = 1 << 20
+
+FROZEN_ENCODER_SCHEMA = PartSchema(
+    kind="frozen-encoder.v1",
+    about="the name of an encoder that stays as it is, and vectors of labels, in a `Hybrid`; the encoder is not saved",
+    params=(
+        ParamSpec("encoder", Choice((UNIVERSAL_ENCODER,)), "name of the encoder, which must be installed"),
+        ParamSpec("version", Text(64), "version of its package at training"),
+        ParamSpec("text_scale", Real(0, 1), "length of the vectors of labels that are known by their texts alone"),
+    ),
+    sizes=(
+        SizeSpec("n_labels", "labels", low=1),
+        SizeSpec("width", "width of the encoder's vectors", low=1, high=WIDEST),
+    ),
+    arrays=(
+        ArraySpec("labels.vectors", "float32", ("n_labels", "width"), "vectors of labels", finite="finite"),
+        ArraySpec(
+            "compared.vectors",
+            "float32",
+            ("*", "width"),
+            "vectors of some texts, by which another encoder is noticed",
+            finite="finite",
+        ),
+    ),
+)
 
 
 def _experts_problem(part: Part, sizes: Sizes) -> str | None:
@@ -45,12 +70,15 @@ def _experts_problem(part: Part, sizes: Sizes) -> str | None:
             return f"its tree reads {sizes['tree.n_features']} words, and there are {sizes['words.n_terms']}"
         if sizes["tree.n_labels"] > n_labels:
             return f"its tree has {sizes['tree.n_labels']} labels, more than the {n_labels} of the model"
-    if fitted["prime"] is not None and sizes["prime.n_labels"] != n_labels:
-        return f"its encoder has {sizes['prime.n_labels']} labels, and the model {n_labels}"
+    if fitted["prime"] is not None and fitted.get("frozen") is not None:
+        return "there must be one encoder at most"
+    encoder = PRIME if fitted["prime"] is not None else FROZEN if fitted.get("frozen") is not None else ""
+    if encoder and sizes[f"{encoder}n_labels"] != n_labels:
+        return f"its encoder has {sizes[f'{encoder}n_labels']} labels, and the model {n_labels}"
     if fitted["names"] is not None and sizes["names.n_labels"] != n_labels:
         return f"its names are of {sizes['names.n_labels']} labels, and the model has {n_labels}"
     has_vectors = "classifier.vectors" in part.arrays or "neighbours.vectors" in part.arrays
-    if has_vectors and (fitted["prime"] is None or sizes["width"] != sizes["prime.width"]):
+    if has_vectors and (not encoder or sizes["width"] != sizes[f"{encoder}width"]):
         return "its vectors are not those of its encoder"
     if "classifier.vectors" in part.arrays and len(part.arrays["classifier.vectors"]) > n_labels:
         return f"it has classifier vectors of more than the {n_labels} labels of the model"
@@ -97,10 +125,12 @@ _FITTED = Record(
         "unused": Real(-100, 0),
         "n_trained": Whole(),
         "prime": PartParams(PRIME_SCHEMA.kind, none=True),
+        "frozen": PartParams(FROZEN_ENCODER_SCHEMA.kind, none=True),
         "words": PartParams(TFIDF_SCHEMA.kind, none=True),
         "tree": PartParams(LABEL_TREE_SCHEMA.kind, none=True),
         "names": PartParams(NAME_MATCHES_SCHEMA.kind, none=True),
-    }
+    },
+    frozenset({"frozen"}),
 )
 
 HYBRID_SCHEMA = PartSchema(
@@ -149,6 +179,7 @@ HYBRID_SCHEMA = PartSchema(
     ),
     inner=(
         InnerPart(PRIME, PRIME_SCHEMA, params="fitted.prime"),
+        InnerPart(FROZEN, FROZEN_ENCODER_SCHEMA, params="fitted.frozen"),
         InnerPart(WORDS, TFIDF_SCHEMA, params="fitted.words"),
         InnerPart(TREE, LABEL_TREE_SCHEMA, params="fitted.tree"),
         InnerPart(NAMES, NAME_MATCHES_SCHEMA, params="fitted.names"),

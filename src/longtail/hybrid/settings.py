@@ -99,3 +99,8 @@ def prime_params(params: dict[str, Any], n_rows: int, device: str) -> dict[str, 
     out["batch_size"] = default_batch(n_rows) if batch is None else batch
     out["lr"] = default_lr(params["encoder"]) if lr is None else lr
     return out
+
+
+def frozen_params(params: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of the `FrozenEncoder` inside, from those of the hybrid."""
+    return {"encoder": str(params["encoder"]), **{name: params[name] for name in ("random_state", "n_jobs")}}

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from longtail.hybrid.combine import Combination
+from longtail.hybrid.encoder_with_labels import EncoderWithLabels
 from longtail.hybrid.experts import Experts
+from longtail.hybrid.frozen_encoder import FrozenEncoder
 from longtail.hybrid.neighbours import Neighbours
-from longtail.hybrid.schema import NAMES, NEIGHBOURS, PRIME, TREE, WORDS
+from longtail.hybrid.schema import FROZEN, NAMES, NEIGHBOURS, PRIME, TREE, WORDS
 from longtail.hybrid.shown_rows import SHOWN_ROWS, ShownRows
 from longtail.name_matches import NameMatches
 from longtail.prime import Prime
@@ -17,14 +19,18 @@ from longtail.storage import Part
 from longtail.text import TfidfFeatures
 from longtail.tree import LabelTreeClassifier
 
+ENCODERS = {Prime.kind: PRIME, FrozenEncoder.kind: FROZEN}  # beginnings of the names of their arrays
+
 
 def experts_part(experts: Experts, combination: Combination) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return the parameters and arrays that make the experts and their weights again."""
     params: dict[str, Any] = {}
     arrays = {"combination.weights": combination.weights, "combination.bias": combination.bias}
-    inner = {PRIME: experts.prime, WORDS: experts.words, TREE: experts.tree, NAMES: experts.names}
-    for prefix, expert in inner.items():
-        part = None if expert is None else expert.to_part()
+    encoder = None if experts.encoder is None else experts.encoder.to_part()
+    inner: dict[str, Part | None] = {PRIME: None, ENCODERS[Prime.kind if encoder is None else encoder.kind]: encoder}
+    words = {WORDS: experts.words, TREE: experts.tree, NAMES: experts.names}
+    inner |= {prefix: None if expert is None else expert.to_part() for prefix, expert in words.items()}
+    for prefix, part in inner.items():
         params[prefix.rstrip(".")] = None if part is None else part.params
         arrays |= {} if part is None else {f"{prefix}{name}": array for name, array in part.arrays.items()}
     if experts.classifier is not None:
@@ -40,14 +46,15 @@ def restore_experts(params: dict[str, Any], part: Part, experts: tuple[str, ...]
     """Return the experts that a checked part describes."""
 
     def inside(prefix: str, kind: Any) -> Any:
-        own = params[prefix.rstrip(".")]
+        own = params.get(prefix.rstrip("."))
         return None if own is None else kind.from_part(part.inner(prefix, kind.kind, own))
 
+    encoder: EncoderWithLabels | None = inside(PRIME, Prime) or inside(FROZEN, FrozenEncoder)
     remembered = part.under(NEIGHBOURS)
     counts = part.array("label_counts")
     return Experts(
-        prime=inside(PRIME, Prime),
-        use_prototypes="prototypes" in experts and params["prime"] is not None,
+        encoder=encoder,
+        use_prototypes="prototypes" in experts and encoder is not None,
         classifier=part.arrays.get("classifier.vectors"),
         words=inside(WORDS, TfidfFeatures),
         tree=inside(TREE, LabelTreeClassifier),

@@ -10,6 +10,7 @@ network           the encoder with the prototypes of labels; prototypes: their c
 train             the training: batches, labels, loss
 batch_memory      batches that are too large for memory, in chunks
 sampling          batches of similar queries (query_clusters) with their labels (sample_labels, compiled)
+label_means       means of the texts of labels, and lengths that compare fairly; numpy alone
 losses            triplet losses between queries and labels
 classifier_stage  one vector per label, trained from its prototype on
 search            the label vectors with the largest inner products

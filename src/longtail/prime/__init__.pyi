@@ -5,6 +5,10 @@ from .check_data import texts_of as texts_of
 from .estimator import Prime as Prime
 from .explain import word_weights as word_weights
 from .features import PrimeFeatures as PrimeFeatures
+from .label_means import compared_queries as compared_queries
+from .label_means import compared_rank as compared_rank
+from .label_means import fair_length as fair_length
+from .label_means import mean_queries as mean_queries
 from .losses import ConsistencyRegulariser as ConsistencyRegulariser
 from .losses import DynamicMarginLoss as DynamicMarginLoss
 from .losses import PrimeLoss as PrimeLoss

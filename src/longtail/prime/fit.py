@@ -17,9 +17,10 @@ from longtail.encoder import TextEncoder, TokenRows, load_text_encoder, new_text
 from longtail.kernels import Progress
 from longtail.model import plain_value
 from longtail.prime.classifier_stage import ClassifierTraining, train_classifier
+from longtail.prime.label_means import compared_queries
 from longtail.prime.losses import ConsistencyRegulariser, DynamicMarginLoss, PrimeLoss
 from longtail.prime.network import PrimeNetwork, start_network
-from longtail.prime.new_labels import SAMPLE, text_scale
+from longtail.prime.new_labels import text_scale
 from longtail.prime.search import LabelSearch, quantize
 from longtail.prime.settings import PrimeSettings
 from longtail.prime.time_budget import BudgetFacts, TimeBudget
@@ -237,8 +238,7 @@ def scale_of_texts(
     network: PrimeNetwork, queries: TokenisedRows, labels: TokenRows, vectors: torch.Tensor, mixed: bool
 ) -> float:
     """Return the length of the vectors of labels that come later, by their texts alone."""
-    n_rows = len(queries.tokens)
-    rows = np.unique(np.linspace(0, n_rows - 1, min(SAMPLE, n_rows)).astype(np.int64))
+    rows = compared_queries(len(queries.tokens))
     texts = torch.nn.functional.normalize(network.encoder.embed_all(labels, mixed), dim=1)
     return text_scale(queries.vectors(network, mixed, rows), vectors, texts)
 

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from longtail.encoder import TextEncoder, TokenRows
 from longtail.kernels import blocks
-from longtail.prime.prototypes import Centroids, FreeVectors, PrototypeNetwork, label_clusters, mean_queries
+from longtail.prime.label_means import mean_queries
+from longtail.prime.prototypes import Centroids, FreeVectors, PrototypeNetwork, label_clusters
 
 LABELS_AT_ONCE = 8192
 

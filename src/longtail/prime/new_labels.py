@@ -10,11 +10,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from longtail.kernels import blocks
+from longtail.prime.label_means import compared_rank, fair_length
 from longtail.prime.network import PrimeNetwork
 
-COMPARED = 10  # the rank at which texts and label vectors are compared; less for few labels
-LABELS_PER_RANK = 100
-SAMPLE = 2000  # queries that compare them
 NEIGHBOURS = 5
 SHARPNESS = 10.0  # of the weights of neighbours: exp(SHARPNESS * cosine)
 
@@ -32,14 +30,12 @@ def text_scale(queries: Tensor, vectors: Tensor, texts: Tensor) -> float:
     >>> round(text_scale(torch.tensor([[1.0, 0.0]]), far, near), 3)
     0.75
     """
-    rank = min(COMPARED, 1 + len(vectors) // LABELS_PER_RANK)
+    rank = compared_rank(len(vectors))
     ours, theirs = (
         torch.cat([(queries[at] @ side.T).topk(rank, dim=1).values[:, -1] for at in blocks(len(queries), 256)]).mean()
         for side in (vectors, texts)
     )
-    if not (ours > 0 and theirs > 0):
-        return 1.0
-    return min(1.0, float(ours / theirs))
+    return fair_length(float(ours), float(theirs))
 
 
 @torch.no_grad()

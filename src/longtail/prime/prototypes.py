@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 from longtail.errors import DataError
 from longtail.prime.settings import CENTROID_RULES
 from longtail.tree import NodeSeed, Vectors, balanced_leaves
-from longtail.validate import check_choice, check_integer, check_real, check_same_rows, resolve_jobs, resolve_seed
+from longtail.validate import check_choice, check_integer, check_real, resolve_jobs, resolve_seed
 
 MAX_ITER = 20  # divisions of a cluster of labels, at most
 
@@ -220,18 +219,3 @@ class Centroids(nn.Module):
 def _sum_segments(rows: Tensor, lengths: Tensor) -> Tensor:
     """Return the sums of consecutive rows, `lengths` of them each."""
     return torch.segment_reduce(rows, "sum", lengths=lengths, axis=0, unsafe=True)
-
-
-def mean_queries(queries: np.ndarray, Y: sp.csr_array, instead: np.ndarray) -> np.ndarray:
-    """Return the mean of every label's queries, float32 (n_labels, width); `instead` where it has none.
-
-    >>> Y = sp.csr_array([[1.0, 0.0], [1.0, 0.0]])
-    >>> mean_queries(np.array([[1.0, 0.0], [0.0, 1.0]]), Y, np.full((2, 2), 9.0)).round(3).tolist()
-    [[0.5, 0.5], [9.0, 9.0]]
-    """
-    check_same_rows(queries, Y, "queries")
-    counts = np.bincount(Y.indices, minlength=Y.shape[1])
-    ones = sp.csr_array((np.ones(Y.nnz, dtype=np.float32), Y.indices, Y.indptr), shape=Y.shape)
-    sums = ones.T @ np.asarray(queries, dtype=np.float32)
-    means = sums / np.maximum(counts, 1)[:, None]
-    return np.where(counts[:, None] > 0, means, instead).astype(np.float32)

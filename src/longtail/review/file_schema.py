@@ -13,12 +13,21 @@ import os
 import sqlite3
 from pathlib import Path
 
-from longtail.errors import DataError, LongtailError
+from longtail.errors import DataError, LongtailError, one_line
 
 MAGIC = b"SQLite format 3\0"
 APPLICATION_ID = 0x4C545256  # "LTRV"
 VERSION = 1
 BUSY_SECONDS = 20.0  # that a writer waits for another
+PRAGMAS = (
+    "trusted_schema = OFF",
+    "cell_size_check = ON",
+    "mmap_size = 0",
+    "foreign_keys = ON",
+    "journal_mode = WAL",
+    "synchronous = FULL",  # a commit is on the disk before it is acknowledged
+)
+SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)  # the second: a message about a damaged file quotes its bytes
 TABLES = """
 CREATE TABLE meta (
   key TEXT PRIMARY KEY NOT NULL CHECK (typeof(key) = 'text'),
@@ -171,23 +180,21 @@ def check_header(path: Path) -> None:
 
 def connect(path: Path) -> sqlite3.Connection:
     """Open a review file: durable, trusting nothing that it holds, and only if its tables are ours."""
+    uri = path.absolute().as_uri() + "?mode=rw"
     try:
-        uri = path.absolute().as_uri() + "?mode=rw"
         db = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-        for pragma in (
-            "trusted_schema = OFF",
-            "cell_size_check = ON",
-            "mmap_size = 0",
-            "foreign_keys = ON",
-            "journal_mode = WAL",
-            "synchronous = FULL",  # a commit is on the disk before it is acknowledged
-        ):
+    except sqlite3.Error as error:
+        raise _unreadable(path, error) from error
+    try:
+        for pragma in PRAGMAS:
             db.execute(f"PRAGMA {pragma}").fetchall()
         if _schema(db) != _expected_schema():
-            db.close()
             raise DataError(f"{path} is not as longtail makes review files: it holds other tables, views or triggers.")
-    except sqlite3.Error as error:
-        raise _damaged(path, error) from error
+    except BaseException as error:
+        db.close()
+        if isinstance(error, SQLITE_ERRORS):
+            raise _unreadable(path, error) from error
+        raise
     return db
 
 
@@ -195,10 +202,10 @@ def check_contents(path: Path, db: sqlite3.Connection) -> None:
     """Refuse a file that is damaged."""
     try:
         problem = db.execute("PRAGMA quick_check(1)").fetchone()[0]
-    except sqlite3.Error as error:
-        raise _damaged(path, error) from error
+    except SQLITE_ERRORS as error:
+        raise _unreadable(path, error) from error
     if problem != "ok":
-        raise DataError(f"{path} is damaged: {' '.join(str(problem).split())}.")
+        raise DataError(f"{path} is damaged: {one_line(' '.join(str(problem).split()))}.")
 
 
 def _schema(db: sqlite3.Connection) -> set[tuple[str, str, str, str | None]]:
@@ -215,7 +222,7 @@ def _expected_schema() -> set[tuple[str, str, str, str | None]]:
         return _schema(db)
 
 
-def sqlite_problem(path: Path, error: sqlite3.Error) -> LongtailError:
+def sqlite_problem(path: Path, error: Exception) -> LongtailError:
     """Return one sentence for what SQLite says while a review file is used."""
     if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return ReviewBusy(f"{path} is held by another process for more than {BUSY_SECONDS:g} s; try again.")
@@ -224,14 +231,17 @@ def sqlite_problem(path: Path, error: sqlite3.Error) -> LongtailError:
     return DataError(f"{path} is damaged: {_reason(error)}.")
 
 
-def _damaged(path: Path, error: sqlite3.Error) -> LongtailError:
+def _unreadable(path: Path, error: Exception) -> LongtailError:
     """Return one sentence for a file that cannot be opened."""
     found = sqlite_problem(path, error)
     return found if isinstance(found, ReviewBusy) else DataError(f"{path} cannot be read: {_reason(error)}.")
 
 
 def _reason(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+    """Return what went wrong in a few words, in one line."""
+    if isinstance(error, UnicodeDecodeError):
+        return "it is damaged"
+    return one_line((error.strerror if isinstance(error, OSError) else None) or str(error))
 
 
 def _sync_folder(folder: Path) -> None:

@@ -128,6 +128,16 @@ def _queued(store: ReviewStore, db: sqlite3.Connection, reviewer: str, number: i
     return Queued(item, reason, sentence_for(item, reason, suspect), store.decisions_of(db, number, reviewer))
 
 
+def _suspicion(raw: str) -> dict[str, Any] | None:
+    """Return which label of a row looks wrong or missing; None where that cannot be read."""
+    try:
+        found = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    sound = isinstance(found, dict) and isinstance(found.get("label"), str)
+    return found if sound and isinstance(found.get("probability"), float) and "kind" in found else None
+
+
 def sentence_for(item: Item, reason: str, suspect: str) -> str:
     """Return in one sentence why a row is worth looking at."""
     if reason == "control":
@@ -135,8 +145,8 @@ def sentence_for(item: Item, reason: str, suspect: str) -> str:
     if reason == "newest":
         return "Among the last that came in."
     if reason == "suspect":
-        found: Any = json.loads(suspect) if suspect else {}
-        if isinstance(found, dict) and {"kind", "label", "probability"} <= found.keys():
+        found = _suspicion(suspect)
+        if found is not None:
             likely = f"{100 * float(found['probability']):.0f}%"
             if found["kind"] == "missing":
                 return f"The label {found['label']!r} looks missing: its probability is {likely}."

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
 import sqlite3
 import threading
@@ -19,7 +20,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from longtail.errors import BREAKING, DataError, LongtailError, ParameterError
-from longtail.review.file_schema import check_contents, check_header, connect, create_file, sqlite_problem
+from longtail.review.file_schema import (
+    SQLITE_ERRORS,
+    check_contents,
+    check_header,
+    connect,
+    create_file,
+    sqlite_problem,
+)
 from longtail.validate import check_choice, check_integer, check_real
 
 LONGEST_ID = 500  # characters
@@ -180,7 +188,7 @@ class ReviewStore:
         db = connect(self.path) if db is None else db
         try:
             yield db
-        except sqlite3.Error as error:
+        except SQLITE_ERRORS as error:
             raise sqlite_problem(self.path, error) from error
         finally:
             with self._lock:
@@ -241,7 +249,7 @@ class ReviewStore:
         row = db.execute(f"SELECT {fields} FROM items WHERE number = ?", (number,)).fetchone()
         shown = row[7] if digest is None else digest
         tags = self.suggestions(db, number, shown)
-        given = tuple(self._json(row[3], str))
+        given = tuple(self.json_list(row[3], str))
         return Item(row[0], row[1], row[2], given, bool(row[4]), bool(row[5]), row[6], shown, tags, row[8])
 
     def suggestions(self, db: sqlite3.Connection, number: int, digest: str) -> tuple[SuggestedTag, ...]:
@@ -249,11 +257,10 @@ class ReviewStore:
         found = db.execute("SELECT tags FROM suggestions WHERE item = ? AND digest = ?", (number, digest)).fetchone()
         if found is None:
             return ()
-        try:
-            tags = [SuggestedTag(*tag) for tag in self._json(found[0], list)]
-        except TypeError:
-            raise DataError(f"{self.path} is damaged: the suggestions for a row cannot be read.") from None
-        return tuple(tags)
+        tags = [_tag(values) for values in self.json_list(found[0], list)]
+        if None in tags:
+            raise DataError(f"{self.path} is damaged: the suggestions for a row cannot be read.")
+        return tuple(tag for tag in tags if tag is not None)
 
     def counts(self) -> dict[str, int]:
         """Return how many rows, control rows, finished rows and decisions there are."""
@@ -408,7 +415,7 @@ class ReviewStore:
             rows = db.execute(f"SELECT label, text, reviewer, at FROM guidelines WHERE {last} ORDER BY label")
             return [Guideline(*row) for row in rows]
 
-    def _json(self, raw: str, inner: type) -> list[Any]:
+    def json_list(self, raw: str, inner: type) -> list[Any]:
         """Return a stored JSON list, checked."""
         try:
             value = json.loads(raw)
@@ -449,6 +456,17 @@ def checked_name(name: str, value: object, longest: int) -> str:
     if not text.strip() or BREAKING.search(text):
         raise ParameterError(name=name, allowed="a name without line breaks, not empty", got=text[:60])
     return text
+
+
+def _tag(values: list[Any]) -> SuggestedTag | None:
+    """Return a stored suggestion; None where it is none."""
+    if len(values) != len(SuggestedTag._fields):
+        return None
+    label, name, score, probability, assigned = values
+    numbers = (score, 0.0 if probability is None else probability)
+    sound = isinstance(label, str) and (name is None or isinstance(name, str)) and isinstance(assigned, bool)
+    sound = sound and all(isinstance(number, int | float) and math.isfinite(number) for number in numbers)
+    return SuggestedTag(label, name, score, probability, assigned) if sound else None
 
 
 def _checked_item(item: NewItem) -> tuple[str, str, list[str]]:

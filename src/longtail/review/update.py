@@ -166,7 +166,7 @@ def _learned_before(store: ReviewStore, digest: str) -> dict[int, list[str]]:
             if last is None:
                 break
             for item, labels in db.execute("SELECT item, labels FROM learned WHERE change = ?", (last[0],)):
-                known.setdefault(item, json.loads(labels))
+                known.setdefault(item, store.json_list(labels, str))
             digest = last[1]
     return known
 
@@ -332,10 +332,21 @@ def update_state(store: ReviewStore) -> ReviewUpdateFacts:
     """Return how far an update is, or what the last one came to; one that was killed has failed."""
     with store.reading() as db:
         row = db.execute("SELECT value FROM meta WHERE key = ?", (STATE,)).fetchone()
-    state = IDLE if row is None else cast("ReviewUpdateFacts", json.loads(row[0]))
+    state = IDLE if row is None else _state(row[0])
     if state["state"] == "running" and not is_updating(store):
         return {**state, "state": "failed", "sentence": "The update was stopped before it ended; nothing is half done."}
     return state
+
+
+def _state(raw: str) -> ReviewUpdateFacts:
+    """Return a stored state; that of no update where it cannot be read."""
+    try:
+        found = json.loads(raw)
+    except (ValueError, RecursionError):
+        return IDLE
+    needed = {"state": str, "swapped": bool, "sentence": str}
+    sound = isinstance(found, dict) and all(isinstance(found.get(name), kind) for name, kind in needed.items())
+    return cast("ReviewUpdateFacts", found) if sound else IDLE
 
 
 def _keep_state(store: ReviewStore, state: ReviewUpdateFacts) -> None:

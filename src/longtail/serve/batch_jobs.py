@@ -7,6 +7,7 @@ import contextlib
 import csv
 import io
 import json
+import logging
 import os
 import re
 import secrets
@@ -26,6 +27,7 @@ from longtail.serve.problems import Busy, Problem, json_bytes
 from longtail.serve.server import Server
 from longtail.serve.suggesting import How, Suggested
 
+LOG = logging.getLogger("longtail.serve")
 ID = re.compile(r"[0-9a-f]{32}")
 FORMATS = {
     "text/csv": "csv",
@@ -157,8 +159,8 @@ class BatchJobs:
         loop = asyncio.get_running_loop()
         settings, folder = self.server.settings, upload.parent
         limits = Limits(text_characters=settings.text_characters, line_bytes=16 * settings.text_characters + 10_000)
-        blocks = iter_texts(upload, BLOCK, kind, text_column=text_column, limits=limits)
         try:
+            blocks = iter_texts(upload, BLOCK, kind, text_column=text_column, limits=limits)
             with (folder / "result.jsonl").open("wb") as lines, (folder / "result.csv").open("wb") as table:
                 table.write(b"\xef\xbb\xbf" + csv_lines([COLUMNS]))
                 while (block := await loop.run_in_executor(self._files, next, blocks, None)) is not None:
@@ -172,11 +174,16 @@ class BatchJobs:
         except FileNotFoundError:
             pass  # it was removed meanwhile
         except (LongtailError, Problem, OSError, MemoryError) as error:
-            sentence = one_line(str(error).replace(f"{upload}", "the upload") or type(error).__name__)
-            with contextlib.suppress(OSError):
-                self._store(replace(job, state="failed", error=sentence))
+            self._fail(job, str(error).replace(f"{upload}", "the upload") or type(error).__name__)
+        except Exception:
+            LOG.exception("the batch %s failed", job.id)
+            self._fail(job, "the server failed on this batch; its log has the reason.")
         finally:
             upload.unlink(missing_ok=True)
+
+    def _fail(self, job: Job, sentence: str) -> None:
+        with contextlib.suppress(OSError):
+            self._store(replace(job, state="failed", error=one_line(sentence)))
 
     async def _suggest(self, model: str, texts: list[str], how: How) -> Suggested:
         """Return labels of texts; where others are waiting already, after them."""

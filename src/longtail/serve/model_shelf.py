@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import logging
 import os
 import shutil
@@ -13,11 +12,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from longtail.errors import LongtailError, ModelError, one_line
-from longtail.pipeline import load_tagger
+from longtail.pipeline import Tagger, open_model
 from longtail.serve.problems import Problem
 from longtail.serve.settings import ServeSettings
 from longtail.serve.suggesting import ServedModel
-from longtail.storage import read_manifest
+from longtail.storage import folder_digest, read_manifest
 
 LOG = logging.getLogger("longtail.serve")
 MANIFEST, SIGNATURE = "manifest.json", "manifest.sig"
@@ -104,14 +103,16 @@ class ModelShelf:
     def _load(self, id: str) -> ServedModel:
         """Return the model of a folder, loaded, built and tried."""
         folder = self._folders[id]
-        for _ in range(3):  # a save may replace the model while it is being read
-            digest = manifest_digest(folder)
-            source = folder if self._copies is None else self._copied(id, folder, digest)
-            tagger = load_tagger(source, key=self.settings.key)
-            if manifest_digest(folder) == digest:
+        for _ in range(3):  # a save may replace the model while it is being copied
+            source = folder if self._copies is None else self._copied(id, folder, folder_digest(folder))
+            loaded, tagger = open_model(source, key=self.settings.key)
+            if self._copies is None or loaded.digest == source.name:
                 break
+            shutil.rmtree(source, ignore_errors=True)
         else:
             raise ModelError(f"{folder} is being replaced again and again; it was not loaded.")
+        if not isinstance(tagger, Tagger):
+            raise ModelError(f"{folder} holds a {type(tagger).__name__} without label names; only a Tagger is served.")
         if not tagger.reads_texts_:
             raise ModelError(f"{folder} holds a model of features; only models of texts can be served.")
         tagger.model_.n_jobs = 1
@@ -119,7 +120,7 @@ class ModelShelf:
             tagger.features_.n_jobs = 1  # type: ignore[union-attr]
         tagger.build()
         tagger.tag(["a first text, so that everything is compiled"], k=1)
-        return ServedModel(id, folder, tagger, digest)
+        return ServedModel(id, folder, tagger, loaded.digest)  # of what was read, whatever stands there by now
 
     def _copied(self, id: str, folder: Path, digest: str) -> Path:
         """Return a private copy of a folder, which processes share; older ones are removed."""
@@ -153,12 +154,3 @@ def manifest_state(folder: Path) -> Seen | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
-
-
-def manifest_digest(folder: Path) -> str:
-    """Return the digest of a model: that of its manifest, which names the digests of all its files."""
-    try:
-        return hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()[:16]
-    except OSError as error:
-        read_manifest(folder)  # which says what is wrong
-        raise ModelError(f"{folder / MANIFEST} cannot be read: {error.strerror}.") from error

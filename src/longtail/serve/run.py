@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
@@ -19,9 +20,10 @@ from typing import Any
 
 import uvicorn
 
-from longtail.errors import LongtailError, ParameterError
+from longtail.errors import DataWarning, LongtailError, ParameterError
 from longtail.serve.app import create_app
 from longtail.serve.connections import LARGEST_HEAD, connection_class
+from longtail.serve.heap import use_few_arenas
 from longtail.serve.run_folder import RunFolder
 from longtail.serve.server import Server
 from longtail.serve.settings import ServeSettings
@@ -45,7 +47,7 @@ def run_server(settings: ServeSettings, tell: Tell | None = None) -> int:
     tell : callable (models, address) or None
         Called once when the server answers, with what the list of models says and the address of the page.
     """
-    log_to_stderr()
+    use_few_arenas()
     with contextlib.closing(listening_socket(settings)) as listening:
         if settings.workers > 1:
             return Supervisor(settings, listening, tell).run()
@@ -93,6 +95,7 @@ def serve_here(
     settings: ServeSettings, server: Server, listening: socket.socket, slot: int, on_ready: Callable[[], None]
 ) -> int:
     """Answer in this process until a signal ends it."""
+    log_to_stderr()
     config = uvicorn.Config(
         create_app(settings, server, slot),
         http=connection_class(settings.connections),
@@ -176,6 +179,7 @@ class Supervisor:
 
     def run(self) -> int:
         """Keep workers running until a signal comes; returns an exit code."""
+        log_to_stderr()
         self.folder.secret()
         write_settings(self.settings, self.folder.path / "settings.json")
         try:
@@ -269,6 +273,7 @@ def read_settings(file: Path) -> ServeSettings:
 
 def log_to_stderr() -> None:
     """Let the log of the server, and what uvicorn finds wrong, go to standard error."""
+    warnings.simplefilter("ignore", DataWarning)
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     for name, level in (("longtail.serve", logging.INFO), ("uvicorn.error", logging.ERROR)):
@@ -279,7 +284,7 @@ def log_to_stderr() -> None:
 
 def run_worker(folder: Path, slot: int, number: int) -> int:
     """Answer as one of several processes, on a socket that the first process has opened."""
-    log_to_stderr()
+    use_few_arenas()
     settings = read_settings(folder / "settings.json")
     listening = socket.socket(fileno=number)
     try:

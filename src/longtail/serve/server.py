@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import threading
 import time
@@ -12,10 +13,11 @@ from typing import TypeVar
 
 from longtail.errors import LongtailError
 from longtail.review import ReviewStore
+from longtail.serve.heap import give_back
 from longtail.serve.metrics import Metrics
 from longtail.serve.micro_batches import MicroBatches
 from longtail.serve.model_shelf import ModelShelf
-from longtail.serve.problems import Busy
+from longtail.serve.problems import Busy, Problem
 from longtail.serve.run_folder import RunFolder
 from longtail.serve.sessions import Sessions
 from longtail.serve.settings import ServeSettings
@@ -25,6 +27,7 @@ from longtail.serve.tokens import Tokens
 LOG = logging.getLogger("longtail.serve")
 T = TypeVar("T")
 HEAVY_THREADS = 2
+TRIM_SECONDS = 20.0
 HEAVY_WAITING = 32  # pieces of heavy work that may wait or run
 
 
@@ -83,6 +86,11 @@ class Server:
     async def suggest(self, model: str, texts: list[str], how: How) -> Suggested:
         """Return labels of texts; texts of requests that arrive together are scored together."""
         served = self.models.get(model)
+        if len(texts) * min(how.k, served.tagger.n_labels_) > self.settings.most_tags:
+            most = self.settings.most_tags
+            raise Problem(
+                413, f"{len(texts)} texts with {how.k} labels each are too many for one answer, of {most} labels."
+            )
         wish = served.wish(how)
         try:
             async with asyncio.timeout(self.settings.seconds):
@@ -129,11 +137,17 @@ class Server:
 
     def start(self) -> None:
         """Begin to watch the folders of models and the file of tokens."""
+        gc.collect()
+        gc.freeze()  # what is loaded stays: collecting garbage need not look at it again and again
         self._watcher = threading.Thread(target=self._watch, name="watcher", daemon=True)
         self._watcher.start()
 
     def _watch(self) -> None:
+        trimmed = time.monotonic()
         while not self._stopped.wait(min(1.0, self.settings.watch_seconds)):
+            if time.monotonic() - trimmed >= TRIM_SECONDS:
+                give_back()
+                trimmed = time.monotonic()
             if self.tokens is not None:
                 try:
                     self.tokens.refresh()

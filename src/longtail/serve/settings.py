@@ -63,6 +63,8 @@ class ServeSettings:
         Longest text.
     most_labels : int, default=1000
         Most labels per text that can be asked for.
+    most_tags : int, default=100000
+        Most labels of all texts of a request together.
     queue_rows : int, default=4096
         Texts that may wait to be scored; beyond that callers are asked to come back.
     batch_rows, batch_characters : int
@@ -103,6 +105,7 @@ class ServeSettings:
     rows: int = 1000
     text_characters: int = 200_000
     most_labels: int = 1000
+    most_tags: int = 100_000
     queue_rows: int = 4096
     batch_rows: int = 128
     batch_characters: int = 200_000
@@ -123,7 +126,7 @@ class ServeSettings:
                 allowed = "1 to 64 of the letters a-z, digits, dots, hyphens and underscores"
                 raise ParameterError(name="the id of a model", allowed=allowed, got=id)
         check_integer("port", self.port, low=0, high=65535)
-        for name in ("body_bytes", "upload_bytes", "rows", "text_characters", "most_labels", "queue_rows"):
+        for name in ("body_bytes", "upload_bytes", "rows", "text_characters", "most_labels", "most_tags", "queue_rows"):
             check_integer(name, getattr(self, name), low=1)
         for name in ("batch_rows", "batch_characters", "requests_at_once", "connections", "jobs", "workers"):
             check_integer(name, getattr(self, name), low=1)

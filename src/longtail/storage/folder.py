@@ -27,6 +27,7 @@ from longtail.storage.manifest import (
     OURS,
     SIGNATURE,
     manifest_bytes,
+    manifest_digest,
     parse_manifest,
     read_manifest,
 )
@@ -188,8 +189,8 @@ def _digest_of(file: Path, entry: Json) -> str:
 
 
 def folder_digest(path: str | Path) -> str:
-    """Return a short name of the model in a folder: the digest of its manifest, which names those of all its files."""
-    return hashlib.sha256(manifest_bytes(model_path(path))).hexdigest()[:16]
+    """Return a short name of the model in a folder, the digest of its manifest; `LoadedFolder` has that of its own."""
+    return manifest_digest(manifest_bytes(model_path(path)))
 
 
 def _write_file(path: Path, name: str, suffix: str, raw: bytes, files: dict[str, Json]) -> str:

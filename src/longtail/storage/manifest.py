@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -58,6 +59,11 @@ def manifest_bytes(path: Path) -> bytes:
     if len(raw) > LARGEST_MANIFEST:
         raise ModelError(f"{file} is larger than a manifest may be, {LARGEST_MANIFEST >> 20} MiB.")
     return raw
+
+
+def manifest_digest(raw: bytes) -> str:
+    """Return a short name of a model: the digest of its manifest, which names the digests of all its files."""
+    return hashlib.sha256(raw).hexdigest()[:16]
 
 
 def _check_there(path: Path) -> None:

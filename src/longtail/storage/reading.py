@@ -19,6 +19,7 @@ from longtail.storage.manifest import (
     MANIFEST,
     SIGNATURE,
     manifest_bytes,
+    manifest_digest,
     parse_labels,
     parse_manifest,
     read_manifest,
@@ -43,6 +44,7 @@ class LoadedFolder:
     manifest: Json
     parts: dict[str, Part]
     labels: list[Json] = field(default_factory=list)
+    digest: str = ""  # of the manifest: a short name of this very model
 
 
 def load_folder(
@@ -117,7 +119,7 @@ def _load_once(
         labels = parse_labels(path / manifest["labels"], files[manifest["labels"]].tobytes())
     for mapped in files.values():
         release_pages(mapped)
-    return LoadedFolder(path, manifest, parts, labels)
+    return LoadedFolder(path, manifest, parts, labels, manifest_digest(raw))
 
 
 def folder_schema(path: Path, manifest: Json, folders: Folders) -> FolderSchema:

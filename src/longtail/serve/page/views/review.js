@@ -279,6 +279,7 @@ class ReviewView {
       const words = this.failed ? (this.failed.status === 0 ? t("offline") : this.failed.message) : t("review.finished");
       show(this.body, h("div", { class: "finished" },
         h("p", { class: this.failed ? "notice bad" : "" }, words),
+        !this.failed && h("p", { class: "soft small" }, t("review.more-rows"), " ", h("code", null, "longtail review import")),
         button(t("review.look-again"), () => this.load(), { kind: "main" }),
         this.past.length > 0 && button(t("review.key.undo"), () => this.undo(), { icon: "undo" })));
       return;
