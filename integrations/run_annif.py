@@ -149,14 +149,14 @@ def use_backends(told: Transcript, annif: Path) -> Facts:
         told.run(annif, "train", project, "train.tsv", *(() if project == "tfidf" else ("-j", "2")))
         found[project] = {"train_seconds": told.steps[-1]["seconds"]} | measured(told, annif, project)
     told.run(annif, "train", "tree", "--cached", "-b", "longtail_tree.ngram=2")
-    found["tree, cached, ngram=2"] = measured(told, annif, "tree")
+    found["tree_cached_ngram_2"] = measured(told, annif, "tree")
     told.run(annif, "hyperopt", "tree", "held.tsv", "-T", "3", "-j", "1")
     told.run(annif, "train", "tree", "--cached")
     told.run(annif, "learn", "tree", "held.tsv")
-    found["tree, learned 300 more"] = {"learn_seconds": told.steps[-1]["seconds"]} | measured(told, annif, "tree")
+    found["tree_learned"] = {"learn_seconds": told.steps[-1]["seconds"]} | measured(told, annif, "tree")
     told.run(annif, "suggest", "tree", "-l", "5", stdin="A tool to write music for the piano\n")
     nothing = told.run(annif, "suggest", "tree", "-l", "5", stdin="qqqq zzzz\n")
-    found["suggestions without known words"] = len(nothing.strip().splitlines())
+    found["suggestions_without_known_words"] = len(nothing.strip().splitlines())
     told.run(annif, "suggest", "tree", "-b", "longtail_tree.beem=3", stdin="music\n", may_fail=True)
     told.run(annif, "suggest", "tree", "-b", "longtail_tree.beam=many", stdin="music\n", may_fail=True)
     return found
@@ -192,9 +192,9 @@ def use_server(told: Transcript, annif: Path, test: Dataset, port: int) -> Facts
     means = [mean_error(*rows) for rows in zip(by_mean, by_tfidf, own, strict=True)]
     return {
         "documents": len(texts),
-        "documents with the same subjects in the same order": sum(same),
-        "largest difference of scores": max(errors),
-        "largest difference of the ensemble from the mean of its sources": max(means),
+        "documents_with_same_order": sum(same),
+        "largest_score_difference": max(errors),
+        "largest_ensemble_difference": max(means),
         "measures": measures,
     }
 

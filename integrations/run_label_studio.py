@@ -70,10 +70,9 @@ def main() -> None:
             facts["taxonomy"] = use_project(studio, "taxonomy", taxonomy(train), backend, tokens, tasks)
         facts["kept"] = kept_rows(folder)
         facts["requests"] = requests_answered(folder / "python.log")
-        facts["secrets found in the log, the reviews or the run folder of longtail"] = leaks(
-            folder, [key, *tokens.values()]
-        )
-        facts["transcript"] = json.loads(hidden(json.dumps(told.steps), [key, *tokens.values()]))
+        secret = [key, password, *tokens.values()]
+        facts["files_with_a_secret"] = leaks(folder, secret)
+        facts["transcript"] = json.loads(hidden(json.dumps(told.steps), secret))
     write_results(facts, args.output)
     print(json.dumps({key: value for key, value in facts.items() if key not in ("transcript", "machine")}, indent=1))
 
@@ -146,7 +145,7 @@ class Studio:
     def __init__(self, base: str, key: str, told: Transcript) -> None:
         self.base, self.key, self.told = base, key, told
 
-    def ask(self, method: str, path: str, body: Any = None) -> Any:
+    def ask(self, method: str, path: str, body: Any = None, *, keep: bool = True) -> Any:
         """Return what an address answers, and keep it in the transcript."""
         headers = {"Authorization": f"Token {self.key}", "Content-Type": "application/json"}
         data = None if body is None else json.dumps(body).encode()
@@ -157,8 +156,9 @@ class Studio:
         except urllib.error.HTTPError as error:
             raise RuntimeError(f"{method} {path}: {error.code} {error.read()[:500]!r}") from error
         found = json.loads(raw) if raw else None
-        self.told.note(f"Label Studio: {method} {path}", {"status": status, "answer": shortened(found)})
-        print(f"  Label Studio: {method} {path}: {status}", flush=True)
+        if keep:
+            self.told.note(f"Label Studio: {method} {path}", {"status": status, "answer": shortened(found)})
+            print(f"  Label Studio: {method} {path}: {status}", flush=True)
         return found
 
 
@@ -203,12 +203,12 @@ def use_project(studio: Studio, title: str, config: str, backend: str, tokens: d
     annotate(studio, project, kind, predictions)
     studio.ask("POST", f"/api/ml/{connected['id']}/train", {})
     return {
-        "backend state": connected["state"],
-        "tasks imported": imported["task_count"],
-        "predictions that arrived": len(predictions),
-        "seconds until they were there": round(seconds, 2),
+        "state": connected["state"],
+        "tasks": imported["task_count"],
+        "predictions": len(predictions),
+        "seconds": round(seconds, 2),
         **right,
-        "backend state after training": studio.ask("GET", f"/api/ml/{connected['id']}/")["state"],
+        "state_after_training": studio.ask("GET", f"/api/ml/{connected['id']}")["state"],
     }
 
 
@@ -217,12 +217,12 @@ def agreement(predictions: list[Any], kind: str, tasks: Dataset, project: int, s
     truth = {text: set(tasks.labels_of(row)) for row, text in enumerate(tasks.texts or ())}
     total = good = 0
     for prediction in predictions:
-        text = studio.ask("GET", f"/api/tasks/{prediction['task']}/")["data"]["text"]
+        text = studio.ask("GET", f"/api/tasks/{prediction['task']}/", keep=False)["data"]["text"]
         for one in prediction["result"]:
             labels = [path[-1] if kind == "taxonomy" else path for path in one["value"][kind]]
             total += len(labels)
             good += len(truth[text] & set(labels))
-    return {"labels predicted": total, "labels predicted that are right": good}
+    return {"labels": total, "labels_right": good}
 
 
 def annotate(studio: Studio, project: int, kind: str, predictions: list[Any]) -> None:
@@ -248,8 +248,8 @@ def kept_rows(folder: Path) -> Facts:
     with ReviewStore(folder / "reviews.db") as store:
         rows = list(export_records(store, "all"))
     return {
-        "reviewed rows": len(rows),
-        "labels of each": [row["labels"] for row in rows],
+        "rows": len(rows),
+        "labels_of_rows": [row["labels"] for row in rows],
         "reviewers": sorted({name for row in rows for name in row["review"]["reviewers"]}),
     }
 

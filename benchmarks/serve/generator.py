@@ -81,24 +81,18 @@ async def generate(host: str, port: int, requests: list[bytes], connections: int
     """Return what so many connections find in so many seconds."""
     found, loop = Found(), asyncio.get_running_loop()
     began = time.perf_counter()
-    callers = []
-    for number in range(connections):
+
+    async def connect(number: int) -> Caller:
         at = number * len(requests) // connections
-        _, caller = await loop.create_connection(
-            lambda at=at: Caller(requests, at, began + seconds, found),
-            host,
-            port,  # type: ignore[misc]
-        )
-        callers.append(caller)
+        _, caller = await loop.create_connection(lambda: Caller(requests, at, began + seconds, found), host, port)
+        return caller
+
+    callers = [await connect(number) for number in range(connections)]
     while time.perf_counter() < began + seconds:
         await asyncio.sleep(0.1)
-        for at, caller in enumerate(callers):
+        for number, caller in enumerate(callers):
             if caller.ended.done() and time.perf_counter() < began + seconds:  # closed by the server: once more
-                _, callers[at] = await loop.create_connection(
-                    lambda at=at: Caller(requests, at, began + seconds, found),
-                    host,
-                    port,  # type: ignore[misc]
-                )
+                callers[number] = await connect(number)
     await asyncio.wait([caller.ended for caller in callers], timeout=120)
     spent = time.perf_counter() - began
     times = np.array(found.milliseconds or [0.0])

@@ -81,6 +81,11 @@ def test_guidelines_are_shown_and_set(work, capfd):
         (["review", "status", "none.db"], 3, "none.db does not exist"),
         (["review", "status", "rows.jsonl"], 3, "rows.jsonl is not a review file"),
         (["review", "import", "new.db", "rows.jsonl", "--control", "2"], 2, "--control must be"),
+        (
+            ["review", "import", "reviews.db", "rows.jsonl", "--control", "0.5"],
+            2,
+            "--control can only be chosen for a new",
+        ),
         (["review", "export", "reviews.db", "-o", "x.jsonl", "--part", "some"], 2, "--part must be one of"),
         (["review", "update", "reviews.db", "model", "--margin", "-1"], 2, "--margin must be"),
         (["review", "put-back", "model"], 4, "no earlier model to put back"),

@@ -10,6 +10,7 @@ FOLDER = Path(__file__).parents[2] / "benchmarks"
 HELPERS = {
     *("tree_vs_peers.py", "peers/worker.py", "hybrid/few_rows_worker.py", "hybrid/xr_transformer.py"),
     *("project/traced_command.py", "project/estimator_checks.py"),
+    *("serve/generator.py", "serve/plain_service.py"),
 }
 ROWS = re.findall(r"^\| `(\w+/\w+\.py)` .*\| `(\w+\.json)`", (FOLDER / "README.md").read_text("utf-8"), re.MULTILINE)
 RESULTS = sorted((FOLDER / "results").glob("*.json"))

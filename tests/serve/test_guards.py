@@ -126,7 +126,11 @@ def test_too_many_requests_of_one_caller(client_of, things):
 def test_every_answer_has_strict_headers(client_of, things):
     for path in ("/v1/longtail/models", "/nowhere", "/"):
         headers = client_of(things).get(path).headers
-        assert headers["x-content-type-options"] == "nosniff" and headers["x-frame-options"] == "DENY"
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cross-origin-resource-policy"] == "same-origin"
+        assert (
+            headers.get("x-frame-options") == "DENY" or "frame-ancestors 'none'" in headers["content-security-policy"]
+        )
         assert "default-src 'none'" in headers["content-security-policy"]
         assert "unsafe" not in headers["content-security-policy"]
 

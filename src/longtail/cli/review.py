@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,10 @@ from longtail.cli.output import announce_compilation, note, print_json, stages
 from longtail.cli.wording import naming_data, reword
 from longtail.errors import LongtailError, ParameterError
 from longtail.report import plural
+
+if TYPE_CHECKING:
+    from longtail.pipeline import Tagger
+    from longtail.review import ReviewStore
 
 FILE = click.Path(path_type=Path)
 SHOWN = 5  # labels of each kind
@@ -43,9 +47,9 @@ def review() -> None:
 @click.argument("reviews", type=FILE)
 @click.argument("data")
 @click.option("--model", type=FILE, default=None, help="Model folder: its suggestions are stored with the rows.")
-@click.option("--control", type=float, default=0.2, show_default=True, help="Share drawn as control sample (new file).")
-@click.option("--twice", type=float, default=0.1, show_default=True, help="Share that two people review (new file).")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of both draws (new file).")
+@click.option("--control", type=float, default=None, help="Share of the control sample in a new file. [default: 0.2]")
+@click.option("--twice", type=float, default=None, help="Share that two people review, in a new file. [default: 0.1]")
+@click.option("--seed", type=int, default=None, help="Seed of both draws, in a new file. [default: 0]")
 @jobs_option
 @data_options
 @json_option
@@ -62,12 +66,17 @@ def import_(reviews: Path, data: str, model: Path | None, jobs: int | None, as_j
     rows = read_data(data, "train", options, labels_required=False, taggers=[] if tagger is None else [tagger])
     if tagger is not None and tagger.vocabulary_ is not None:
         rows, _ = match_labels(rows, tagger.vocabulary_)
-    shares = {name: options[name] for name in ("control", "twice", "seed")}
+    shares = {name: options[name] for name in ("control", "twice", "seed") if options[name] is not None}
+    is_new = not reviews.exists()
     with ReviewStore(reviews, create=True, **shares) as store:
+        for name, value in shares.items():
+            if not is_new and value != getattr(store, name):
+                there = f"{reviews} was made with {getattr(store, name)}, by which its rows are drawn"
+                raise ParameterError(f"--{name} can only be chosen for a new file; {there}.")
         with naming_data(data):
             added, known = add_rows(store, items_of_dataset(rows), data)
         announce_compilation()
-        suggested = 0 if model is None else _suggest(store, model)
+        suggested = 0 if model is None or tagger is None else _suggest(store, model, tagger)
         with stages("folds") as progress:
             suspects = check_given_labels(store, n_jobs=jobs, progress=progress) if added else 0
         facts = {"added": added, "known": known, "suggested": suggested, "suspects": suspects, **store.counts()}
@@ -80,14 +89,13 @@ def import_(reviews: Path, data: str, model: Path | None, jobs: int | None, as_j
         click.echo(f"{plural(suspects, 'row')} with given labels that look wrong or incomplete.")
 
 
-def _suggest(store: Any, model: Path) -> int:
+def _suggest(store: ReviewStore, model: Path, tagger: Tagger) -> int:
     """Let a model suggest labels for all open rows that it has not seen."""
-    from longtail.pipeline import load_tagger
     from longtail.review import suggest_items
     from longtail.storage import folder_digest
 
     with stages("rows") as progress:
-        return suggest_items(store, load_tagger(model), folder_digest(model), progress=progress)
+        return suggest_items(store, tagger, folder_digest(model), progress=progress)
 
 
 @review.command(name="export")
@@ -186,11 +194,12 @@ def guidelines(reviews: Path, label: str | None, text: str | None, as_json: bool
 @jobs_option
 def rank(reviews: Path, model: Path, jobs: int | None) -> None:
     """Let MODEL suggest labels for the open rows of REVIEWS, and order them anew."""
+    from longtail.pipeline import load_tagger
     from longtail.review import ReviewStore, check_given_labels
 
     announce_compilation()
     with ReviewStore(reviews) as store:
-        rows = _suggest(store, model)
+        rows = _suggest(store, model, load_tagger(model))
         with stages("folds") as progress:
             suspects = check_given_labels(store, n_jobs=jobs, progress=progress)
     click.echo(f"{plural(rows, 'row')} with new suggestions; {suspects:,} with given labels that look wrong.")

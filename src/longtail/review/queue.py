@@ -12,7 +12,7 @@ import sqlite3
 import time
 from typing import Any, NamedTuple
 
-from longtail.review.store import LONGEST_REVIEWER, Decision, Item, ReviewStore, checked_name
+from longtail.review.store import LONGEST_REVIEWER, Decision, Item, ReviewStore, SuggestedTag, checked_name
 from longtail.validate import check_choice, check_integer, check_real
 
 ORDERS = ("mixed", "uncertain", "suspect", "control", "newest")
@@ -152,9 +152,19 @@ def sentence_for(item: Item, reason: str, suspect: str) -> str:
                 return f"The label {found['label']!r} looks missing: its probability is {likely}."
             return f"The given label {found['label']!r} looks wrong: its probability is {likely}."
         return "A given label looks wrong, or one looks missing."
-    unsure = [tag for tag in item.suggestions if tag.probability is not None]
-    if not unsure:
-        return "The model has little to say about this row."
-    nearest = min(unsure, key=lambda tag: abs((tag.probability or 0.0) - 0.5))
-    called, chance = nearest.name or nearest.label, 100 * (nearest.probability or 0.0)
-    return f"The model is unsure: it gives {called!r} a probability of {chance:.0f}%."
+    known = [tag for tag in item.suggestions if tag.probability is not None]
+    if not known:
+        return (
+            "The model is unsure of this row." if item.suggestions else "The model has nothing to say about this row."
+        )
+    edges = [  # the least likely label that it would give, and the likeliest that it would not
+        *sorted((tag for tag in known if tag.assigned), key=_chance)[:1],
+        *sorted((tag for tag in known if not tag.assigned), key=_chance)[-1:],
+    ]
+    nearest = min(edges, key=lambda tag: abs(_chance(tag) - 0.5))
+    called = nearest.name or nearest.label
+    return f"The model is unsure: it gives {called!r} a probability of {100 * _chance(nearest):.0f}%."
+
+
+def _chance(tag: SuggestedTag) -> float:
+    return tag.probability or 0.0

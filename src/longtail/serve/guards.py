@@ -35,12 +35,15 @@ PAGE_POLICY = (
     b"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 API_POLICY = b"default-src 'none'; frame-ancestors 'none'"
-HEADERS: list[tuple[bytes, bytes]] = [
+HEADERS: list[tuple[bytes, bytes]] = [  # of every answer
     (b"x-content-type-options", b"nosniff"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+PAGE_HEADERS: list[tuple[bytes, bytes]] = [  # of what a browser shows
+    *HEADERS,
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 ]
 
@@ -218,7 +221,8 @@ class Guards:
                 own = list(message.get("headers", ()))
                 names = {name for name, _ in own}
                 kind = next((value for name, value in own if name == b"content-type"), b"")
-                own += [header for header in HEADERS if header[0] not in names]
+                shown = not kind.startswith((b"application/json", b"application/problem+json"))
+                own += [header for header in (PAGE_HEADERS if shown else HEADERS) if header[0] not in names]
                 own.append((b"x-request-id", watch.id.encode()))
                 if b"content-security-policy" not in names:
                     policy = PAGE_POLICY if kind.startswith(b"text/html") else API_POLICY

@@ -28,6 +28,7 @@ function address() {
 }
 
 function offered() {
+  if (known.session === null) return [];
   return VIEWS.filter((view) => (!view.needs || may(view.needs)) && (!view.reviews || hasReviews()));
 }
 
@@ -122,6 +123,7 @@ async function drawView() {
     document.title = `${t("sign-in.title")} · longtail`;
     main.className = "view narrow";
     show(main, signInForm(draw));
+    main.querySelector("input").focus();
     return;
   }
   const view = offered().find((one) => one.name === name) ?? offered()[0];
