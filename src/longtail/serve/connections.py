@@ -28,10 +28,12 @@ class Patient(Base):
     """An HTTP/1.1 connection that ends when nothing comes of it; a parser of HTTP is the class beside it."""
 
     most = 1024
+    send_seconds = 60.0
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._timer: asyncio.TimerHandle | None = None
+        self._unread: asyncio.TimerHandle | None = None  # runs while the other side takes nothing
         self._drained = 0
 
     def is_reading_body(self) -> bool:
@@ -74,9 +76,24 @@ class Patient(Base):
         elif self.is_reading_body() and self.cycle.response_complete:
             self._wait(DRAIN_SECONDS)
 
+    def pause_writing(self) -> None:
+        """Wait for the other side to take what was sent, and cut the connection if it does not."""
+        super().pause_writing()
+        self._unread = self.loop.call_later(self.send_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Go on sending."""
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+        super().resume_writing()
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
         self._stop_waiting()
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
         super().connection_lost(exc)
 
     def timeout_keep_alive_handler(self) -> None:
@@ -113,10 +130,10 @@ class PlainConnection(Patient, H11Protocol):
         return self.conn.their_state is h11.SEND_BODY
 
 
-def connection_class(connections: int) -> type[asyncio.Protocol]:
+def connection_class(connections: int, send_seconds: float = 60.0) -> type[asyncio.Protocol]:
     """Return the class of connections of which at most so many may be open; httptools reads them if it is there."""
     base: Any = PlainConnection if importlib.util.find_spec("httptools") is None else fast_connection()
-    return type("Connection", (base,), {"most": connections})
+    return type("Connection", (base,), {"most": connections, "send_seconds": send_seconds})
 
 
 def fast_connection() -> type[asyncio.Protocol]:
