@@ -12,7 +12,9 @@ HELPERS = {
     *("project/traced_command.py", "project/estimator_checks.py"),
     *("serve/generator.py", "serve/plain_service.py"),
 }
-ROWS = re.findall(r"^\| `((?:\.\./)?\w+/\w+\.py)` .*\| `(\w+\.json)`", (FOLDER / "README.md").read_text("utf-8"), re.MULTILINE)
+ROWS = re.findall(
+    r"^\| `((?:\.\./)?\w+/\w+\.py)` .*\| `(\w+\.json)`", (FOLDER / "README.md").read_text("utf-8"), re.MULTILINE
+)
 RESULTS = sorted((FOLDER / "results").glob("*.json"))
 
 
