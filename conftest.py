@@ -38,7 +38,9 @@ if HIDDEN:
     importlib.util.find_spec = lambda name, *args: None if name.split(".")[0] in HIDDEN else find_spec(name, *args)
 
 from longtail._front_door import stub_names  # noqa: E402
-from longtail.cli import main  # noqa: E402
+from longtail.cli import main, output  # noqa: E402
+
+output.SILENCE = 600.0  # a slow machine says no more than a fast one
 
 SOURCE = Path(__file__).parent / "src" / "longtail"
 

@@ -8,6 +8,7 @@ as words are (Zipf). An index is built; then names are typed letter by letter, a
 
 from __future__ import annotations
 
+import gc
 import random
 import sys
 import time
@@ -71,11 +72,15 @@ def main() -> None:
     before, began = memory("VmRSS"), time.process_time()
     search = LabelSearch(names, counts, ids)
     build, taken = time.process_time() - began, memory("VmRSS") - before
+    gc.collect()
+    gc.freeze()  # as the server does
     times: list[float] = []
+    own_times: list[float] = []  # without the time that other programs took
     for _, name in rng.sample(names, args.typed):
         for end in range(len(name) + 1):
-            began = time.perf_counter()
+            began, own = time.perf_counter(), time.process_time()
             search.find(name[:end])
+            own_times.append(1000 * (time.process_time() - own))
             times.append(1000 * (time.perf_counter() - began))
     worst: list[float] = []
     for letters in ("p", "m", "ba", "ma ba", "é"):  # what most names hold
@@ -91,6 +96,8 @@ def main() -> None:
         "p50_ms": round(float(np.percentile(times, 50)), 3),
         "p99_ms": round(float(np.percentile(times, 99)), 3),
         "worst_ms": round(max(times), 3),
+        "processor_p99_ms": round(float(np.percentile(own_times, 99)), 3),
+        "processor_worst_ms": round(max(own_times), 3),
         "commonest_letters_ms": round(max(worst), 3),
         "goal_ms": GOAL_MS,
     }

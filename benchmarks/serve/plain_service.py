@@ -32,10 +32,12 @@ def main() -> None:
     words = TfidfVectorizer(min_df=2, sublinear_tf=True)
     model = OneVsRestClassifier(SGDClassifier(loss="log_loss", max_iter=10, tol=1e-2, random_state=0), n_jobs=2)
     model.fit(words.fit_transform(list(data.texts or ())), data.Y)
+    W = np.vstack([one.coef_ for one in model.estimators_]).T.astype(np.float32)  # much faster than predict_proba
+    bias = np.concatenate([one.intercept_ for one in model.estimators_])
     names = data.names()
 
     def predict(texts: list[str]) -> list[list[dict[str, object]]]:
-        scores = model.predict_proba(words.transform(texts))
+        scores = 1 / (1 + np.exp(-(words.transform(texts) @ W + bias)))
         best = np.argsort(-scores, axis=1)[:, :5]
         return [
             [{"label": names[i], "score": float(row[i])} for i in ids] for ids, row in zip(best, scores, strict=True)

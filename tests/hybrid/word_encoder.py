@@ -18,9 +18,6 @@ class WordEncoder:
     version = "1.2.3"
     seed = 0
 
-    def __init__(self, n_jobs=None):
-        self.n_jobs = n_jobs
-
     def encode(self, texts, batch_size=64):
         out = np.zeros((len(texts), self.width), dtype=np.float32)
         for row, text in enumerate(texts):

@@ -1,5 +1,6 @@
 """The command itself: worker processes, signals, slow connections, and what it says."""
 
+import contextlib
 import json
 import os
 import signal
@@ -118,3 +119,65 @@ def test_what_cannot_be_served_is_told_in_one_sentence(things, tmp_path, run):
     assert "cannot be listened at" in run("serve", things, "--host", "256.1.1.1", "--open", code=2)
     assert "is not a file of tokens" in run("serve", things, "--tokens", __file__, code=2)
     assert "does not exist" in run("serve", tmp_path / "nothing", "--workers", 2, code=4)
+
+
+def test_connections_that_ask_for_nothing_or_too_much_are_closed(things, monkeypatch):
+    import asyncio
+
+    import uvicorn
+
+    from longtail.serve import ServeSettings, connections, create_app
+
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.2)
+    monkeypatch.setattr(connections, "DRAINED_BYTES", 1 << 20)
+    app = create_app(ServeSettings({"things": things}, log_requests=False, body_bytes=1000))
+    kinds = [connections.PlainConnection]
+    if connections.importlib.util.find_spec("httptools"):
+        kinds.append(connections.fast_connection())
+
+    async def talk(port, raw, again=b"", times=0):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(raw)
+        got = b""
+        try:
+            for _ in range(times):
+                writer.write(again)
+                await writer.drain()
+                await asyncio.sleep(0)
+            got = await asyncio.wait_for(reader.read(), 10)
+        except ConnectionError:
+            got += b"cut"
+        writer.close()
+        return got
+
+    async def serve(kind):
+        own = type("Own", (kind,), {"most": 4, "send_seconds": 0.3})
+        config = uvicorn.Config(app, http=own, ws="none", log_config=None, access_log=False, lifespan="off", port=0)
+        config.h11_max_incomplete_event_size = connections.LARGEST_HEAD
+        server = uvicorn.Server(config)
+        server.capture_signals = lambda: contextlib.nullcontext()
+        task = asyncio.create_task(server.serve())
+        while not server.started:
+            await asyncio.sleep(0.01)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        assert await talk(port, b"") == b"", "silence"
+        assert await talk(port, b"GET / HT") == b"", "half a head"
+        huge = await talk(port, b"GET / HTTP/1.1\r\nHost: a\r\nX: ", b"a" * 10_000, 20)
+        assert huge == b"cut" or huge.startswith((b"HTTP/1.1 4", b""))
+        drained = await talk(
+            port,
+            b"POST /v1/longtail/models/things/suggest HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n"
+            b"Content-Type: application/json\r\n\r\n",
+            b" " * 100_000,
+            50,
+        )
+        assert drained.startswith(b"HTTP/1.1 413") or drained == b"cut"
+        idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(4)]
+        assert (await talk(port, b"")).startswith(b"HTTP/1.1 503"), "one too many"
+        for _, writer in idle:
+            writer.close()
+        server.should_exit = True
+        await task
+
+    for kind in kinds:
+        asyncio.run(serve(kind))

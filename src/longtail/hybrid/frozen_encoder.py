@@ -39,8 +39,6 @@ class FrozenEncoder(Estimator):
         Name of the encoder, which is not saved: its package must be installed wherever the model is used.
     random_state : int, default=None
         Seed of `train_label_vectors`.
-    n_jobs : int, default=None
-        Threads; None for all cores.
 
     Attributes
     ----------
@@ -63,15 +61,12 @@ class FrozenEncoder(Estimator):
     compared_: np.ndarray
     _text_vectors: np.ndarray  # of all labels, while the hybrid is trained
     _read: tuple[np.ndarray, np.ndarray]  # rows that `fit` has read, and their vectors
-    _encoder: tuple[int | None, UniversalEncoder]  # with the threads it was made for
+    _encoder: UniversalEncoder
     _search: LabelSearch
 
-    def __init__(
-        self, encoder: str = UNIVERSAL_ENCODER, *, random_state: RandomState = None, n_jobs: int | None = None
-    ) -> None:
+    def __init__(self, encoder: str = UNIVERSAL_ENCODER, *, random_state: RandomState = None) -> None:
         self.encoder = encoder
         self.random_state = random_state
-        self.n_jobs = n_jobs
         self.history_ = []
 
     @property
@@ -98,12 +93,11 @@ class FrozenEncoder(Estimator):
 
     def _opened(self) -> UniversalEncoder:
         """Return the encoder, made when it is first needed; one with other vectors than at training is refused."""
-        kept = self.__dict__.get("_encoder")
-        if kept is None or kept[0] != self.n_jobs:
-            encoder = UniversalEncoder(self.n_jobs)
+        if not hasattr(self, "_encoder"):
+            encoder = UniversalEncoder()
             self._compare(encoder)
-            kept = self._encoder = self.n_jobs, encoder
-        return kept[1]
+            self._encoder = encoder
+        return self._encoder
 
     def _compare(self, encoder: UniversalEncoder) -> None:
         vectors = unit_rows(encoder.encode(COMPARED))

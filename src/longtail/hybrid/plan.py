@@ -68,7 +68,7 @@ def plan_frozen(data: Dataset, model: Hybrid, probe: bool) -> TrainingPlan:
     sample = [texts[i] for i in np.random.default_rng(0).permutation(len(texts))[:SAMPLE]]
     if probe:
         begun = time.perf_counter()
-        encoder = UniversalEncoder(model.n_jobs)
+        encoder = UniversalEncoder()
         encoder.encode(sample[:1])  # which loads its weights
         loading = time.perf_counter() - begun
         encoder.encode(sample)

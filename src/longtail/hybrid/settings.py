@@ -103,4 +103,4 @@ def prime_params(params: dict[str, Any], n_rows: int, device: str) -> dict[str, 
 
 def frozen_params(params: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters of the `FrozenEncoder` inside, from those of the hybrid."""
-    return {"encoder": str(params["encoder"]), **{name: params[name] for name in ("random_state", "n_jobs")}}
+    return {"encoder": str(params["encoder"]), "random_state": params["random_state"]}

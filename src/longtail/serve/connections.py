@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+import importlib.util
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from longtail.serve.problems import json_bytes
+
+if TYPE_CHECKING:
+    Base = H11Protocol
+else:
+    Base = object
 
 HEAD_SECONDS = 10.0  # in which the head of a request must have come
 DRAINED_BYTES = 32 << 20  # of a body that was refused, that are read over so that the answer arrives
@@ -17,30 +24,27 @@ CLOSING_SECONDS = 15.0  # in which the last answer must have been taken
 LARGEST_HEAD = 48 << 10
 
 
-def connection_class(connections: int) -> type[H11Protocol]:
-    """Return the class of connections of which at most so many may be open."""
-
-    class Connection(GuardedConnection):
-        most = connections
-
-    return Connection
-
-
-class GuardedConnection(H11Protocol):
-    """An HTTP/1.1 connection that ends when nothing comes of it."""
+class Patient(Base):
+    """An HTTP/1.1 connection that ends when nothing comes of it; a parser of HTTP is the class beside it."""
 
     most = 1024
+    send_seconds = 60.0
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._timer: asyncio.TimerHandle | None = None
+        self._unread: asyncio.TimerHandle | None = None  # runs while the other side takes nothing
         self._drained = 0
+
+    def is_reading_body(self) -> bool:
+        """Say whether the head of a request has come, and its body not yet."""
+        raise NotImplementedError
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the head of a request; one connection too many is told so and closed."""
         super().connection_made(transport)
         if len(self.connections) > self.most:
-            transport.write(too_many(self.most))
+            transport.write(refusal(503, f"{self.most} connections are open, which is the limit; try again soon."))
             self._close()
             return
         self._wait(HEAD_SECONDS)
@@ -53,7 +57,7 @@ class GuardedConnection(H11Protocol):
         if self.transport.is_closing():
             self._wait(CLOSING_SECONDS)
         elif self.cycle is None or self.cycle.response_complete:
-            if self.conn.their_state is h11.SEND_BODY:  # the body of a request that was answered already
+            if self.is_reading_body():  # of a request that was answered already
                 self._drained += len(data)
                 if self._drained > DRAINED_BYTES:
                     self._close()
@@ -69,12 +73,27 @@ class GuardedConnection(H11Protocol):
         super().on_response_complete()
         if self.transport.is_closing():
             self._wait(CLOSING_SECONDS)
-        elif self.conn.their_state is h11.SEND_BODY:
+        elif self.is_reading_body() and self.cycle.response_complete:
             self._wait(DRAIN_SECONDS)
+
+    def pause_writing(self) -> None:
+        """Wait for the other side to take what was sent, and cut the connection if it does not."""
+        super().pause_writing()
+        self._unread = self.loop.call_later(self.send_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Go on sending."""
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+        super().resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
         self._stop_waiting()
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
         super().connection_lost(exc)
 
     def timeout_keep_alive_handler(self) -> None:
@@ -104,13 +123,58 @@ class GuardedConnection(H11Protocol):
         self._wait(CLOSING_SECONDS)
 
 
-def too_many(most: int) -> bytes:
-    """Return the answer to one connection too many."""
-    detail = f"{most} connections are open, which is the limit; try again soon."
-    facts = {"type": "about:blank", "title": "Service Unavailable", "status": 503, "detail": detail}
-    body = json_bytes(facts)
+class PlainConnection(Patient, H11Protocol):
+    """A connection whose requests are read by h11, which is Python."""
+
+    def is_reading_body(self) -> bool:
+        return self.conn.their_state is h11.SEND_BODY
+
+
+def connection_class(connections: int, send_seconds: float = 60.0) -> type[asyncio.Protocol]:
+    """Return the class of connections of which at most so many may be open; httptools reads them if it is there."""
+    base: Any = PlainConnection if importlib.util.find_spec("httptools") is None else fast_connection()
+    return type("Connection", (base,), {"most": connections, "send_seconds": send_seconds})
+
+
+def fast_connection() -> type[asyncio.Protocol]:
+    """Return the class of connections whose requests are read by httptools, which is C and has no limits of its own."""
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+    class FastConnection(Patient, HttpToolsProtocol):  # type: ignore[misc]
+        reading = ""  # what part of a request is being read: "head", "body" or none
+        head_bytes = 0
+
+        def is_reading_body(self) -> bool:
+            return self.reading == "body"
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self.head_bytes = self.head_bytes + len(data) if self.reading == "head" else 0
+            if self.head_bytes > LARGEST_HEAD and not self.transport.is_closing():
+                self.transport.write(refusal(431, f"the head of a request has more than {LARGEST_HEAD} bytes."))
+                self._close()
+
+        def on_message_begin(self) -> None:
+            self.reading = "head"
+            super().on_message_begin()
+
+        def on_headers_complete(self) -> None:
+            self.reading = "body"
+            super().on_headers_complete()
+
+        def on_message_complete(self) -> None:
+            self.reading = ""
+            super().on_message_complete()
+
+    return FastConnection
+
+
+def refusal(status: int, detail: str) -> bytes:
+    """Return an answer that is written before there is a request, after which the connection is closed."""
+    phrase = HTTPStatus(status).phrase
+    body = json_bytes({"type": "about:blank", "title": phrase, "status": status, "detail": detail})
     head = (
-        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\nRetry-After: 1\r\n"
+        f"HTTP/1.1 {status} {phrase}\r\nContent-Type: application/problem+json\r\nRetry-After: 1\r\n"
         f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     )
     return head.encode("ascii") + body

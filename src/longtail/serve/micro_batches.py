@@ -57,13 +57,15 @@ class MicroBatches:
         self._thread = ThreadPoolExecutor(1, "scoring")
         self._scoring: asyncio.Task[None] | None = None
 
-    async def suggest(self, served: ServedModel, texts: Sequence[str], wish: Wish) -> list[Row]:
-        """Return the labels of texts; raises Busy where too many are waiting."""
+    async def suggest(self, served: ServedModel, texts: Sequence[str], wish: Wish, seconds: float) -> list[Row]:
+        """Return the labels of texts; raises Busy where too many are waiting, or the time is over."""
         if not texts:
             return []
         if self.waiting_rows and self.waiting_rows + len(texts) > self.queue_rows:
             raise Busy(f"{self.waiting_rows} texts are waiting, and at most {self.queue_rows} may; try again soon.")
-        asked = Asked(served, texts, wish, asyncio.get_running_loop().create_future())
+        loop = asyncio.get_running_loop()
+        asked = Asked(served, texts, wish, loop.create_future())
+        clock = loop.call_later(seconds, too_late, asked, seconds)
         self._queue.append(asked)
         self.waiting_rows += len(texts)
         if self._scoring is None:
@@ -71,6 +73,7 @@ class MicroBatches:
         try:
             return await asked.future
         finally:
+            clock.cancel()
             self.waiting_rows -= len(texts)
 
     async def _score_all(self) -> None:
@@ -128,6 +131,12 @@ class MicroBatches:
     def close(self) -> None:
         """End the thread when it has finished what it does."""
         self._thread.shutdown(wait=True)
+
+
+def too_late(asked: Asked, seconds: float) -> None:
+    """Refuse a request whose answer is not ready in time."""
+    if not asked.future.done():
+        asked.future.set_exception(Busy(f"the answer was not ready within {seconds:g} seconds; try again later."))
 
 
 def score_pieces(pieces: Sequence[Piece]) -> None:

@@ -98,7 +98,7 @@ def serve_here(
     log_to_stderr()
     config = uvicorn.Config(
         create_app(settings, server, slot),
-        http=connection_class(settings.connections),
+        http=connection_class(settings.connections, settings.send_seconds),
         ws="none",
         lifespan="on",
         log_config=None,

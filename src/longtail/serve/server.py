@@ -92,11 +92,7 @@ class Server:
                 413, f"{len(texts)} texts with {how.k} labels each are too many for one answer, of {most} labels."
             )
         wish = served.wish(how)
-        try:
-            async with asyncio.timeout(self.settings.seconds):
-                rows = await self.batches.suggest(served, texts, wish)
-        except TimeoutError:
-            raise Busy(f"the answer was not ready within {self.settings.seconds:g} seconds; try again later.") from None
+        rows = await self.batches.suggest(served, texts, wish, self.settings.seconds)
         return Suggested(served.digest, [tags for tags, _ in rows], [known for _, known in rows])
 
     async def run(self, work: Callable[[], T], *, seconds: float | None = None, quick: bool = False) -> T:

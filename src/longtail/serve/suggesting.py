@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -103,7 +104,9 @@ class ServedModel:
             if "search" in self.__dict__:
                 return self.__dict__["search"]
             counts = np.asarray(self.tagger.model_.label_counts_)
-            return LabelSearch(self._names(), counts, self.tagger.labels_)
+            made = LabelSearch(self._names(), counts, self.tagger.labels_)
+            gc.freeze()  # it stays: collecting garbage need not look at hundreds of thousands of names each time
+            return made
 
     def _names(self) -> Iterator[tuple[int, str]]:
         """Yield all names of all labels, in all languages, the one that is shown first."""
