@@ -253,19 +253,18 @@ def test_a_wide_beam_takes_no_more_memory_than_the_tree_has_nodes(tmp_path):
 def test_every_kind_that_is_loaded_has_a_schema():
     for kind, cls in {**MODELS, **FEATURES}.items():
         assert cls.schema is not None and cls.schema.kind == kind and SCHEMAS[kind] is cls.schema
-    assert {
-        kind for folder in FOLDERS.values() for kinds in folder.parts.values() for kind in (s.kind for s in kinds)
-    } == set(SCHEMAS)
+    assert {kind for folder in FOLDERS.values() for kinds in folder.parts.values() for kind in kinds} == set(SCHEMAS)
 
 
 def test_every_kind_that_the_code_saves_has_a_schema():
     import re
 
     from longtail.encoder import TEXT_ENCODER_SCHEMA
+    from longtail.hybrid.schema import FROZEN_ENCODER_SCHEMA
     from longtail.name_matches import NAME_MATCHES_SCHEMA
     from longtail.training import CHECKPOINT
 
-    known = {*SCHEMAS, TEXT_ENCODER_SCHEMA.kind, NAME_MATCHES_SCHEMA.kind, CHECKPOINT.kind}
+    known = {*SCHEMAS, TEXT_ENCODER_SCHEMA.kind, FROZEN_ENCODER_SCHEMA.kind, NAME_MATCHES_SCHEMA.kind, CHECKPOINT.kind}
     source = Path(lt.__file__).parent
     named = {
         kind
