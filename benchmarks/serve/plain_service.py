@@ -28,13 +28,14 @@ from longtail.data import load_bundled
 
 def main() -> None:
     port, workers = int(sys.argv[1]), int(sys.argv[2])
-    data = load_bundled("debtags").compact_labels()
+    data = load_bundled("debtags")
+    used = np.flatnonzero(np.bincount(data.Y.indices, minlength=data.n_labels))
     words = TfidfVectorizer(min_df=2, sublinear_tf=True)
     model = OneVsRestClassifier(SGDClassifier(loss="log_loss", max_iter=10, tol=1e-2, random_state=0), n_jobs=2)
-    model.fit(words.fit_transform(list(data.texts or ())), data.Y)
+    model.fit(words.fit_transform(list(data.texts or ())), data.Y[:, used])
     W = np.vstack([one.coef_ for one in model.estimators_]).T.astype(np.float32)  # much faster than predict_proba
     bias = np.concatenate([one.intercept_ for one in model.estimators_])
-    names = data.names()
+    names = [data.names()[label] for label in used.tolist()]
 
     def predict(texts: list[str]) -> list[list[dict[str, object]]]:
         scores = 1 / (1 + np.exp(-(words.transform(texts) @ W + bias)))

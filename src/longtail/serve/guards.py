@@ -30,6 +30,7 @@ LONGEST_URL = 8 << 10
 LARGEST_HEADERS = 32 << 10
 SAFE = ("GET", "HEAD", "OPTIONS")
 CALLERS_REMEMBERED = 10_000
+ENCODE = json.JSONEncoder().encode
 PAGE_POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
     b"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -48,7 +49,7 @@ PAGE_HEADERS: list[tuple[bytes, bytes]] = [  # of what a browser shows
 ]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Watch:
     """What is known of one request on its way: for limits, the log and the numbers of the server."""
 
@@ -349,9 +350,9 @@ class AccessLog:
             "ms": round(1000 * seconds, 2),
             "bytes_in": watch.bytes_in,
             "bytes_out": watch.bytes_out,
-            **watch.note,
         }
+        line |= watch.note
         try:
-            os.write(self._number, json.dumps(line).encode("ascii") + b"\n")
+            os.write(self._number, ENCODE(line).encode("ascii") + b"\n")
         except OSError:
             self._number = None  # nobody reads it any more, or the disk is full: answering goes on

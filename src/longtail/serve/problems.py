@@ -12,6 +12,8 @@ from starlette.responses import Response
 
 from longtail.errors import DataError, LongtailError, ModelError, ParameterError, one_line
 
+ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode  # made once
+
 
 class Problem(Exception):
     """A request that is refused: status, one sentence, headers of the answer, and its title where it has its own."""
@@ -44,7 +46,7 @@ def problem(status: int, title: str, detail: str, headers: Mapping[str, str] | N
 def json_bytes(facts: Any) -> bytes:
     """Return facts as JSON in UTF-8; half a surrogate pair, which UTF-8 cannot hold, is written as an escape."""
     try:
-        return json.dumps(facts, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8")
+        return ENCODE(facts).encode("utf-8")
     except UnicodeEncodeError:
         return json.dumps(facts, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode("ascii")
 

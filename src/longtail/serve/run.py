@@ -31,6 +31,7 @@ from longtail.serve.settings import ServeSettings
 LOG = logging.getLogger("longtail.serve")
 BACKLOG = 2048
 KEEP_ALIVE = 15  # seconds
+SWITCH_SECONDS = 0.0005  # after which one thread lets the other go on: scoring and answering take turns
 LONGEST_BREAK = 30.0  # seconds between two starts of a worker that keeps ending
 Tell = Callable[[list[dict[str, Any]], str], None]
 
@@ -96,6 +97,7 @@ def serve_here(
 ) -> int:
     """Answer in this process until a signal ends it."""
     log_to_stderr()
+    sys.setswitchinterval(SWITCH_SECONDS)
     config = uvicorn.Config(
         create_app(settings, server, slot),
         http=connection_class(settings.connections, settings.send_seconds),

@@ -211,7 +211,7 @@ class ServedModel:
         lists = zip(
             top.ids.tolist(), top.scores.tolist(), chances.scores.tolist(), given.tolist(), wishes, known, strict=True
         )
-        labels = self.tagger.labels_
+        labels, plain = self.tagger.labels_, self.tagger.vocabulary_ is None
         out: list[tuple[list[SuggestedTag], bool]] = []
         for ids, scores, likely, assigned, wish, is_known in lists:
             row: list[SuggestedTag] = []
@@ -220,7 +220,7 @@ class ServedModel:
                     number = ids[at]
                     if number < 0 or (wish.least is not None and likely[at] < wish.least):
                         break
-                    name = self.label_name(number, wish.language)
+                    name = labels[number] if plain else self.label_name(number, wish.language)
                     chance = likely[at] if calibrated else None
                     row.append(
                         SuggestedTag(labels[number], name, scores[at], chance, at < len(assigned) and assigned[at])

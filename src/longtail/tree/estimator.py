@@ -569,7 +569,8 @@ class LabelTreeClassifier(RowClassifier):
             row = self._predict_row(X, k)
             if row is not None:
                 return row
-        X = as_sparse(self._check_rows(X))
+        X = self._check_rows(X)
+        X = X if sp.issparse(X) else as_sparse(X)  # sparse rows are checked and in order by now
         scale, n_jobs, width = row_scale(X, self.normalize), resolve_jobs(self.n_jobs), self._slots_per_tree(k)
         ranked = []
         for tree, chunks in zip(self.trees_, self.chunks_, strict=True):
