@@ -9,6 +9,7 @@ from .lanes import LANES as LANES
 from .lanes import add_int8_row as add_int8_row
 from .lanes import dot_lanes as dot_lanes
 from .lanes import lanes_at_least as lanes_at_least
+from .lanes import lanes_from as lanes_from
 from .lanes import lowest_bit as lowest_bit
 from .lanes import popcount as popcount
 from .lanes import prefetch as prefetch

@@ -316,17 +316,25 @@ def popcount(typing_context, word):
     return types.uint64(types.uint64), codegen
 
 
-@intrinsic
-def _lanes_at_least(typing_context, values, start, least):
-    """Return sixteen bits: which of values[start : start + 16] are at least `least`."""
+def _compare_lanes(absolute):
+    """Make the function that compares sixteen values side by side with one, or how far they are from 0."""
 
-    def codegen(context: Any, b: Any, signature: Any, args: Any) -> Any:
-        at = b.gep(_data(context, b, signature.args[0], args[0]), [args[1]])
-        lanes = b.load(b.bitcast(at, _VEC.as_pointer()))
-        lanes.align = 4
-        return b.zext(b.bitcast(b.fcmp_ordered(">=", lanes, _splat(b, args[2])), _I16), _I64)
+    @intrinsic
+    def compare(typing_context, values, start, least):
+        def codegen(context: Any, b: Any, signature: Any, args: Any) -> Any:
+            at = b.gep(_data(context, b, signature.args[0], args[0]), [args[1]])
+            lanes = b.load(b.bitcast(at, _VEC.as_pointer()))
+            lanes.align = 4
+            if absolute:
+                lanes = b.select(b.fcmp_ordered("<", lanes, _const(0.0)), b.fneg(lanes), lanes)
+            return b.zext(b.bitcast(b.fcmp_ordered(">=", lanes, _splat(b, args[2])), _I16), _I64)
 
-    return types.uint64(values, types.int64, types.float32), codegen
+        return types.uint64(values, types.int64, types.float32), codegen
+
+    return compare
+
+
+_lanes_at_least, _lanes_from = _compare_lanes(False), _compare_lanes(True)
 
 
 @intrinsic
@@ -387,7 +395,16 @@ def _checked_lanes_at_least(values, start, least):
     return _lanes_at_least(values, start, least)
 
 
+@njit(nogil=True, cache=True)
+def _checked_lanes_from(values, start, least):
+    if not 0 <= start <= values.size - LANES:
+        raise IndexError("sixteen values side by side are out of bounds")
+    return _lanes_from(values, start, least)
+
+
+# sixteen bits: which of values[start : start + 16] are at least `least`, or so far from 0
 lanes_at_least = _checked_lanes_at_least if CHECKED else _lanes_at_least
+lanes_from = _checked_lanes_from if CHECKED else _lanes_from
 dot_lanes = _checked_dot_lanes if CHECKED else _dot_lanes
 axpy_lanes = _checked_axpy_lanes if CHECKED else _axpy_lanes
 score_lanes = _checked_score_lanes if CHECKED else _score_lanes

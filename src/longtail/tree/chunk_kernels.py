@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from longtail.kernels import LANES, add_int8_row, njit, popcount, prefetch
+from longtail.kernels import LANES, add_int8_row, lanes_from, lowest_bit, njit, popcount, prefetch
 
 WORD_FEATURES = 40  # of an index of lines: features that share a word
+SMALLEST = np.float32(1e-45)  # a weight is dropped if it is 0
 QUANTA = 127  # largest q: one byte a weight; precision at k is the same as with floats
 
 
@@ -60,41 +61,59 @@ def pack_chunk(
     threshold,  # IN   smaller weights are dropped
 ):  # fmt: skip
     """Return the kept lines, how many entries each has, their children and weights, and scale and bias per child."""
-    n_lines = W.shape[1] - 1
+    n_batches, n_lines = W.shape[0], W.shape[1] - 1
     scales = np.zeros(n_children, dtype=np.float32)
     bias = np.empty(n_children, dtype=np.float32)
-    n_entries = 0
-    n_kept = 0
+    counts = np.zeros(n_lines, dtype=np.int64)  # of all lines
+    least = max(np.float32(threshold), SMALLEST)
+    for batch in range(n_batches):  # where the weights lie one after the other
+        used = _bits_below(n_children - batch * LANES)
+        for line in range(n_lines):
+            kept = lanes_from(W[batch, line], 0, least) & used
+            while kept:
+                lane = lowest_bit(kept)
+                kept &= kept - np.uint64(1)
+                counts[line] += 1
+                child = batch * LANES + lane
+                scales[child] = max(scales[child], abs(W[batch, line, lane]))
+    n_kept, n_entries = 0, 0
     for line in range(n_lines):
-        before = n_entries
-        for child in range(n_children):
-            w = abs(W[child // 16, line, child % 16])
-            if w != 0 and w >= threshold:
-                n_entries += 1
-                scales[child] = max(scales[child], w)
-        n_kept += n_entries > before
+        n_kept += counts[line] > 0
+        n_entries += counts[line]
     lines = np.empty(n_kept, dtype=np.int32)
-    counts = np.empty(n_kept, dtype=np.uint16)
+    kept_counts = np.empty(n_kept, dtype=np.uint16)
     children = np.empty(n_entries, dtype=np.uint16)
     weights = np.empty(n_entries, dtype=np.int8)
     for child in range(n_children):
         scales[child] /= np.float32(QUANTA)
-        bias[child] = W[child // 16, n_lines, child % 16]
-    at = 0
-    kept = 0
+        bias[child] = W[child // LANES, n_lines, child % LANES]
+    n_kept, at = 0, 0
     for line in range(n_lines):
-        before = at
-        for child in range(n_children):
-            w = W[child // 16, line, child % 16]
-            if w != 0 and abs(w) >= threshold:
-                children[at] = child
-                weights[at] = np.int8(np.rint(w / scales[child]))
-                at += 1
-        if at > before:
-            lines[kept] = line
-            counts[kept] = at - before
-            kept += 1
-    return lines, counts, children, weights, scales, bias
+        n = counts[line]
+        counts[line] = at  # from here on where the next entry goes
+        if n > 0:
+            lines[n_kept] = line
+            kept_counts[n_kept] = n
+            n_kept += 1
+            at += n
+    for batch in range(n_batches):
+        used = _bits_below(n_children - batch * LANES)
+        for line in range(n_lines):
+            kept = lanes_from(W[batch, line], 0, least) & used
+            while kept:
+                lane = lowest_bit(kept)
+                kept &= kept - np.uint64(1)
+                child = batch * LANES + lane
+                children[counts[line]] = child
+                weights[counts[line]] = np.int8(np.rint(W[batch, line, lane] / scales[child]))
+                counts[line] += 1
+    return lines, kept_counts, children, weights, scales, bias
+
+
+@njit(nogil=True, cache=True)
+def _bits_below(n):
+    """Return a word whose lowest n bits are set, or sixteen if n is more."""
+    return (np.uint64(1) << np.uint64(min(n, LANES))) - np.uint64(1)
 
 
 @njit(nogil=True, cache=True)
@@ -234,7 +253,7 @@ def place_lines(line_indptr, child_indptr, counts, children, weights, least):
                 at += width
             else:
                 places[line] = start << 16 | n
-            start += n
+            start += counts[line]
     return places, rows
 
 
