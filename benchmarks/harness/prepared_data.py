@@ -25,7 +25,9 @@ DATA_SETS: dict[str, str] = {
     "eurlex57k": "EU laws with EUROVOC concepts, full text",
     "yso-titles": "library titles with YSO subjects",
     "pubmed-mesh": "titles and abstracts with MeSH headings",
+    "debian-relations": "bundled: package descriptions with the packages they depend on or recommend",
 }
+BUNDLED = "debian-relations"
 VERSION = 2  # of the prepared folder; another number makes it again
 
 
@@ -38,7 +40,7 @@ def prepare(name: str, data: Path, work: Path) -> tuple[Path, dict[str, Any]]:
         if facts.pop("version") == VERSION:
             return folder, facts
     source = data / name
-    if not source.is_dir():
+    if name != BUNDLED and not source.is_dir():
         raise FileNotFoundError(f"no folder {name} in the data")
     folder.mkdir(parents=True, exist_ok=True)
     (X, Y), (Xt, Yt), how = _from_matrices(source) if (source / "train.txt.xz").exists() else _from_texts(source)
@@ -61,23 +63,19 @@ def prepare(name: str, data: Path, work: Path) -> tuple[Path, dict[str, Any]]:
 
 
 def prepare_part(name: str, data: Path, work: Path) -> Path:
-    """Return the folder of a prepared data set, of the bundled `debian-relations`, or of so many thousand rows of one.
+    """Return the folder of a prepared data set, or of so many thousand rows of one.
 
     "yso-titles-60k" are the first 60,000 training rows of yso-titles in one random order, and all its test rows.
     """
     thousands = re.fullmatch(r"(.+)-(\d+)k", name) if name not in DATA_SETS else None
-    if thousands is None and name != "debian-relations":
+    if thousands is None:
         return prepare(name, data, work)[0]
     folder = work / "data" / name
     if (folder / "test.npz").exists():
         return folder
-    if thousands is None:
-        train, test = load_bundled(name), load_bundled(name, "test")
-        test = test.align(train.names())[0]
-    else:
-        train, test = read_parts(data / thousands[1])
-        order = np.random.default_rng(0).permutation(train.Y.shape[0])
-        train = train.take(np.sort(order[: 1000 * int(thousands[2])]))
+    train, test = read_parts(data / thousands[1])
+    order = np.random.default_rng(0).permutation(train.Y.shape[0])
+    train = train.take(np.sort(order[: 1000 * int(thousands[2])]))
     folder.mkdir(parents=True, exist_ok=True)
     splits = _words_and_labels(train, test)
     for part, (rows, labels) in zip(("train", "test"), splits, strict=True):
@@ -110,7 +108,9 @@ def _from_texts(source: Path) -> tuple[Split, Split, str]:
     truth of the test rows, where they count as missed.
     """
     started = time.perf_counter()
-    splits = _words_and_labels(*read_parts(source))
+    bundled = source.name == BUNDLED
+    parts = (load_bundled(BUNDLED), load_bundled(BUNDLED, "test")) if bundled else read_parts(source)
+    splits = _words_and_labels(*parts)
     print(f"prepared {source.name} in {time.perf_counter() - started:.1f} s", flush=True)
     return *splits, f"longtail's TfidfFeatures(min_df={MIN_DF}) fitted on train, words"
 

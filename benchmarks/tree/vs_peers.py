@@ -2,10 +2,11 @@
 
     python benchmarks/tree/vs_peers.py --data FOLDER
 
-FOLDER holds `eurlex-4k` (XMC text), `eurlex57k`, `yso-titles` and `pubmed-mesh` (JSONL); default LONGTAIL_DATA. All
-methods get the same rows. Each peer is installed into an environment of its own under the work folder (this needs
-pip and a package index), and each measurement is a process of its own, one at a time, on the same number of cores.
-Repeats take turns between methods, each with the next seed; a library without a seed draws anew every time.
+FOLDER holds `eurlex-4k` (XMC text), `eurlex57k`, `yso-titles` and `pubmed-mesh` (JSONL); default LONGTAIL_DATA;
+`debian-relations` comes with longtail. All methods get the same rows. Each peer is installed into an environment of its
+own under the work folder (this needs pip and a package index), and each measurement is a process of its own, one at a
+time, on the same number of cores. Repeats take turns between methods, each with the next seed; a library without a seed
+draws anew every time.
 
 The measurements:
 

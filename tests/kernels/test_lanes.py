@@ -186,3 +186,30 @@ def test_sum_int8_lines_equal_plain_to_the_last_bit(seed, width, n):
     lanes.sum_int8_lines(block, 5, lines, values, n, width, got)
     sum_int8_lines_plain(block, 5, lines, values, n, width, want)
     assert np.array_equal(got, want)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([16, 48, 112]))
+@settings(max_examples=20, deadline=None)
+def test_add_int8_row_equals_plain_to_the_last_bit(seed, width):
+    rng = np.random.default_rng(seed)
+    block, out = rng.integers(-127, 128, width + 9).astype(np.int8), rng.standard_normal(width + 4).astype(np.float32)
+    x, want = np.float32(rng.standard_normal()), out.copy()
+    want[:width] += x * block[7 : 7 + width].astype(np.float32)
+    lanes.add_int8_row(block, 7, x, width, out)
+    assert np.array_equal(out, want)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([-np.inf, -1.0, 0.0, 9.0]))
+@settings(max_examples=20, deadline=None)
+def test_lanes_at_least_agree_with_numpy(seed, least):
+    @njit
+    def ask(values, start, least):
+        bits = lanes.lanes_at_least(values, start, least)
+        return bits, lanes.lowest_bit(bits) if bits else -1
+
+    values = np.random.default_rng(seed).integers(-3, 3, 20).astype(np.float32)
+    values[4] = np.nan
+    bits, lowest = ask(values, 3, np.float32(least))
+    good = values[3:19] >= np.float32(least)
+    assert bits == sum(1 << int(lane) for lane in np.flatnonzero(good))
+    assert lowest == (np.flatnonzero(good)[0] if good.any() else -1)

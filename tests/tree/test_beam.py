@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from longtail.tree import chunks as tree_chunks
 from longtail.tree import search as tree_search
 from longtail.tree.beam import link, search_block
-from longtail.tree.chunk_kernels import index_lines
+from longtail.tree.chunk_kernels import ask_for_lines, index_lines, place_lines, sums_of_lines
 from longtail.tree.chunks import Chunks, PackedChunk
 from longtail.tree.search import BeamPlan, LevelLink, search_row, search_rows
 
@@ -95,7 +95,7 @@ def test_every_way_of_searching_agrees_with_a_plain_loop(seed, widths, beam):
         assert (nodes[n:] == -1).all() and np.isneginf(scores[n:]).all()
 
 
-@pytest.mark.parametrize("largest", [0, 80])  # nothing but the stored form; an index of 72 bytes, and no blocks
+@pytest.mark.parametrize("largest", [0, 60])  # nothing but the stored form; an index of 48 bytes, and few dense rows
 def test_search_without_an_index_or_blocks_is_the_same(monkeypatch, largest):
     rng = np.random.default_rng(0)
     chunks = random_chunks(rng, [5, 6])
@@ -106,7 +106,8 @@ def test_search_without_an_index_or_blocks_is_the_same(monkeypatch, largest):
     batch = search_rows(chunks, X, np.ones(30, np.float32), plan, 1)
     monkeypatch.setattr(tree_chunks, "LARGEST_SPREAD", largest)
     other = random_chunks(np.random.default_rng(0), [5, 6])
-    assert (other.spread[0].size > 0) == (largest > 0) and other.spread[3].size == 0
+    index, _, rows, places = other.spread
+    assert (index.size > 0) == (places.size > 0) == (largest > 0) and 0 <= rows.size < 16 * places.size + 1
     without = one_row(other, ids, values, plan)
     assert np.array_equal(with_index[0], without[0]) and np.array_equal(with_index[1], without[1])
     for dense_from in (1, 10**9):
@@ -116,10 +117,60 @@ def test_search_without_an_index_or_blocks_is_the_same(monkeypatch, largest):
 
 
 def test_the_index_counts_lines_across_words():
-    features = np.array([0, 63, 64, 130, 5], np.int32)
-    bits, before = index_lines(np.array([0, 4, 5]), features, 3)
-    assert before.tolist() == [[0, 2, 3], [0, 1, 1]]
-    assert bits[0, 0] == 1 | 1 << 63 and bits[0, 2] == 4 and bits[1, 0] == 32
+    features = np.array([0, 39, 40, 130, 5], np.int32)
+    index = index_lines(np.array([0, 4, 5]), features, 4)
+    assert (index >> np.uint64(40)).tolist() == [[0, 2, 3, 3], [0, 1, 1, 1]]
+    bits = index & np.uint64((1 << 40) - 1)
+    assert bits.tolist() == [[1 | 1 << 39, 1, 0, 1 << 10], [32, 0, 0, 0]]
+
+
+def sums_plain(chunks, chunk, lines, values):
+    """Sum the weights of some lines of a chunk with plain loops, in float32."""
+    out = np.zeros(int(chunks.child_indptr[chunk + 1] - chunks.child_indptr[chunk]), np.float32)
+    for line, x in zip(chunks.line_indptr[chunk] + lines, values, strict=True):
+        for e in range(chunks.entry_indptr[line], chunks.entry_indptr[line + 1]):
+            out[chunks.children[e]] += x * np.float32(chunks.weights[e])
+    return out
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.sampled_from([0.0, 1.5, 6.0, 99.0]))
+@settings(max_examples=40, deadline=None)
+def test_sums_of_placed_lines_are_those_of_a_plain_loop_to_the_last_bit(seed, width, least):
+    rng = np.random.default_rng(seed)
+    chunks = random_chunks(rng, [2, width])
+    arrays = (chunks.line_indptr, chunks.child_indptr, chunks.counts, chunks.children, chunks.weights)
+    places, rows = place_lines(*arrays, least)
+    assert (places & 0xFFFF == np.where(places & 0xFFFF, chunks.counts, 0)).all()
+    out = np.empty(64, np.float32)
+    for chunk in range(chunks.n_chunks):
+        n_lines = int(chunks.line_indptr[chunk + 1] - chunks.line_indptr[chunk])
+        lines = np.flatnonzero(rng.random(n_lines) < 0.6).astype(np.int32)
+        values = rng.standard_normal(lines.size).astype(np.float32)
+        want = sums_plain(chunks, chunk, lines, values)
+        padded = -(-want.size // 16) * 16
+        low = chunks.line_indptr[chunk]
+        ask_for_lines(lines, low, places, rows, chunks.children, chunks.weights, padded)
+        sums_of_lines(lines, values, lines.size, low, places, rows, chunks.children, chunks.weights, padded, out)
+        assert np.array_equal(out[: want.size], want)
+
+
+def test_trees_too_large_for_dense_rows_of_all_lines_are_searched_alike(monkeypatch):
+    rng = np.random.default_rng(1)
+    X = sp.random_array((300, 90), density=0.2, rng=rng, dtype=np.float32).tocsr()
+    ones, plan = np.ones(300, np.float32), BeamPlan.of([4, 5], [LevelLink(3, 0.0, 1.0), LevelLink(3, 0.0, 0.3)])
+    chunks = random_chunks(np.random.default_rng(2), [20, 30], n_features=90)
+    want = search_rows(chunks, X, ones, plan, 1)
+    monkeypatch.setattr(tree_chunks, "LARGEST_SPREAD", 21 * 3 * 8 + 1)
+    other = random_chunks(np.random.default_rng(2), [20, 30], n_features=90)
+    assert other.spread[3].size and other.spread[2].size  # some lines dense
+    assert (other.spread[3] & 0xFFFF).any()  # and some not
+    got = search_rows(other, X, ones, plan, 2)
+    assert np.array_equal(got[0], want[0]) and np.array_equal(got[1], want[1])
+    for row in range(0, 300, 7):
+        at = slice(X.indptr[row], X.indptr[row + 1])
+        ids, values = X.indices[at].astype(np.int32), X.data[at]
+        (labels,), (scores,) = one_row(other, ids, values, plan)
+        assert np.array_equal(labels + other.n_chunks - 1, want[0][row]) and np.array_equal(scores, want[1][row])
 
 
 @pytest.mark.parametrize(

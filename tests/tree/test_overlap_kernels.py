@@ -214,8 +214,25 @@ def test_lists_are_merged_alike(ranked, k, shares):
     ids = np.array([[label for label, _ in ranked]], np.int32)
     scores = np.array([[score if label >= 0 else -np.inf for label, score in ranked]], np.float32)
     got, want = ((np.empty((1, k), np.int32), np.empty((1, k), np.float32)) for _ in range(2))
-    merge_lists(ids, scores, shares, *got)
+    merge_lists(ids, scores, shares, 0, *got)
     merge_lists_plain(ids, scores, shares, *want)
     assert np.array_equal(got[0], want[0])
     np.testing.assert_allclose(got[1], want[1], rtol=1e-6)
     assert ((got[0] >= 0) == np.isfinite(got[1])).all()
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(1, 9), st.integers(1, 12))
+def test_lists_of_several_trees_are_merged_alike(seed, lists, length, k):
+    rng = np.random.default_rng(seed)
+    ids, scores = np.full((5, lists * length), -1, np.int32), np.full((5, lists * length), -np.inf, np.float32)
+    for row in range(5):
+        for at in range(0, lists * length, length):
+            n = int(rng.integers(0, length + 1))
+            ids[row, at : at + n] = rng.permutation(12)[:n]
+            scores[row, at : at + n] = -np.sort(rng.choice([0, 0.5, 1, 1.1, 2, 9, 300], n))
+    got, want = ((np.empty((5, k), np.int32), np.empty((5, k), np.float32)) for _ in range(2))
+    merge_lists(ids, scores, lists, lists, *got)
+    merge_lists_plain(ids, scores, lists, *want)
+    assert np.array_equal(got[0], want[0])
+    np.testing.assert_allclose(got[1], want[1], rtol=1e-6)

@@ -6,8 +6,13 @@ from .kernel_cache import CHECKED as CHECKED
 from .kernel_cache import cache_folder as cache_folder
 from .kernel_cache import on_compilation as on_compilation
 from .lanes import LANES as LANES
+from .lanes import add_int8_row as add_int8_row
 from .lanes import dot_lanes as dot_lanes
+from .lanes import lanes_at_least as lanes_at_least
+from .lanes import lanes_from as lanes_from
+from .lanes import lowest_bit as lowest_bit
 from .lanes import popcount as popcount
+from .lanes import prefetch as prefetch
 from .lanes import score_lanes as score_lanes
 from .lanes import sum_int8_lines as sum_int8_lines
 from .row_lengths import SHORTEST as SHORTEST

@@ -206,6 +206,34 @@ def sum_int8_lines(block, start, lines, values, n, width, out):
 
 
 @intrinsic
+def _add_int8_row(typing_context, block, start, x, width, out):
+    """out[:width] += x · block[start : start + width], width in sixteens; nothing fused."""
+
+    def codegen(context: Any, b: Any, signature: Any, args: Any) -> Any:
+        w, o = (_data(context, b, signature.args[k], args[k]) for k in (0, 4))
+        bytes_16, ints_16 = ir.VectorType(ir.IntType(8), LANES), ir.VectorType(_I32, LANES)
+        first, x = b.gep(w, [args[1]]), _splat(b, args[2])
+        with cgutils.for_range(b, b.lshr(args[3], ir.Constant(_I64, 4))) as loop:
+            small = b.load(
+                b.bitcast(b.gep(first, [b.mul(loop.index, ir.Constant(_I64, LANES))]), bytes_16.as_pointer())
+            )
+            small.align = 1
+            term = b.fmul(x, b.sitofp(b.sext(small, ints_16), _VEC))
+            _store(b, b.fadd(_load(b, o, loop.index), term), o, loop.index)
+        return context.get_dummy_value()
+
+    return types.void(block, types.int64, types.float32, types.int64, out), codegen
+
+
+@njit(nogil=True, cache=True)
+def add_int8_row(block, start, x, width, out):
+    """out[:width] += x · block[start : start + width]; width in sixteens, `block` flat int8, nothing fused."""
+    if CHECKED and not (start >= 0 and start + width <= block.size and 0 <= width <= out.size):
+        raise IndexError("a row of whole numbers is out of bounds")
+    _add_int8_row(block, start, x, width, out)
+
+
+@intrinsic
 def _hinge_step_lanes(
     typing_context, dot, alpha, row, positive, active, norm, diagonal, d_row, old_max, high, low, delta
 ):
@@ -288,6 +316,37 @@ def popcount(typing_context, word):
     return types.uint64(types.uint64), codegen
 
 
+def _compare_lanes(absolute):
+    """Make the function that compares sixteen values side by side with one, or how far they are from 0."""
+
+    @intrinsic
+    def compare(typing_context, values, start, least):
+        def codegen(context: Any, b: Any, signature: Any, args: Any) -> Any:
+            at = b.gep(_data(context, b, signature.args[0], args[0]), [args[1]])
+            lanes = b.load(b.bitcast(at, _VEC.as_pointer()))
+            lanes.align = 4
+            if absolute:
+                lanes = b.select(b.fcmp_ordered("<", lanes, _const(0.0)), b.fneg(lanes), lanes)
+            return b.zext(b.bitcast(b.fcmp_ordered(">=", lanes, _splat(b, args[2])), _I16), _I64)
+
+        return types.uint64(values, types.int64, types.float32), codegen
+
+    return compare
+
+
+_lanes_at_least, _lanes_from = _compare_lanes(False), _compare_lanes(True)
+
+
+@intrinsic
+def lowest_bit(typing_context, word):
+    """Return the number of the lowest bit that is set in a 64-bit word that is not 0."""
+
+    def codegen(context: Any, b: Any, signature: Any, args: Any) -> Any:
+        return b.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.uint64), codegen
+
+
 # --- checked mode: the same steps after a look at every index ---------------------------------------------------------
 
 
@@ -329,6 +388,23 @@ def _checked_hinge_step_lanes(dot, alpha, row, positive, active, norm, diagonal,
     return _hinge_step_lanes(dot, alpha, row, positive, active, norm, diagonal, d_row, old_max, high, low, delta)
 
 
+@njit(nogil=True, cache=True)
+def _checked_lanes_at_least(values, start, least):
+    if not 0 <= start <= values.size - LANES:
+        raise IndexError("sixteen values side by side are out of bounds")
+    return _lanes_at_least(values, start, least)
+
+
+@njit(nogil=True, cache=True)
+def _checked_lanes_from(values, start, least):
+    if not 0 <= start <= values.size - LANES:
+        raise IndexError("sixteen values side by side are out of bounds")
+    return _lanes_from(values, start, least)
+
+
+# sixteen bits: which of values[start : start + 16] are at least `least`, or so far from 0
+lanes_at_least = _checked_lanes_at_least if CHECKED else _lanes_at_least
+lanes_from = _checked_lanes_from if CHECKED else _lanes_from
 dot_lanes = _checked_dot_lanes if CHECKED else _dot_lanes
 axpy_lanes = _checked_axpy_lanes if CHECKED else _axpy_lanes
 score_lanes = _checked_score_lanes if CHECKED else _score_lanes

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from longtail.kernels import LANES, SHORTEST, njit, sum_int8_lines
-from longtail.tree.chunk_kernels import find_lines, sums_of_lines, sums_sparse
+from longtail.kernels import LANES, SHORTEST, lanes_at_least, lowest_bit, njit, sum_int8_lines
+from longtail.tree.chunk_kernels import ask_for_lines, ask_for_rows, find_lines, sums_of_lines, sums_sparse
 
-INDEXED_FROM = 8  # times as many rows must visit a chunk before it is spread out if it has an index
+AT_ONCE = 16  # pairs of row and node whose weights are looked up together, so that their misses of the cache overlap
 FIRST_NODES = 3  # nodes of every row that are scored before it is decided which others can still matter
 
 
@@ -54,32 +54,40 @@ def _keep(line, first, n_children, labels, offset, ids, scores):
     """Put the children of a chunk among the best of a row: best first, equal scores by number.
 
     With `labels`, which name the label of child number `offset` and those after it, a label is kept once, at its best
-    leaf slot.
+    leaf slot. `line` is padded to sixteens.
     """
     k = scores.size
-    for c in range(n_children):
-        score = line[c]
-        if score < scores[k - 1] or not score > -np.inf:
-            continue
-        child = first + c
-        if score == scores[k - 1] and child > ids[k - 1]:
-            continue
-        rank, twin = k - 1, -1
-        if labels.size:
-            for other in range(k):
-                if ids[other] >= 0 and labels[ids[other] - offset] == labels[child - offset]:
-                    twin = other
-                    break
-        if twin >= 0:
-            if score < scores[twin] or (score == scores[twin] and child > ids[twin]):
+    least = scores[k - 1]
+    for start in range(0, n_children, LANES):
+        good = lanes_at_least(line, start, least)
+        if n_children - start < LANES:
+            good &= (np.uint64(1) << np.uint64(n_children - start)) - np.uint64(1)
+        while good:
+            c = start + lowest_bit(good)
+            good &= good - np.uint64(1)
+            score = line[c]
+            if score < least or not score > -np.inf:
                 continue
-            rank = twin
-        while rank > 0 and (score > scores[rank - 1] or (score == scores[rank - 1] and child < ids[rank - 1])):
-            scores[rank] = scores[rank - 1]
-            ids[rank] = ids[rank - 1]
-            rank -= 1
-        scores[rank] = score
-        ids[rank] = child
+            child = first + c
+            if score == least and child > ids[k - 1]:
+                continue
+            rank, twin = k - 1, -1
+            if labels.size:
+                for other in range(k):
+                    if ids[other] >= 0 and labels[ids[other] - offset] == labels[child - offset]:
+                        twin = other
+                        break
+            if twin >= 0:
+                if score < scores[twin] or (score == scores[twin] and child > ids[twin]):
+                    continue
+                rank = twin
+            while rank > 0 and (score > scores[rank - 1] or (score == scores[rank - 1] and child < ids[rank - 1])):
+                scores[rank] = scores[rank - 1]
+                ids[rank] = ids[rank - 1]
+                rank -= 1
+            scores[rank] = score
+            ids[rank] = child
+            least = scores[k - 1]
 
 
 @njit(nogil=True, cache=True)
@@ -88,7 +96,7 @@ def search_block(  # long for its arguments
     nodes, scores,                             # IN   nodes of the beam, -1 where none, and their scores (n, beam)
     child_indptr, line_indptr,                 # IN   children and lines of every chunk   (n_chunks + 1,)
     features, entry_indptr, children, weights, scales, bias,
-    bits, before, block_indptr, blocks,        # IN   from `index_lines` and `spread_chunks`, or empty
+    index, block_indptr, blocks, places,       # IN   from `Chunks.spread`
     labels, offset,                            # IN   label of child number `offset` and those after it, or empty
     power, slope, parent_weight,               # IN   score = link(margin) + parent_weight · score of the parent
     dense_from,                                # IN   prepare a chunk when at least this many rows visit it
@@ -135,10 +143,10 @@ def search_block(  # long for its arguments
                 weights,
                 scales,
                 bias,
-                bits,
-                before,
+                index,
                 block_indptr,
                 blocks,
+                places,
                 labels,
                 offset,
                 power,
@@ -158,7 +166,7 @@ def _score_pairs(  # one loop that shares its buffers: splitting costs speed
     indptr, indices, data, scale, nodes, scores,
     pairs,                                     # IN   row · beam + rank in the beam, ascending
     child_indptr, line_indptr, features, entry_indptr, children, weights, scales, bias,
-    bits, before, block_indptr, blocks, labels, offset, power, slope, parent_weight, dense_from, position,
+    index, block_indptr, blocks, places, labels, offset, power, slope, parent_weight, dense_from, position,
     new_nodes, new_scores,                     # IN/OUT
 ):  # fmt: skip
     """Score some pairs of row and node, chunk by chunk, and put the children among the best of their rows."""
@@ -186,10 +194,13 @@ def _score_pairs(  # one loop that shares its buffers: splitting costs speed
         order[fill[node]] = pairs[at]
         fill[node] += 1
     padded = (widest + LANES - 1) // LANES * LANES
-    kept = blocks.size > 0
+    kept = index.size > 0 and places.size == 0
     block = blocks if kept else np.empty(longest * padded, dtype=np.int8)
     line = np.empty(padded, dtype=np.float32)
-    met_lines, met_values = np.empty(longest_row, dtype=np.int32), np.empty(longest_row, dtype=np.float32)
+    room = longest_row if index.size == 0 else AT_ONCE * longest_row
+    met_lines, met_values = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.float32)
+    waiting, n_waiting = np.empty(AT_ONCE, dtype=np.int64), 0  # pairs to be looked up together
+    ends = np.empty(AT_ONCE + 1, dtype=np.int64)
     for chunk in range(n_chunks):
         first, last = visits[chunk], visits[chunk + 1]
         if first == last:
@@ -198,10 +209,46 @@ def _score_pairs(  # one loop that shares its buffers: splitting costs speed
         child = child_indptr[chunk]
         n_children = child_indptr[chunk + 1] - child
         width = (n_children + LANES - 1) // LANES * LANES
-        # noting the position of every line pays only for more lookups than there are lines, and spreading out a chunk
-        # of which there is an index only for many rows
-        few = last - first < dense_from or (kept and (last - first) * row_length < 2 * (high - low))
-        few = few or (not kept and bits.size > 0 and last - first < INDEXED_FROM * dense_from)
+        # noting the position of every line pays only for more lookups than there are lines
+        few = places.size > 0 or last - first < dense_from
+        few = few or (kept and (last - first) * row_length < 2 * (high - low))
+        if few and index.size > 0:
+            for pair in order[first:last]:
+                waiting[n_waiting] = pair
+                n_waiting += 1
+                if n_waiting == AT_ONCE:
+                    _score_by_index(
+                        indptr,
+                        indices,
+                        data,
+                        scale,
+                        nodes,
+                        scores,
+                        waiting,
+                        child_indptr,
+                        line_indptr,
+                        children,
+                        weights,
+                        scales,
+                        bias,
+                        index,
+                        block_indptr,
+                        blocks,
+                        places,
+                        labels,
+                        offset,
+                        power,
+                        slope,
+                        parent_weight,
+                        met_lines,
+                        met_values,
+                        ends,
+                        line,
+                        new_nodes,
+                        new_scores,
+                    )
+                    n_waiting = 0
+            continue
         start = block_indptr[chunk] if kept else 0
         if not kept and not few:
             block[: (high - low) * width] = 0
@@ -213,7 +260,7 @@ def _score_pairs(  # one loop that shares its buffers: splitting costs speed
                 position[features[at]] = at - low
         for pair in order[first:last]:
             row = pair // beam
-            if few and bits.size == 0:
+            if few:
                 sums_sparse(
                     indices,
                     data,
@@ -229,22 +276,6 @@ def _score_pairs(  # one loop that shares its buffers: splitting costs speed
                     n_children,
                     line,
                 )
-            elif few:
-                met = find_lines(
-                    indices,
-                    data,
-                    indptr[row],
-                    indptr[row + 1],
-                    scale[row],
-                    bits[chunk],
-                    before[chunk],
-                    met_lines,
-                    met_values,
-                )
-                if kept:
-                    sum_int8_lines(block, start, met_lines, met_values, met, width, line)
-                else:
-                    sums_of_lines(met_lines, met_values, met, low, entry_indptr, children, weights, n_children, line)
             else:
                 met = 0
                 for t in range(indptr[row], indptr[row + 1]):
@@ -259,13 +290,95 @@ def _score_pairs(  # one loop that shares its buffers: splitting costs speed
         if not few:
             for at in range(low, high):
                 position[features[at]] = -1
+    if n_waiting:
+        _score_by_index(
+            indptr,
+            indices,
+            data,
+            scale,
+            nodes,
+            scores,
+            waiting[:n_waiting],
+            child_indptr,
+            line_indptr,
+            children,
+            weights,
+            scales,
+            bias,
+            index,
+            block_indptr,
+            blocks,
+            places,
+            labels,
+            offset,
+            power,
+            slope,
+            parent_weight,
+            met_lines,
+            met_values,
+            ends,
+            line,
+            new_nodes,
+            new_scores,
+        )
+
+
+@njit(nogil=True, cache=True)
+def _score_by_index(
+    indptr, indices, data, scale, nodes, scores,
+    pairs,                                     # IN   at most AT_ONCE
+    child_indptr, line_indptr, children, weights, scales, bias,
+    index, block_indptr, blocks, places, labels, offset, power, slope, parent_weight,
+    met_lines, met_values, ends, line,         # TMP
+    new_nodes, new_scores,                     # IN/OUT
+):  # fmt: skip
+    """Score some pairs of row and node by the index of lines: find the lines of all, ask for them, then sum them."""
+    beam = nodes.shape[1]
+    ends[0] = 0
+    for p in range(pairs.size):
+        row = pairs[p] // beam
+        chunk = nodes[row, pairs[p] % beam]
+        met = find_lines(
+            indices,
+            data,
+            indptr[row],
+            indptr[row + 1],
+            scale[row],
+            index[chunk],
+            met_lines[ends[p] :],
+            met_values[ends[p] :],
+        )
+        ends[p + 1] = ends[p] + met
+    for p in range(pairs.size):
+        chunk = nodes[pairs[p] // beam, pairs[p] % beam]
+        lines = met_lines[ends[p] : ends[p + 1]]
+        width = (child_indptr[chunk + 1] - child_indptr[chunk] + LANES - 1) // LANES * LANES
+        if places.size:
+            ask_for_lines(lines, line_indptr[chunk], places, blocks, children, weights, width)
+        else:
+            ask_for_rows(blocks, block_indptr[chunk], lines, width)
+    for p in range(pairs.size):
+        row, rank = pairs[p] // beam, pairs[p] % beam
+        chunk = nodes[row, rank]
+        child = child_indptr[chunk]
+        n_children = child_indptr[chunk + 1] - child
+        lines, values = met_lines[ends[p] : ends[p + 1]], met_values[ends[p] : ends[p + 1]]
+        width = (n_children + LANES - 1) // LANES * LANES
+        if places.size:
+            low = line_indptr[chunk]
+            sums_of_lines(lines, values, lines.size, low, places, blocks, children, weights, width, line)
+        else:
+            sum_int8_lines(blocks, block_indptr[chunk], lines, values, lines.size, width, line)
+        above = parent_weight * scores[row, rank]
+        _to_scores(line, scales, bias, child, n_children, power, slope, above)
+        _keep(line, child, n_children, labels, offset, new_nodes[row], new_scores[row])
 
 
 @njit(nogil=True, cache=True)
 def search_one(  # one row takes microseconds: every further call would show
     ids, data, n_features, normalize,          # IN   one row and its width, to be scaled to length 1 or not
     child_indptr, line_indptr, features, entry_indptr, children, weights, scales, bias,
-    bits, before, block_indptr, blocks,        # IN   from `index_lines` and `spread_chunks`, or empty
+    index, block_indptr, blocks, places,       # IN   from `Chunks.spread`
     widths, powers, slopes, parent_weights,    # IN   per level: children to keep, and the link
     leaf_labels, once,                         # IN   label of every leaf slot, the children of the last level;
                                                #      whether a label may have several slots and counts once
@@ -315,15 +428,14 @@ def search_one(  # one row takes microseconds: every further call would show
             above = parent_weights[level] * scores[rank]
             if powers[level] != 0 and slopes[level] == 0 and above < best[width - 1]:
                 break  # margins only lower a score, and the nodes that follow start no higher
-            if bits.size:
-                met = find_lines(
-                    ids, values, 0, ids.size, np.float32(1.0), bits[node], before[node], met_lines, met_values
-                )
-                if blocks.size:
-                    sum_int8_lines(blocks, block_indptr[node], met_lines, met_values, met, padded, line)
-                else:
+            if index.size:
+                met = find_lines(ids, values, 0, ids.size, np.float32(1.0), index[node], met_lines, met_values)
+                if places.size:
                     low = line_indptr[node]
-                    sums_of_lines(met_lines, met_values, met, low, entry_indptr, children, weights, n_children, line)
+                    ask_for_lines(met_lines[:met], low, places, blocks, children, weights, padded)
+                    sums_of_lines(met_lines, met_values, met, low, places, blocks, children, weights, padded, line)
+                else:
+                    sum_int8_lines(blocks, block_indptr[node], met_lines, met_values, met, padded, line)
             else:
                 sums_sparse(
                     ids,
@@ -358,30 +470,55 @@ def search_one(  # one row takes microseconds: every further call would show
 def merge_lists(
     ids, scores,          # IN   labels and their scores (logarithms), -1 where none     (n, m)
     shares,               # IN   what the sum is divided by; 0 for how often the label occurs
+    lists,                # IN   how many lists of equal length they are, each best first, each label once in it;
+                          #      0 for no such lists
     out_ids, out_scores,  # OUT  best first, equal scores by label, -1 and -inf where none  (n, k)
 ):  # fmt: skip
-    """Merge equal labels of every row and keep the k best: score = log(Σ exp(score) / shares)."""
+    """Merge equal labels of every row and keep the k best: score = log(Σ exp(score) / shares).
+
+    With `lists`, labels are passed by whose best entry is so low that their sum cannot reach the k-th of a list.
+    """
     n, k = out_ids.shape
+    m = ids.shape[1]
+    length = m // lists if lists > 0 else 0
     out_ids[:] = -1
     out_scores[:] = -np.inf
     for row in range(n):
-        order = np.argsort(ids[row], kind="mergesort")
-        at = 0
-        while at < order.size:
-            label = ids[row, order[at]]
+        enough = -np.inf
+        if k <= length:
+            for each in range(lists):
+                if ids[row, each * length + k - 1] >= 0:
+                    enough = max(enough, np.float64(scores[row, each * length + k - 1]))
+            enough -= np.log(np.float64(lists)) + 0.01
+        for at in range(m):
+            label = ids[row, at]
+            if label < 0 or scores[row, at] < enough:
+                continue
             total, count = 0.0, 0
-            while at < order.size and ids[row, order[at]] == label:
-                total += np.exp(np.float64(scores[row, order[at]]))
-                count += 1
-                at += 1
+            seen = False  # by an entry before this one, so that it has been summed
+            for other in range(m):
+                if ids[row, other] == label:
+                    seen = seen or (other < at and scores[row, other] >= enough)
+                    if seen:
+                        break
+                    total += np.exp(np.float64(scores[row, other]))
+                    count += 1
+            if seen:
+                continue
             total /= shares if shares > 0 else count
-            if label < 0 or not total > 0:
+            if not total > 0:
                 continue
             score = np.float32(np.log(total))
-            if not score > out_scores[row, k - 1]:
+            last = k - 1
+            if score < out_scores[row, last] or (score == out_scores[row, last] and label > out_ids[row, last] >= 0):
                 continue
-            rank = k - 1
-            while rank > 0 and score > out_scores[row, rank - 1]:
+            if not score > -np.inf:
+                continue
+            rank = last
+            while rank > 0 and (
+                score > out_scores[row, rank - 1]
+                or (score == out_scores[row, rank - 1] and label < out_ids[row, rank - 1])
+            ):
                 out_scores[row, rank] = out_scores[row, rank - 1]
                 out_ids[row, rank] = out_ids[row, rank - 1]
                 rank -= 1

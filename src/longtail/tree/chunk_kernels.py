@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from longtail.kernels import LANES, njit, popcount
+from longtail.kernels import LANES, add_int8_row, lanes_from, lowest_bit, njit, popcount, prefetch
 
+WORD_FEATURES = 40  # of an index of lines: features that share a word
+SMALLEST = np.float32(1e-45)  # a weight is dropped if it is 0
 QUANTA = 127  # largest q: one byte a weight; precision at k is the same as with floats
 
 
@@ -59,41 +61,59 @@ def pack_chunk(
     threshold,  # IN   smaller weights are dropped
 ):  # fmt: skip
     """Return the kept lines, how many entries each has, their children and weights, and scale and bias per child."""
-    n_lines = W.shape[1] - 1
+    n_batches, n_lines = W.shape[0], W.shape[1] - 1
     scales = np.zeros(n_children, dtype=np.float32)
     bias = np.empty(n_children, dtype=np.float32)
-    n_entries = 0
-    n_kept = 0
+    counts = np.zeros(n_lines, dtype=np.int64)  # of all lines
+    least = max(np.float32(threshold), SMALLEST)
+    for batch in range(n_batches):  # where the weights lie one after the other
+        used = _bits_below(n_children - batch * LANES)
+        for line in range(n_lines):
+            kept = lanes_from(W[batch, line], 0, least) & used
+            while kept:
+                lane = lowest_bit(kept)
+                kept &= kept - np.uint64(1)
+                counts[line] += 1
+                child = batch * LANES + lane
+                scales[child] = max(scales[child], abs(W[batch, line, lane]))
+    n_kept, n_entries = 0, 0
     for line in range(n_lines):
-        before = n_entries
-        for child in range(n_children):
-            w = abs(W[child // 16, line, child % 16])
-            if w != 0 and w >= threshold:
-                n_entries += 1
-                scales[child] = max(scales[child], w)
-        n_kept += n_entries > before
+        n_kept += counts[line] > 0
+        n_entries += counts[line]
     lines = np.empty(n_kept, dtype=np.int32)
-    counts = np.empty(n_kept, dtype=np.uint16)
+    kept_counts = np.empty(n_kept, dtype=np.uint16)
     children = np.empty(n_entries, dtype=np.uint16)
     weights = np.empty(n_entries, dtype=np.int8)
     for child in range(n_children):
         scales[child] /= np.float32(QUANTA)
-        bias[child] = W[child // 16, n_lines, child % 16]
-    at = 0
-    kept = 0
+        bias[child] = W[child // LANES, n_lines, child % LANES]
+    n_kept, at = 0, 0
     for line in range(n_lines):
-        before = at
-        for child in range(n_children):
-            w = W[child // 16, line, child % 16]
-            if w != 0 and abs(w) >= threshold:
-                children[at] = child
-                weights[at] = np.int8(np.rint(w / scales[child]))
-                at += 1
-        if at > before:
-            lines[kept] = line
-            counts[kept] = at - before
-            kept += 1
-    return lines, counts, children, weights, scales, bias
+        n = counts[line]
+        counts[line] = at  # from here on where the next entry goes
+        if n > 0:
+            lines[n_kept] = line
+            kept_counts[n_kept] = n
+            n_kept += 1
+            at += n
+    for batch in range(n_batches):
+        used = _bits_below(n_children - batch * LANES)
+        for line in range(n_lines):
+            kept = lanes_from(W[batch, line], 0, least) & used
+            while kept:
+                lane = lowest_bit(kept)
+                kept &= kept - np.uint64(1)
+                child = batch * LANES + lane
+                children[counts[line]] = child
+                weights[counts[line]] = np.int8(np.rint(W[batch, line, lane] / scales[child]))
+                counts[line] += 1
+    return lines, kept_counts, children, weights, scales, bias
+
+
+@njit(nogil=True, cache=True)
+def _bits_below(n):
+    """Return a word whose lowest n bits are set, or sixteen if n is more."""
+    return (np.uint64(1) << np.uint64(min(n, LANES))) - np.uint64(1)
 
 
 @njit(nogil=True, cache=True)
@@ -139,22 +159,23 @@ def rows_of_nodes(
 
 @njit(nogil=True, cache=True)
 def index_lines(line_indptr, features, n_words):
-    """Return for every chunk one bit a feature, and how many bits are set before every word of 64.
+    """Return for every chunk a word for every 40 features: a bit for each that has a line, and the lines before them.
 
-    With both, the line of a feature is found by one look at a word and one count of bits.
+    One look at a word finds the line of a feature, so that it costs one miss of the cache at most. The number of lines
+    before stands in the upper 24 bits: a chunk may have 16 million lines.
     """
     n_chunks = line_indptr.size - 1
-    bits = np.zeros((n_chunks, n_words), dtype=np.uint64)
-    before = np.empty((n_chunks, n_words), dtype=np.int32)
+    index = np.zeros((n_chunks, n_words), dtype=np.uint64)
     for chunk in range(n_chunks):
         for line in range(line_indptr[chunk], line_indptr[chunk + 1]):
             f = features[line]
-            bits[chunk, f >> 6] |= np.uint64(1) << np.uint64(f & 63)
+            index[chunk, f // WORD_FEATURES] |= np.uint64(1) << np.uint64(f % WORD_FEATURES)
         total = 0
         for word in range(n_words):
-            before[chunk, word] = total
-            total += popcount(bits[chunk, word])
-    return bits, before
+            bits = index[chunk, word]
+            index[chunk, word] = bits | np.uint64(total) << np.uint64(WORD_FEATURES)
+            total += popcount(bits)
+    return index
 
 
 @njit(nogil=True, cache=True)
@@ -206,23 +227,87 @@ def sums_sparse(
 
 
 @njit(nogil=True, cache=True)
-def sums_of_lines(lines, values, n, low, entry_indptr, children, weights, n_children, out):
-    """Sum the weights of the lines of a chunk that a row meets, as found by `find_lines`."""
-    out[:n_children] = 0
+def place_lines(line_indptr, child_indptr, counts, children, weights, least):
+    """Return the place of every line, and the weights of the lines with many entries as dense int8 rows.
+
+    place = start << 16 | entries: where the entries start and how many there are; or, where there are none, where the
+    line's dense row starts: of lines with at least `least` entries for every sixteen children, padded to sixteens.
+    """
+    total = 0
+    for chunk in range(line_indptr.size - 1):
+        width = (child_indptr[chunk + 1] - child_indptr[chunk] + LANES - 1) // LANES * LANES
+        for line in range(line_indptr[chunk], line_indptr[chunk + 1]):
+            if _is_dense(counts[line], width, least):
+                total += width
+    rows = np.zeros(total, dtype=np.int8)
+    places = np.empty(counts.size, dtype=np.int64)
+    start, at = 0, 0
+    for chunk in range(line_indptr.size - 1):
+        width = (child_indptr[chunk + 1] - child_indptr[chunk] + LANES - 1) // LANES * LANES
+        for line in range(line_indptr[chunk], line_indptr[chunk + 1]):
+            n = np.int64(counts[line])
+            if _is_dense(n, width, least):
+                for e in range(start, start + n):
+                    rows[at + children[e]] = weights[e]
+                places[line] = at << 16
+                at += width
+            else:
+                places[line] = start << 16 | n
+            start += counts[line]
+    return places, rows
+
+
+@njit(nogil=True, cache=True)
+def _is_dense(n, width, least):
+    """Say whether a line of so many entries is kept as a dense row."""
+    return n == 0 or n * LANES >= least * width
+
+
+@njit(nogil=True, cache=True)
+def sums_of_lines(lines, values, n, low, places, rows, children, weights, width, out):
+    """Sum the weights of the lines of a chunk that a row meets, as found by `find_lines`; see `place_lines`."""
+    out[:width] = 0
     for t in range(n):
         x = values[t]
-        for e in range(entry_indptr[low + lines[t]], entry_indptr[low + lines[t] + 1]):
+        place = np.uint64(places[low + lines[t]])
+        start, entries = place >> np.uint64(16), place & np.uint64(0xFFFF)
+        if entries == 0:
+            add_int8_row(rows, np.int64(start), x, width, out)
+        for e in range(start, start + entries):
             out[children[e]] += x * np.float32(weights[e])
 
 
 @njit(nogil=True, cache=True)
-def find_lines(ids, values, start, stop, scale, bits, before, met_lines, met_values):
+def ask_for_lines(lines, low, places, rows, children, weights, width):
+    """Bring what `sums_of_lines` reads into the cache, all at once: in a large tree every line is a miss."""
+    for t in range(lines.size):
+        place = places[low + lines[t]]
+        start, dense = place >> 16, place & 0xFFFF == 0
+        row, entry = start * dense, start * (not dense)  # no jumps: which it is cannot be foretold
+        prefetch(rows, row)
+        prefetch(rows, row + (width - 1) * dense)
+        prefetch(children, entry)
+        prefetch(weights, entry)
+
+
+@njit(nogil=True, cache=True)
+def ask_for_rows(block, start, lines, width):
+    """Bring some lines of a dense block into the cache, all at once."""
+    for t in range(lines.size):
+        at = start + np.int64(lines[t]) * width
+        for column in range(0, width, 64):
+            prefetch(block, at + column)
+
+
+@njit(nogil=True, cache=True)
+def find_lines(ids, values, start, stop, scale, index, met_lines, met_values):
     """Write the lines of a chunk that a row meets, by the chunk's index, and the row's values; return how many."""
     met = 0
     for t in range(start, stop):
-        f = ids[t]
-        word, bit = bits[f >> 6], np.uint64(1) << np.uint64(f & 63)
-        met_lines[met] = before[f >> 6] + np.int32(popcount(word & (bit - np.uint64(1))))
+        f = np.uint32(ids[t])
+        word, bit = index[f // np.uint32(WORD_FEATURES)], np.uint64(1) << np.uint64(f % np.uint32(WORD_FEATURES))
+        below = np.int64(word >> np.uint64(WORD_FEATURES))
+        met_lines[met] = below + np.int64(popcount(word & (bit - np.uint64(1))))
         met_values[met] = values[t] * scale
         met += (word & bit) != 0
     return met

@@ -16,8 +16,10 @@ import numpy as np
 from longtail.kernels import LANES
 from longtail.model import has_idle_columns
 from longtail.storage import Part
-from longtail.tree.chunk_kernels import index_lines, pack_chunk, spread_chunks
+from longtail.tree.chunk_kernels import WORD_FEATURES, index_lines, pack_chunk, place_lines, spread_chunks
 
+MOST_INDEXED = 1 << 24  # features, so that the lines of a chunk can be counted in 24 bits
+DENSE_ENTRIES = 1.5  # for every sixteen children: lines with as many are kept as dense rows
 LARGEST_SPREAD = 512 << 20  # bytes of the index and the dense blocks that make the search fast
 
 
@@ -59,7 +61,6 @@ class Chunks:
     line_indptr: np.ndarray  # int64 (n_chunks + 1,)
     features: np.ndarray  # of every line
     counts: np.ndarray  # entries of every line
-    entry_indptr: np.ndarray  # int64 (n_lines + 1,), made from counts
     children: np.ndarray  # child of every entry, within its chunk
     weights: np.ndarray  # of every entry, to be multiplied by the child's scale
     scales: np.ndarray  # of every child
@@ -84,7 +85,6 @@ class Chunks:
             line_indptr=ends([c.features.size for c in packed]),
             features=together("features", np.int32),
             counts=counts,
-            entry_indptr=_ends_of(counts),
             children=together("children", np.uint16),
             weights=together("weights", np.int8),
             scales=together("scales", np.float32),
@@ -103,23 +103,31 @@ class Chunks:
         return int(self.levels[-1])
 
     @cached_property
-    def spread(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """An index of the lines and the weights as dense int8 blocks, which make the search fast; made once.
+    def entry_indptr(self) -> np.ndarray:
+        """Where the entries of every line start, and the end: int64 (n_lines + 1,), made when it is first needed."""
+        return _ends_of(self.counts)
 
-        The blocks are left out where both would take more than half a gigabyte, and the index where it alone would: the
-        search then works on the stored form.
+    @cached_property
+    def spread(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """An index of the lines and their weights as dense int8 rows, which make the search fast; made once.
+
+        Small trees have dense rows of all lines: block_indptr tells where those of each chunk start. Where they would
+        take more than half a gigabyte only lines with many entries have one, and `place_lines` tells the place of each.
+        All is left out, and the search works on the stored form, where the index alone would take so much.
         """
-        n_words = (self.n_features + 63) // 64
+        n_words = -(-self.n_features // WORD_FEATURES)
         widths = -(-np.diff(self.child_indptr) // LANES) * LANES
         block_indptr = np.concatenate([[0], np.cumsum(np.diff(self.line_indptr) * widths)]).astype(np.int64)
-        nothing, index_bytes = np.zeros(1, dtype=np.int64), self.n_chunks * n_words * 12
-        if index_bytes > LARGEST_SPREAD:
-            return *index_lines(nothing, self.features, 0), nothing, np.empty(0, dtype=np.int8)
+        nothing, index_bytes = np.empty(0, dtype=np.int64), self.n_chunks * n_words * 8
+        if index_bytes > LARGEST_SPREAD or self.n_features > MOST_INDEXED:
+            return np.empty((0, 0), dtype=np.uint64), nothing, np.empty(0, dtype=np.int8), nothing
         index = index_lines(self.line_indptr, self.features, n_words)
         if index_bytes + int(block_indptr[-1]) > LARGEST_SPREAD:
-            return *index, nothing, np.empty(0, dtype=np.int8)
+            lines = (self.line_indptr, self.child_indptr, self.counts, self.children, self.weights)
+            places, rows = place_lines(*lines, DENSE_ENTRIES)
+            return index, nothing, rows, places
         lines = (self.line_indptr, self.child_indptr, self.entry_indptr, self.children, self.weights)
-        return *index, block_indptr, spread_chunks(*lines, block_indptr)
+        return index, block_indptr, spread_chunks(*lines, block_indptr), nothing
 
     @cached_property
     def own_features(self) -> np.ndarray | None:
@@ -203,7 +211,6 @@ class Chunks:
             part.array("line_indptr"),
             part.array("features"),
             counts.astype(np.uint16),
-            _ends_of(counts),
             part.array("children").astype(np.uint16),
             part.array("weights"),
             part.array("scales"),

@@ -577,7 +577,7 @@ class LabelTreeClassifier(RowClassifier):
             once = tree.leaf_labels if self._counts_once(tree) else NO_LABELS
             slots, scores = search_rows(chunks, X, scale, self._beam_plan(tree, width), n_jobs, once)
             ranked.append((labels_of(tree, chunks, slots), scores))
-        return self._merged(ranked, k)
+        return self._merged(ranked, k, n_jobs)
 
     def _slots_per_tree(self, k: int) -> int:
         """Return how many slots to take from every tree so that the k best labels are right after merging."""
@@ -590,12 +590,12 @@ class LabelTreeClassifier(RowClassifier):
         """Say whether the search keeps a label that has several slots once, at its best slot."""
         return self.merge == "max" and tree.n_slots > self.n_labels_
 
-    def _merged(self, ranked: list[Ranked], k: int) -> TopK:
+    def _merged(self, ranked: list[Ranked], k: int, n_jobs: int = 1) -> TopK:
         """Bring the lists of all trees down to one of k labels."""
         if self.merge == "mean" and any(tree.n_slots > self.n_labels_ for tree in self.trees_):
-            ranked = [merge_slots(lists) for lists in ranked]
+            ranked = [merge_slots(lists, n_jobs) for lists in ranked]
         if len(ranked) > 1:
-            return with_finite_scores(TopK(*merge_trees(ranked, k)))
+            return with_finite_scores(TopK(*merge_trees(ranked, k, n_jobs)))
         return with_finite_scores(TopK(*pad_lists(ranked[0], k)))
 
     def _restricted(self, allow: Any, deny: Any) -> Self:

@@ -83,8 +83,9 @@ def estimate_tree(data: Dataset, shape: Shape, model: LabelTreeClassifier, probe
     else:
         weights, each = expected_weights(measured, shape.label_counts), measured.bytes_per_weight
     lines = weights * max(each - 2, 0.2) / 5  # two bytes a weight, five a line
-    spread = 48 * lines + 0.19 * sum(nodes) * n_columns
-    spread = spread if spread < LARGEST_SPREAD else 0.0
+    index = 0.2 * sum(nodes) * n_columns
+    spread = index + 48 * lines  # dense rows of all lines, else of the few with many entries, and the place of each
+    spread = spread if spread < LARGEST_SPREAD else index + 13 * lines if index < LARGEST_SPREAD else 0.0
     trained = 3 * weights + 14 * lines
     memory = _memory(shape, model, nodes, n_columns, 2 * trained + n_trees * spread)
     more = 1.0 if measured is None else max(shape.n_rows / measured.rows, 1.0) ** SLOWER

@@ -24,6 +24,7 @@ from longtail.tree.label_tree import LabelTree
 INT32_MAX = np.iinfo(np.int32).max
 CSR = (sp.csr_array, sp.csr_matrix)
 NO_LABELS = np.empty(0, dtype=np.int32)
+NO_PLACES = np.empty(0, dtype=np.int64)
 BLOCK_ROWS = 8192  # searched together
 DENSE_FROM = 12  # rows that must visit a chunk before spreading it out pays (measured on eurlex-4k)
 
@@ -83,6 +84,7 @@ def search_rows(
     indptr = X.indptr.astype(np.int64, copy=False)
     size = max(1, min(BLOCK_ROWS, -(-n // n_jobs)))
     spread = chunks.spread
+    entry_indptr = NO_PLACES if spread[0].size else chunks.entry_indptr
 
     def walk(at: slice) -> None:
         rows = at.stop - at.start
@@ -100,7 +102,7 @@ def search_rows(
                 chunks.child_indptr,
                 chunks.line_indptr,
                 chunks.features,
-                chunks.entry_indptr,
+                entry_indptr,
                 chunks.children,
                 chunks.weights,
                 chunks.scales,
@@ -154,7 +156,7 @@ def search_row(
         chunks.child_indptr,
         chunks.line_indptr,
         chunks.features,
-        chunks.entry_indptr,
+        NO_PLACES if chunks.spread[0].size else chunks.entry_indptr,
         chunks.children,
         chunks.weights,
         chunks.scales,
@@ -201,21 +203,26 @@ def labels_of(tree: LabelTree, chunks: Chunks, children: np.ndarray) -> np.ndarr
     return np.where(children >= 0, tree.leaf_labels[np.maximum(slots, 0)], np.int32(-1))
 
 
-def merge_slots(ranked: Ranked) -> Ranked:
+def merge_slots(ranked: Ranked, n_jobs: int = 1) -> Ranked:
     """Merge the slots of a label: score = log(mean of exp(score) over the slots that the beam reached)."""
-    return _merged(*ranked, 0, ranked[0].shape[1])
+    return _merged(*ranked, 0, 0, ranked[0].shape[1], n_jobs)
 
 
-def merge_trees(ranked: list[Ranked], k: int) -> Ranked:
+def merge_trees(ranked: list[Ranked], k: int, n_jobs: int = 1) -> Ranked:
     """Merge the lists of several trees: score = log(Σ exp(score) / number of trees); keep the k best labels."""
     ids, scores = (np.concatenate(parts, axis=1) for parts in zip(*ranked, strict=True))
-    return _merged(ids, scores, len(ranked), k)
+    return _merged(ids, scores, len(ranked), len(ranked), k, n_jobs)
 
 
-def _merged(ids: np.ndarray, scores: np.ndarray, shares: int, k: int) -> Ranked:
+def _merged(ids: np.ndarray, scores: np.ndarray, shares: int, lists: int, k: int, n_jobs: int) -> Ranked:
     """Merge equal labels of every row; see `merge_lists`."""
-    out_ids, out_scores = np.empty((ids.shape[0], k), np.int32), np.empty((ids.shape[0], k), np.float32)
-    merge_lists(np.ascontiguousarray(ids, dtype=np.int32), np.ascontiguousarray(scores), shares, out_ids, out_scores)
+    ids, scores, n = np.ascontiguousarray(ids, dtype=np.int32), np.ascontiguousarray(scores), ids.shape[0]
+    out_ids, out_scores = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
+
+    def merge(at: slice) -> None:
+        merge_lists(ids[at], scores[at], shares, lists, out_ids[at], out_scores[at])
+
+    run_tasks(merge, blocks(n, max(BLOCK_ROWS // 8, -(-n // n_jobs))), n_jobs)
     return out_ids, out_scores
 
 

@@ -11,7 +11,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from longtail.kernels import LANES, dot_lanes, njit
+from longtail.kernels import LANES, dot_lanes, lanes_at_least, lowest_bit, njit
+
+ROWS_AT_ONCE = 512
 
 
 @njit(nogil=True, cache=True)
@@ -22,18 +24,33 @@ def nearest_centres(
     start, stop,              # IN      the rows to look at
     cluster,                  # IN/OUT  a row stays unless another centre is nearer   (n,) int32
 ):  # fmt: skip
-    """Move rows to their nearest centre: the one they are at if it is among the nearest, else the first of these."""
+    """Move rows to their nearest centre: the one they are at if it is among the nearest, else the first of these.
+
+    Sixteen centres at a time for some hundred rows, so that both stay in the processor's cache.
+    """
     base = W.shape[1] - 1
-    scores = np.empty(W.shape[0] * LANES, dtype=np.float32)
-    for row in range(start, stop):
+    scores = np.empty(LANES, dtype=np.float32)
+    nearest, highest = np.empty(ROWS_AT_ONCE, dtype=np.int32), np.empty(ROWS_AT_ONCE, dtype=np.float32)
+    own = np.empty(ROWS_AT_ONCE, dtype=np.float32)  # score of the centre that a row is at
+    for low in range(start, stop, ROWS_AT_ONCE):
+        high = min(low + ROWS_AT_ONCE, stop)
+        highest[:] = -np.inf
         for group in range(W.shape[0]):
-            out = scores[group * LANES : (group + 1) * LANES]
-            dot_lanes(W[group], indices, values, indptr[row], indptr[row + 1], base, out)
-        best = cluster[row]
-        for c in range(n_centres):
-            if scores[c] > scores[best]:
-                best = c
-        cluster[row] = best
+            first = group * LANES
+            for row in range(low, high):
+                dot_lanes(W[group], indices, values, indptr[row], indptr[row + 1], base, scores)
+                if 0 <= cluster[row] - first < LANES:
+                    own[row - low] = scores[cluster[row] - first]
+                good = lanes_at_least(scores, 0, highest[row - low])
+                while good:
+                    lane = lowest_bit(good)
+                    good &= good - np.uint64(1)
+                    if scores[lane] > highest[row - low] and first + lane < n_centres:
+                        highest[row - low] = scores[lane]
+                        nearest[row - low] = first + lane
+        for row in range(low, high):
+            if highest[row - low] > own[row - low]:
+                cluster[row] = nearest[row - low]
 
 
 @njit(nogil=True, cache=True)
