@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -79,6 +80,33 @@ class Wish:
     language: str | None = None
 
 
+class Pace:
+    """How long a model takes for some texts, learned while it works.
+
+    >>> pace = Pace()
+    >>> pace.learn(["a" * 1000], 0.1)
+    >>> pace.seconds(["a"]) < 0.1 < pace.seconds(["a" * 3000])
+    True
+    """
+
+    def __init__(self) -> None:
+        self._rate = math.inf  # seconds per unit of work; nothing is known yet
+
+    def seconds(self, texts: Sequence[str]) -> float:
+        """Return how long some texts will take."""
+        return self._rate * _work(texts)
+
+    def learn(self, texts: Sequence[str], seconds: float) -> None:
+        """Take in how long some texts took: what was slow counts at once, what was quick little by little."""
+        rate = seconds / _work(texts)
+        self._rate = rate if self._rate == math.inf else max(rate, 0.9 * self._rate + 0.1 * rate)
+
+
+def _work(texts: Sequence[str]) -> int:
+    """Return how much work some texts are: their characters, and as much as 500 for each."""
+    return sum(map(len, texts)) + 500 * len(texts)
+
+
 @dataclass(eq=False)
 class ServedModel:
     """A loaded model, ready to answer; never changed, only replaced."""
@@ -88,6 +116,7 @@ class ServedModel:
     tagger: Tagger
     digest: str
     loaded_at: float = field(default_factory=time.time)
+    pace: Pace = field(default_factory=Pace)
     _languages: dict[str, Vocabulary] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _search_lock: threading.Lock = field(default_factory=threading.Lock)
@@ -157,7 +186,8 @@ class ServedModel:
         deny = None if how.deny is None else self.label_numbers(how.deny, "deny")
         if how.language is not None:
             self.vocabulary(how.language)
-        depth = min(max(n_candidates(self.tagger), how.k), self.tagger.n_labels_)
+        needed = 0 if self.tagger.decision_ is None else n_candidates(self.tagger)  # a threshold looks at each alone
+        depth = min(max(needed, how.k), self.tagger.n_labels_)
         return Wish(how.k, depth, self._least(how), allow, deny, how.language)
 
     def _least(self, how: How) -> float | None:
@@ -196,7 +226,7 @@ class ServedModel:
     def _known(self, texts: Sequence[str], rows: object) -> list[bool]:
         """Say of every text whether the model knows any of its words."""
         if isinstance(self.tagger.features_, TfidfFeatures) and sp.issparse(rows):
-            return (np.diff(rows.indptr) > 0).tolist()  # type: ignore[attr-defined]
+            return (rows.indptr[1:] > rows.indptr[:-1]).tolist()  # type: ignore[attr-defined]
         return [any(letter.isalnum() for letter in text) for text in texts]
 
     def _named(self, top: TopK, wishes: Sequence[Wish], known: Sequence[bool]) -> list[tuple[list[SuggestedTag], bool]]:
@@ -204,10 +234,10 @@ class ServedModel:
         model, decision = self.tagger.model_, self.tagger.decision_
         calibrated = model.calibrated_
         chances = model.probabilities(top) if calibrated else top
-        if decision is None:
-            given = model.chosen(top)
-        else:
+        if decision is not None:
             given = decision.chosen(chances.head(decision.candidates))
+        else:
+            given = model.calibration_.reached(chances) if calibrated else model.chosen(top)
         lists = zip(
             top.ids.tolist(), top.scores.tolist(), chances.scores.tolist(), given.tolist(), wishes, known, strict=True
         )
