@@ -17,12 +17,31 @@ from longtail.text import is_unicode
 HOW = ("k", "threshold", "target", "allow", "deny", "language")
 
 
-async def read_json(request: Request) -> object:
-    """Return the body of a request as JSON: NaN, repeated keys, deep nesting and wrong UTF-8 are refused."""
+async def read_json(request: Request, empty: object = None) -> object:
+    """Return the body of a request as JSON: NaN, repeated keys, deep nesting and wrong UTF-8 are refused.
+
+    With `empty` a body may be left out, and that is what it means.
+    """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
+    is_json = kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
+    raw = await read_body(request) if is_json or empty is not None else b""
+    if not raw and empty is not None:
+        return empty
+    if not is_json:
         raise Problem(415, f"the body must be JSON, with the Content-Type application/json; got {kind!r:.100}.")
-    return parse_json(await request.body())
+    return parse_json(raw)
+
+
+async def read_body(request: Request) -> bytes:
+    """Return the body of a request, which can be read once; its limits are the guards' business."""
+    message = await request.receive()
+    if not message.get("more_body", False):
+        return message.get("body", b"")
+    pieces = [message.get("body", b"")]
+    while message.get("more_body", False):
+        message = await request.receive()
+        pieces.append(message.get("body", b""))
+    return b"".join(pieces)
 
 
 def parse_json(raw: bytes, what: str = "the body") -> object:

@@ -6,6 +6,7 @@ import gc
 import math
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -80,6 +81,10 @@ class Wish:
     language: str | None = None
 
 
+DEPTHS = (10, 50)  # labels of a text that are looked at: the same for many requests, so that they go together
+PACE_BATCHES = 9  # that tell how quick a model is
+
+
 class Pace:
     """How long a model takes for some texts, learned while it works.
 
@@ -90,6 +95,7 @@ class Pace:
     """
 
     def __init__(self) -> None:
+        self._rates: deque[float] = deque(maxlen=PACE_BATCHES)
         self._rate = math.inf  # seconds per unit of work; nothing is known yet
 
     def seconds(self, texts: Sequence[str]) -> float:
@@ -97,9 +103,9 @@ class Pace:
         return self._rate * _work(texts)
 
     def learn(self, texts: Sequence[str], seconds: float) -> None:
-        """Take in how long some texts took: what was slow counts at once, what was quick little by little."""
-        rate = seconds / _work(texts)
-        self._rate = rate if self._rate == math.inf else max(rate, 0.9 * self._rate + 0.1 * rate)
+        """Take in how long some texts took; the median of the last ones counts, and a pause of the machine does not."""
+        self._rates.append(seconds / _work(texts))
+        self._rate = sorted(self._rates)[len(self._rates) // 2]
 
 
 def _work(texts: Sequence[str]) -> int:
@@ -187,7 +193,8 @@ class ServedModel:
         if how.language is not None:
             self.vocabulary(how.language)
         needed = 0 if self.tagger.decision_ is None else n_candidates(self.tagger)  # a threshold looks at each alone
-        depth = min(max(needed, how.k), self.tagger.n_labels_)
+        depth = max(needed, next((depth for depth in DEPTHS if how.k <= depth), how.k))
+        depth = min(depth, self.tagger.n_labels_)
         return Wish(how.k, depth, self._least(how), allow, deny, how.language)
 
     def _least(self, how: How) -> float | None:
