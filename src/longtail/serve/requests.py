@@ -168,13 +168,16 @@ def read_texts(fields: Fields, rows: int, characters: int) -> list[str]:
     return [text] if text is not None else texts or []
 
 
-def query(request: Request, known: Sequence[str]) -> Mapping[str, str]:
-    """Return the parameters after the question mark; unknown and repeated ones are refused."""
+def query(request: Request, known: Sequence[str], several: Sequence[str] = ()) -> Mapping[str, str]:
+    """Return the parameters after the question mark; unknown ones and those that stand twice are refused.
+
+    Those in `several` may stand more than once; the last one is returned.
+    """
     found: dict[str, str] = {}
     for name, value in request.query_params.multi_items():
         if name not in known:
             raise Problem(422, f"{name[:100]!r} is no parameter of this address.{near(name[:100], known)}")
-        if name in found:
+        if name in found and name not in several:
             raise Problem(422, f"the parameter {name!r} stands twice.")
         if "�" in value or "\x00" in value:
             raise Problem(400, f"the parameter {name!r} is not UTF-8.")

@@ -139,14 +139,31 @@ class ServedModel:
             if "search" in self.__dict__:
                 return self.__dict__["search"]
             counts = np.asarray(self.tagger.model_.label_counts_)
-            made = LabelSearch(self._names(), counts, self.tagger.labels_)
+            made = LabelSearch(self._names(self.tagger.labels_), counts, self.tagger.labels_)
             gc.freeze()  # it stays: collecting garbage need not look at hundreds of thousands of names each time
             return made
 
-    def _names(self) -> Iterator[tuple[int, str]]:
-        """Yield all names of all labels, in all languages, the one that is shown first."""
+    @cached_property
+    def other_concepts(self) -> list[str]:
+        """The concepts of the vocabulary that are no labels of the model: no row that it learned from had them."""
         vocabulary = self.tagger.vocabulary_
-        for number, label in enumerate(self.tagger.labels_):
+        return [] if vocabulary is None else [id for id in vocabulary.ids if id not in self.numbers]
+
+    @cached_property
+    def other_search(self) -> LabelSearch:
+        """The index of the names of the other concepts."""
+        with self._search_lock:
+            if "other_search" in self.__dict__:
+                return self.__dict__["other_search"]
+            counts = np.zeros(len(self.other_concepts), dtype=np.int64)
+            made = LabelSearch(self._names(self.other_concepts), counts, self.other_concepts)
+            gc.freeze()
+            return made
+
+    def _names(self, labels: Sequence[str]) -> Iterator[tuple[int, str]]:
+        """Yield all names of labels, in all languages, the one that is shown first."""
+        vocabulary = self.tagger.vocabulary_
+        for number, label in enumerate(labels):
             if vocabulary is None or label not in vocabulary:
                 yield number, label
                 continue
