@@ -1,9 +1,9 @@
 """A load generator: connections that each send the next request as soon as the last one is answered.
 
-    python benchmarks/serve/generator.py HOST PORT REQUESTS CONNECTIONS SECONDS
+    python benchmarks/serve/generator.py HOST PORT REQUESTS CONNECTIONS SECONDS [--times]
 
 REQUESTS is a file of whole HTTP requests, a JSON list of texts. It runs in a process of its own, and prints one JSON
-object: answers by status, seconds, and latencies in milliseconds.
+object: answers by status, seconds, and latencies in milliseconds; with --times that of every request.
 """
 
 from __future__ import annotations
@@ -103,6 +103,7 @@ async def generate(host: str, port: int, requests: list[bytes], connections: int
         "p50_ms": round(float(np.percentile(times, 50)), 3),
         "p99_ms": round(float(np.percentile(times, 99)), 3),
         "worst_ms": round(float(times.max()), 3),
+        "milliseconds": [round(time, 3) for time in found.milliseconds],
         "statuses": {str(status): count for status, count in sorted(found.statuses.items())},
     }
 
@@ -110,7 +111,10 @@ async def generate(host: str, port: int, requests: list[bytes], connections: int
 def main() -> None:
     host, port, file, connections, seconds = sys.argv[1:6]
     requests = [text.encode("latin-1") for text in json.loads(Path(file).read_text("utf-8"))]
-    print(json.dumps(asyncio.run(generate(host, int(port), requests, int(connections), float(seconds)))))
+    found = asyncio.run(generate(host, int(port), requests, int(connections), float(seconds)))
+    if "--times" not in sys.argv:
+        del found["milliseconds"]
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

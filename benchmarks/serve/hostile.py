@@ -17,6 +17,7 @@ import json
 import multiprocessing
 import os
 import random
+import re
 import signal
 import socket
 import statistics
@@ -100,6 +101,8 @@ def torment(port: int, pid: int, seconds: float, work: Path, schemathesis: Path 
     memory: list[float] = []
     while time.time() < until:
         memory.append(sum(own_bytes(one) for one in family(pid)) / 1e6)
+        if len(memory) % 12 == 0:
+            print(f"{len(memory) * 5 // 60} minutes: {statistics.median(memory[-12:]):.1f} MB", flush=True)
         time.sleep(min(5.0, max(0.1, until - time.time())))
     for attacker in attackers:
         attacker.join(30)
@@ -118,6 +121,7 @@ def torment(port: int, pid: int, seconds: float, work: Path, schemathesis: Path 
             "late_mb": round(late, 1),
             "change_percent": round(100 * (late / early - 1), 2),
             "most_mb": round(max(memory), 1),
+            "every_minute_mb": [round(statistics.median(memory[at : at + 12]), 1) for at in range(0, len(memory), 12)],
         },
         "schemathesis": json.loads(counts.read_text()) if counts.exists() else None,
     }
@@ -300,28 +304,36 @@ def batches(port: int, rng: random.Random, until: float) -> None:
 
 
 def draw(program: Path, port: int, until: float, work: Path) -> None:
-    """Let schemathesis draw requests from the document until the time is over."""
-    runs, failed, last = 0, 0, ""
+    """Let schemathesis draw requests from the document until the time is over, with another seed in every run."""
+    runs, failed, drawn, last = 0, 0, 0, ""
     url = f"http://127.0.0.1:{port}/v1/longtail/openapi.json"
+    stated = ", ".join(f'"{code}"' for code in ("2xx", "3xx", "4xx", *sorted(STATED)))
+    (work / "schemathesis.toml").write_text(f"[checks]\nnot_a_server_error.expected-statuses = [{stated}]\n")
+    folders = {"PYTHONPATH": str(HERE), "SCHEMATHESIS_HOOKS": "schemathesis_bodies"}
+    version = subprocess.run([str(program), "--version"], capture_output=True, text=True).stdout.strip()
     while time.time() < until - 5:
-        options = ["--checks", "not_a_server_error", "--max-examples", "20", "--seed", str(runs), "--no-color"]
+        options = ["--checks", "not_a_server_error", "--max-examples", "50", "--seed", str(runs), "--no-color"]
         try:
-            done = subprocess.run(
+            done: subprocess.CompletedProcess[str] | None = subprocess.run(
                 [str(program), "run", url, *options],
                 cwd=work,
+                env={**os.environ, **folders},
                 capture_output=True,
                 text=True,
                 timeout=max(5, until - time.time()),
             )
         except subprocess.TimeoutExpired as stopped:
             said = (stopped.stdout or b"").decode("utf-8", "replace")
-            facts = {"runs": runs, "failed": failed, "last": last, "unfinished": said[-2000:]}
-            (work / "schemathesis.json").write_text(json.dumps(facts))
-            break
-        runs += 1
-        if done.returncode:
-            failed, last = failed + 1, (done.stdout + done.stderr)[-3000:]
-        (work / "schemathesis.json").write_text(json.dumps({"runs": runs, "failed": failed, "last": last}))
+            if "Server error" in said:
+                failed, last = failed + 1, said[-3000:]
+            done = None
+        if done is not None:
+            runs += 1
+            drawn += sum(map(int, re.findall(r"(\d+) generated", done.stdout)))
+            if done.returncode:
+                failed, last = failed + 1, (done.stdout + done.stderr)[-3000:]
+        facts = {"version": version, "runs": runs, "requests_drawn": drawn, "failed": failed, "last_failure": last}
+        (work / "schemathesis.json").write_text(json.dumps(facts))
 
 
 def suggests(port: int) -> bool:

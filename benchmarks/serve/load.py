@@ -2,11 +2,12 @@
 
     python benchmarks/serve/load.py --annif ENVIRONMENT/bin --project FOLDER
 
-Three servers on the same data (the bundled `debtags`), one after the other, each with two processes: `longtail serve`
+Three servers on the same data (the bundled `debtags`), each with two processes: `longtail serve`
 with a label tree, Annif's own server with Omikuji Bonsai (gunicorn and uvicorn workers, as its documentation says;
 FOLDER has its `projects.cfg` and its trained project `bonsai`, as `benchmarks/hybrid/peers.py annif` leaves them),
 and a plain service of uvicorn and scikit-learn (`plain_service.py`). A generator on the same machine sends the texts
-of the test rows over 1, 16 and 64 connections, alone or 32 in a request, and asks for five labels. What counts are
+of the test rows over 1, 16 and 64 connections, alone or 32 in a request, and asks for five labels. The servers take
+turns of a few seconds, again and again, so that whatever else the machine does meets all of them. What counts are
 ratios: all share two cores with the generator.
 """
 
@@ -27,6 +28,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import longtail as lt
@@ -37,53 +40,82 @@ HERE = Path(__file__).resolve().parent
 ROWS = 2000
 TEXTS_AT_ONCE = 32
 LOADS = (("one text", 1, 1), ("one text", 1, 16), ("one text", 1, 64), ("32 texts", TEXTS_AT_ONCE, 8))
+Start = Callable[[int, Path, Any], contextlib.AbstractContextManager[subprocess.Popen[bytes]]]
 Body = Callable[[Sequence[str]], tuple[str, str, str]]  # path, type and body of a request
 
 
 def main() -> None:
-    parser = make_parser(__doc__, "serve_load.json", resume=True)
+    parser = make_parser(__doc__, "serve_load.json")
     parser.add_argument("--annif", type=Path, metavar="FOLDER", help="programs of the environment with Annif")
     parser.add_argument("--project", type=Path, metavar="FOLDER", help="projects.cfg and data of Annif's project")
-    parser.add_argument("--seconds", type=float, default=20.0, help="of every measurement")
+    parser.add_argument("--seconds", type=float, default=3.0, help="of a turn")
+    parser.add_argument("--turns", type=int, default=5, help="of every server with every load")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument(
-        "--only", nargs="+", default=["longtail", "annif", "plain"], choices=["longtail", "annif", "plain"]
-    )
+    parser.add_argument("--only", nargs="+", default=list(SERVERS), choices=list(SERVERS))
     args = parser.parse_args()
-    facts = start_facts(args, {"servers": {}}, "starlette", "uvicorn")
-    facts["workers"], facts["seconds"] = args.workers, args.seconds
+    facts = start_facts(args, {"servers": {}}, "starlette", "uvicorn", "httptools")
+    facts |= {"workers": args.workers, "seconds_of_a_turn": args.seconds, "turns": args.turns}
     texts = list(lt.data.load_bundled("debtags", "test").texts or ())[:ROWS]
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         work = Path(folder)
-        for name in args.only:
-            facts["servers"][name] = measure(name, texts, work, args)
-            facts["ratios"] = ratios(facts["servers"])
-            write_results(facts, args.output)
+        running = [Running(name, stack, texts, work, args) for name in args.only]
+        for one in running:
+            for load in LOADS:
+                one.take_turn(load, 3.0)
+            one.found.clear()  # by now all is compiled and loaded
+        for turn in range(args.turns):
+            for load in LOADS:
+                for one in running:
+                    one.take_turn(load, args.seconds)
+            print(f"turn {turn + 1} of {args.turns}", flush=True)
+        facts["servers"] = {one.name: one.results() for one in running}
+    facts["ratios"] = ratios(facts["servers"])
+    write_results(facts, args.output)
     show(facts)
 
 
-def measure(name: str, texts: list[str], work: Path, args: Any) -> dict[str, Any]:
-    """Return what one server gives."""
-    started, body = {"longtail": (longtail, of_longtail), "annif": (annif, of_annif), "plain": (plain, of_plain)}[name]
-    port = free_port()
-    out: dict[str, Any] = {}
-    with started(port, work, args) as process:
-        for what, at_once, connections in LOADS:
-            file = work / f"{name}-{at_once}.json"
+class Running:
+    """A server that runs, and what was found about it so far."""
+
+    def __init__(self, name: str, stack: contextlib.ExitStack, texts: list[str], work: Path, args: Any) -> None:
+        self.name, self.port = name, free_port()
+        started, body = SERVERS[name]
+        self.process = stack.enter_context(started(self.port, work, args))
+        self.files: dict[int, Path] = {}
+        self.found: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
+        for at_once in {at_once for _, at_once, _ in LOADS}:
             groups = [texts[at : at + at_once] for at in range(0, len(texts) - at_once + 1, at_once)]
-            file.write_text(json.dumps([request(port, *body(group)) for group in groups]), "utf-8")
-            generate(port, file, connections, 3.0)  # so that all is compiled and loaded
-            found = generate(port, file, connections, args.seconds)
-            found["texts_per_second"] = round(found["per_second"] * at_once, 1)
-            out[f"{what}, {connections} connections"] = found
-            print(name, what, connections, found, flush=True)
-        out["memory_mb"] = round(sum(proportional_bytes(pid) for pid in family(process.pid)) / 1e6, 1)
-    return out
+            self.files[at_once] = work / f"{name}-{at_once}.json"
+            self.files[at_once].write_text(json.dumps([request(self.port, *body(group)) for group in groups]), "utf-8")
+
+    def take_turn(self, load: tuple[str, int, int], seconds: float) -> None:
+        """Let one load go on for some seconds."""
+        found = generate(self.port, self.files[load[1]], load[2], seconds)
+        self.found.setdefault(load, []).append(found)
+
+    def results(self) -> dict[str, Any]:
+        """Return what all turns found together."""
+        out: dict[str, Any] = {}
+        for (what, at_once, connections), turns in self.found.items():
+            times = np.concatenate([np.array(turn["milliseconds"]) for turn in turns])
+            per_second = times.size / sum(turn["seconds"] for turn in turns)
+            out[f"{what}, {connections} connections"] = {
+                "requests": times.size,
+                "per_second": round(per_second, 1),
+                "texts_per_second": round(per_second * at_once, 1),
+                "p50_ms": round(float(np.percentile(times, 50)), 3),
+                "p99_ms": round(float(np.percentile(times, 99)), 3),
+                "worst_ms": round(float(times.max()), 3),
+                "per_second_of_turns": [turn["per_second"] for turn in turns],
+                "p99_ms_of_turns": [turn["p99_ms"] for turn in turns],
+            }
+        out["memory_mb"] = round(sum(proportional_bytes(pid) for pid in family(self.process.pid)) / 1e6, 1)
+        return out
 
 
 def generate(port: int, file: Path, connections: int, seconds: float) -> dict[str, Any]:
     """Return what a generator in a process of its own finds."""
-    words = ["127.0.0.1", str(port), str(file), str(connections), str(seconds)]
+    words = ["127.0.0.1", str(port), str(file), str(connections), str(seconds), "--times"]
     command = [sys.executable, str(HERE / "generator.py"), *words]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout)
@@ -207,6 +239,13 @@ def proportional_bytes(pid: int) -> int:
     """Return the memory of a process, shared pages divided among those who share them."""
     text = Path(f"/proc/{pid}/smaps_rollup").read_text()
     return 1024 * int(text.partition("Pss:")[2].split()[0])
+
+
+SERVERS: dict[str, tuple[Start, Body]] = {
+    "longtail": (longtail, of_longtail),
+    "annif": (annif, of_annif),
+    "plain": (plain, of_plain),
+}
 
 
 def ratios(servers: dict[str, Any]) -> dict[str, Any]:

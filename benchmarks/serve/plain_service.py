@@ -33,7 +33,8 @@ def main() -> None:
     words = TfidfVectorizer(min_df=2, sublinear_tf=True)
     model = OneVsRestClassifier(SGDClassifier(loss="log_loss", max_iter=10, tol=1e-2, random_state=0), n_jobs=2)
     model.fit(words.fit_transform(list(data.texts or ())), data.Y[:, used])
-    W = np.vstack([one.coef_ for one in model.estimators_]).T.astype(np.float32)  # much faster than predict_proba
+    coefficients = np.vstack([one.coef_ for one in model.estimators_]).astype(np.float32)
+    W = np.ascontiguousarray(coefficients.T)  # scipy would copy it for every request; much faster than predict_proba
     bias = np.concatenate([one.intercept_ for one in model.estimators_])
     names = [data.names()[label] for label in used.tolist()]
 

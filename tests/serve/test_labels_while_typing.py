@@ -51,6 +51,22 @@ def test_over_http(client_of, animals):
     assert got.status_code == 422 and "a language of the vocabulary" in got.json()["detail"]
 
 
+def test_concepts_that_the_model_cannot_suggest_come_after_its_labels(client_of, animals):
+    client = client_of(animals)
+
+    def found(query):
+        got = client.get(f"/v1/longtail/models/animals/labels?concepts=all&{query}").json()
+        return [(label["name"], label["suggested"], label["rows"]) for label in got["labels"]], got["total"]
+
+    assert found("q=anim") == ([("animals", False, 0)], 1)
+    assert found("q=tier&language=de") == ([("Tiere", False, 0)], 1)
+    assert [name for name, _, _ in found("q=")[0]][-1] == "animals" and found("q=")[1] == 3
+    assert found("q=&limit=2&offset=2") == ([("animals", False, 0)], 3) and found("q=&limit=1")[1] == 3
+    assert client.get("/v1/longtail/models/animals/labels?q=anim").json()["total"] == 0
+    got = client.get("/v1/longtail/models/animals/labels?concepts=some")
+    assert got.status_code == 422 and "concepts must be one of labels, all" in got.json()["detail"]
+
+
 def test_one_label_and_the_hierarchy(client_of, animals):
     client = client_of(animals)
     got = client.get("/v1/longtail/models/animals/labels/http://ex.org/cats").json()

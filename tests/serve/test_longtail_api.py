@@ -112,12 +112,25 @@ def test_batches_that_cannot_be_read_fail_in_one_sentence(client_of, things):
     failed = finished(client, got.json()["id"])
     assert failed["state"] == "failed" and failed["error"].startswith("the upload") and "/" not in failed["error"]
     assert client.get(f"/v1/longtail/batches/{got.json()['id']}/result").status_code == 409
-    for query in ("text_column=", "text_column=nothing"):
-        got = client.post(f"/v1/longtail/batches?{query}", content=b'{"text": "a"}\n', headers=ndjson)
-        assert finished(client, got.json()["id"])["state"] == "failed"
+    got = client.post("/v1/longtail/batches?text_column=nothing", content=b'{"text": "a"}\n', headers=ndjson)
+    assert finished(client, got.json()["id"])["state"] == "failed"
+    assert client.post("/v1/longtail/batches?text_column=", content=b"a", headers=ndjson).status_code == 422
     assert client.post("/v1/longtail/batches", content=b"a" * 2000, headers=ndjson).status_code == 413
     assert client.post("/v1/longtail/batches", content=b"a", headers={"Content-Type": "text/html"}).status_code == 415
     assert client.post("/v1/longtail/batches?model=x", content=b"a", headers=ndjson).status_code == 404
+
+
+def test_a_batch_joins_the_columns_that_are_named(client_of, things):
+    client = client_of(things)
+    table = b"id;title;about\n1;red;apple\n2;old;car\n"
+    query = "text_column=title&text_column=about&k=3"
+    got = client.post(f"/v1/longtail/batches?{query}", content=table, headers={"Content-Type": "text/csv"})
+    id = finished(client, got.json()["id"])["id"]
+    lines = client.get(f"/v1/longtail/batches/{id}/result?format=jsonl").text.splitlines()
+    joined = client.post("/v1/longtail/models/things/suggest", json={"texts": ["red apple", "old car"], "k": 3}).json()[
+        "results"
+    ]
+    assert [json.loads(line)["tags"] for line in lines] == [row["tags"] for row in joined]
 
 
 def test_batches_are_bounded_and_belong_to_their_caller(client_of, things, tmp_path):

@@ -1,5 +1,6 @@
 """The files of the page: served under a strict policy, without inline code, in two languages with the same keys."""
 
+import ast
 import json
 import re
 import string
@@ -54,6 +55,37 @@ def test_every_word_that_a_script_asks_for_is_there_and_every_one_is_used():
     endings = [found for text in SCRIPTS.values() for found in re.findall(r"\}(\.[a-z]+)`", text)]
     unused = [key for key in stems - asked if not key.startswith(tuple(begun)) and not key.endswith(tuple(endings))]
     assert unused == []
+
+
+def test_what_the_page_translates_is_what_the_server_says(client):
+    """The page knows refusals by their sentences; each pattern fits one that stands in the code of the server."""
+    found = re.findall(r'^  \[/(.*)/, "(refused\.[a-z-]+)"\],$', SCRIPTS["refusals.js"], re.MULTILINE)
+    patterns = {key: re.compile(pattern.replace("(?<", "(?P<")) for pattern, key in found}
+    assert len(patterns) > 15
+    code = [ast.parse(file.read_text("utf-8")) for file in FOLDER.parent.glob("*.py")]
+    said = [said_by(node) for module in code for node in ast.walk(module)]
+    suggest = "/v1/longtail/models/things/suggest"
+    for body in ({"text": "a" * 200_001}, {"texts": ["a"] * 1001}):
+        said.append(client.post(suggest, json=body).json()["detail"])
+    for key, pattern in patterns.items():
+        matches = [match for match in map(pattern.search, filter(None, said)) if match]
+        assert matches, key
+        words = WORDS["de"].get(key) or WORDS["de"][f"{key}.one"]
+        assert {field for _, field, _, _ in string.Formatter().parse(words) if field} <= set(matches[0].groupdict())
+    kinds = json.loads(re.search(r"KINDS = (\[.*\]);", SCRIPTS["refusals.js"])[1])
+    assert all(f"refused.{kind}" in WORDS["de"] for kind in kinds)
+
+
+def said_by(node):
+    """Return a string of the code, with 7 for whatever is filled in."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if not isinstance(node, ast.JoinedStr):
+        return None
+    filled = {ord("r"): "'7'"}
+    return "".join(
+        part.value if isinstance(part, ast.Constant) else filled.get(part.conversion, "7") for part in node.values
+    )
 
 
 def test_no_script_makes_markup_or_code_of_text():

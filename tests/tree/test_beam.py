@@ -11,7 +11,7 @@ from longtail.tree import search as tree_search
 from longtail.tree.beam import link, search_block
 from longtail.tree.chunk_kernels import ask_for_lines, index_lines, place_lines, sums_of_lines
 from longtail.tree.chunks import Chunks, PackedChunk
-from longtail.tree.search import BeamPlan, LevelLink, search_row, search_rows
+from longtail.tree.search import BeamPlan, LevelLink, search_few, search_rows
 
 
 def random_chunks(rng, widths_of_levels, n_features=25):
@@ -64,7 +64,8 @@ def plain_search(chunks, row, plan):
 def one_row(chunks, ids, values, plan):
     """Search for one row, unscaled, with the slots for labels."""
     n_slots = int(chunks.child_indptr[-1]) - (chunks.n_chunks - 1)
-    return search_row(chunks, ids, values, False, plan, np.arange(n_slots, dtype=np.int32), False, plan.n_kept)
+    indptr, labels = np.array([0, ids.size]), np.arange(n_slots, dtype=np.int32)
+    return search_few(chunks, indptr, ids, values, False, plan, labels, False, plan.n_kept)
 
 
 @given(st.integers(0, 2**32 - 1), st.lists(st.integers(1, 20), min_size=1, max_size=3), st.integers(1, 4))

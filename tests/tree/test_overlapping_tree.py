@@ -122,9 +122,9 @@ def test_a_label_comes_once_and_single_rows_agree_with_batches(fused, merge, n_t
         top = model.predict_topk(X, k=k)
         for ids in top.ids:
             assert len(set(ids[ids >= 0])) == (ids >= 0).sum()
-        for row in range(0, 60, 7):
-            one = model.predict_topk(X[[row]], k=k)
-            assert np.array_equal(one.ids[0], top.ids[row]) and np.array_equal(one.scores[0], top.scores[row])
+        for rows in (*([row] for row in range(0, 60, 7)), [1, 2], list(range(20, 52)), list(range(7, 40))):
+            few = model.predict_topk(X[rows], k=k)
+            assert np.array_equal(few.ids, top.ids[rows]) and np.array_equal(few.scores, top.scores[rows])
 
 
 def test_the_best_slot_counts(fused, monkeypatch):

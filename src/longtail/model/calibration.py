@@ -104,7 +104,11 @@ class Calibration:
 
     def chosen(self, topk: TopK) -> np.ndarray:
         """Return which predictions reach the threshold: bool (n_rows, k)."""
-        return (topk.ids >= 0) & (self.apply(topk).scores >= np.float32(self.threshold))
+        return self.reached(self.apply(topk))
+
+    def reached(self, chances: TopK) -> np.ndarray:
+        """Return which probabilities, as `apply` gives them, reach the threshold: bool (n_rows, k)."""
+        return (chances.ids >= 0) & (chances.scores >= np.float32(self.threshold))
 
     def to_part(self) -> Part:
         params = {"threshold": self.threshold, "n_rows": self.n_rows}

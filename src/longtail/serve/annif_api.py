@@ -22,7 +22,7 @@ from longtail.serve.longtail_api import note_texts
 from longtail.serve.model_shelf import MANIFEST
 from longtail.serve.operations import Described, Gives, Operation, Takes
 from longtail.serve.problems import Problem, json_answer
-from longtail.serve.requests import checked_string, kind_of, read_json
+from longtail.serve.requests import checked_string, kind_of, read_body, read_json
 from longtail.serve.reviewed_documents import ReviewedDocument, keep_reviewed
 from longtail.serve.scores import unit_scores
 from longtail.serve.server import Server
@@ -291,7 +291,7 @@ async def _read_form(request: Request) -> dict[str, str]:
     if kind != FORM:
         raise Problem(415, f"the body must be a form, with the Content-Type {FORM}; got {kind!r:.100}.")
     try:
-        raw = (await request.body()).decode("ascii")  # whatever else stands in a form is written with %
+        raw = (await read_body(request)).decode("ascii")  # whatever else stands in a form is written with %
         pairs = parse_qsl(raw, keep_blank_values=True, encoding="utf-8", errors="strict", max_num_fields=MOST_FIELDS)
     except UnicodeError:
         raise Problem(400, "the form is not UTF-8, with other letters than ASCII written as %XX.") from None

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
 
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Match, Route, Router
+from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
 
-from longtail.errors import LongtailError
 from longtail.serve import (
     annif_api,
     batch_api,
@@ -24,7 +23,6 @@ from longtail.serve import (
     tei_api,
 )
 from longtail.serve.guards import Guards
-from longtail.serve.problems import Problem, answer_http_exception, answer_problem
 from longtail.serve.server import Server
 from longtail.serve.settings import ServeSettings
 
@@ -40,6 +38,60 @@ PROTOCOLS = (  # every one has `routes(server)`
     tei_api,
     page,
 )
+
+REMEMBERED = 1000  # addresses of which is known where they go
+LONGEST_REMEMBERED = 200  # letters of an address
+
+
+class App(Starlette):
+    """Starlette with one layer around its routes, the guards, which answer whatever goes wrong below them."""
+
+    def __init__(self, server: Server, routes: Sequence[BaseRoute], lifespan: Lifespan[Starlette]) -> None:
+        super().__init__()
+        self.router = Routes(routes, lifespan=lifespan)
+        self.state.server = server
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Return the layers: every request passes the guards, and then goes to its route."""
+        return Guards(self.router, self.state.server, self.routes)
+
+
+class Routes(Router):
+    """Routes that need not be gone through for an address that was asked for before."""
+
+    def __init__(self, routes: Sequence[BaseRoute], lifespan: Lifespan[Starlette]) -> None:
+        super().__init__(routes, lifespan=lifespan)
+        self._remembered: dict[tuple[str, str], tuple[ASGIApp, Mapping[str, Any], Mapping[str, Any]]] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand a request to its route."""
+        if scope["type"] != "http":
+            await super().__call__(scope, receive, send)
+            return
+        address = (scope["method"], scope["path"])
+        found = self._remembered.get(address)
+        if found is None:
+            found = self._find(scope, address)
+            if found is None:
+                await super().__call__(scope, receive, send)
+                return
+        app, known, parts = found
+        scope.update(known)
+        scope["path_params"] = dict(parts)
+        await app(scope, receive, send)
+
+    def _find(
+        self, scope: Scope, address: tuple[str, str]
+    ) -> tuple[ASGIApp, Mapping[str, Any], Mapping[str, Any]] | None:
+        """Return the app of the route of an address, and what it is told; None where no route takes it."""
+        for route in self.routes:
+            match, told = route.matches(scope)
+            if match is Match.FULL and isinstance(route, Route):
+                found = route.app, {"route": route, "endpoint": told["endpoint"]}, told["path_params"]
+                if len(self._remembered) < REMEMBERED and len(address[1]) <= LONGEST_REMEMBERED:
+                    self._remembered[address] = found
+                return found
+        return None
 
 
 def create_app(settings: ServeSettings, server: Server | None = None, slot: int = 0) -> Starlette:
@@ -66,15 +118,4 @@ def create_app(settings: ServeSettings, server: Server | None = None, slot: int 
 
     routes: list[BaseRoute] = [route for protocol in PROTOCOLS for route in protocol.routes(owner)]
     owner.use_metrics([getattr(route, "path", "") for route in routes], slot)
-    app = Starlette(
-        routes=routes,
-        middleware=[Middleware(Guards, server=owner, routes=routes)],
-        exception_handlers={
-            Problem: answer_problem,
-            LongtailError: answer_problem,
-            HTTPException: answer_http_exception,
-        },
-        lifespan=lifespan,
-    )
-    app.state.server = owner
-    return app
+    return App(owner, routes, lifespan)

@@ -29,7 +29,7 @@ def routes(server: Server) -> list[BaseRoute]:
         return jobs.get(request.path_params["batch"], caller.name, admin=caller.role == "admin")
 
     async def begin_batch(request: Request) -> Response:
-        given = query(request, ("model", "format", "text_column", *schemas.HOW))
+        given = query(request, ("model", "format", "text_column", *schemas.HOW), several=("text_column",))
         media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         kind = given.get("format") or FORMATS.get(media)
         if kind not in ("csv", "jsonl"):
@@ -38,7 +38,10 @@ def routes(server: Server) -> list[BaseRoute]:
         watch.body_limit, watch.streams = server.settings.upload_bytes, True
         model, how = given.get("model", server.models.default), how_of_query(given, server.settings.most_labels)
         caller: Caller = request.scope["longtail.caller"]
-        job = await jobs.begin(model, how, kind, request.stream(), caller.name, given.get("text_column", "text"))
+        columns = request.query_params.getlist("text_column") or ["text"]
+        if not all(columns):
+            raise Problem(422, "text_column must be the name of a column; got ''.")
+        job = await jobs.begin(model, how, kind, request.stream(), caller.name, columns)
         return json_answer(job.facts(), 202, {"Location": f"{ROOT}/batches/{job.id}"})
 
     async def list_batches(request: Request) -> Response:
@@ -66,7 +69,7 @@ def routes(server: Server) -> list[BaseRoute]:
     asked: dict[str, schemas.Schema] = {
         "model": text,
         "format": {"enum": ["csv", "jsonl"]},
-        "text_column": text,
+        "text_column": {"type": "array", "items": {**text, "minLength": 1}, "default": ["text"]},
         **schemas.HOW_QUERY,
     }
     return [
@@ -75,7 +78,8 @@ def routes(server: Server) -> list[BaseRoute]:
             f"{ROOT}/batches",
             begin_batch,
             Described(
-                "Give labels to the rows of a file, in the background; a column or field `text` holds the texts.",
+                "Give labels to the rows of a file, in the background. The column or field `text` holds the texts, or "
+                "those that `text_column` names: several are joined in this order.",
                 query=asked,
                 takes=[Takes(text, "text/csv", "id,text\n1,A fast editor\n"), Takes(text, LINES)],
                 gives=Gives(schemas.JOB, 202),

@@ -71,7 +71,7 @@ class BatchJobs:
         self._lock = threading.Lock()
 
     async def begin(
-        self, model: str, how: How, kind: str, body: AsyncIterator[bytes], owner: str, text_column: str = "text"
+        self, model: str, how: How, kind: str, body: AsyncIterator[bytes], owner: str, text_columns: Sequence[str]
     ) -> Job:
         """Take an upload and begin to work on it."""
         self.server.models.get(model).wish(how)
@@ -88,7 +88,7 @@ class BatchJobs:
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        task = asyncio.create_task(self._work(job, upload, kind, how, text_column))
+        task = asyncio.create_task(self._work(job, upload, kind, how, text_columns))
         self._tasks[job.id] = task
         task.add_done_callback(lambda _: self._tasks.pop(job.id, None))
         return job
@@ -154,13 +154,13 @@ class BatchJobs:
             return replace(job, state="failed", error="the process that worked on it has ended.")
         return job
 
-    async def _work(self, job: Job, upload: Path, kind: str, how: How, text_column: str) -> None:
+    async def _work(self, job: Job, upload: Path, kind: str, how: How, text_columns: Sequence[str]) -> None:
         """Give labels to all rows of an upload, block by block."""
         loop = asyncio.get_running_loop()
         settings, folder = self.server.settings, upload.parent
         limits = Limits(text_characters=settings.text_characters, line_bytes=16 * settings.text_characters + 10_000)
         try:
-            blocks = iter_texts(upload, BLOCK, kind, text_column=text_column, limits=limits)
+            blocks = iter_texts(upload, BLOCK, kind, text_column=list(text_columns), limits=limits)
             with (folder / "result.jsonl").open("wb") as lines, (folder / "result.csv").open("wb") as table:
                 table.write(b"\xef\xbb\xbf" + csv_lines([COLUMNS]))
                 while (block := await loop.run_in_executor(self._files, next, blocks, None)) is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -22,6 +22,50 @@ DRAINED_BYTES = 32 << 20  # of a body that was refused, that are read over so th
 DRAIN_SECONDS = 10.0
 CLOSING_SECONDS = 15.0  # in which the last answer must have been taken
 LARGEST_HEAD = 48 << 10
+HELD_BYTES = 64 << 10  # of an answer
+
+
+class JoinedWrites:
+    """A transport that sends what is written in one step in one piece: the head of an answer and its body.
+
+    Each piece alone would wake the other side, which can do nothing with a head.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._held: list[bytes] = []
+        self._size = 0
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the transport itself has of this name."""
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Hold data until the step ends, or there is much of it."""
+        if not self._held:
+            self._loop.call_soon(self.flush)
+        self._held.append(data)
+        self._size += len(data)
+        if self._size > HELD_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Send what is held."""
+        if self._held:
+            data = b"".join(self._held)
+            self._held.clear()
+            self._size = 0
+            self._transport.write(data)
+
+    def close(self) -> None:
+        """Send what is held, and close the connection."""
+        self.flush()
+        self._transport.close()
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        self._held.clear()
+        self._transport.abort()
 
 
 class Patient(Base):
@@ -42,7 +86,7 @@ class Patient(Base):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the head of a request; one connection too many is told so and closed."""
-        super().connection_made(transport)
+        super().connection_made(cast("asyncio.Transport", JoinedWrites(transport, self.loop)))
         if len(self.connections) > self.most:
             transport.write(refusal(503, f"{self.most} connections are open, which is the limit; try again soon."))
             self._close()
@@ -70,6 +114,7 @@ class Patient(Base):
     def on_response_complete(self) -> None:
         """Wait for the next request, or for the rest of this one."""
         self._stop_waiting()
+        self.transport.flush()
         super().on_response_complete()
         if self.transport.is_closing():
             self._wait(CLOSING_SECONDS)

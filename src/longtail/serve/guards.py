@@ -15,11 +15,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from longtail.errors import LongtailError
 from longtail.serve.metrics import OTHER
-from longtail.serve.problems import Busy, Problem, Refused, problem
+from longtail.serve.problems import JSON_HEADER, Busy, Problem, Refused, answer_to_error, problem
 from longtail.serve.server import Server
 from longtail.serve.sessions import cookie_of
 from longtail.serve.settings import LOOPBACK, ServeSettings
@@ -30,6 +32,11 @@ LONGEST_URL = 8 << 10
 LARGEST_HEADERS = 32 << 10
 SAFE = ("GET", "HEAD", "OPTIONS")
 CALLERS_REMEMBERED = 10_000
+HOSTS_REMEMBERED = 100
+ONCE = frozenset((b"host", b"authorization", b"origin", b"content-length", b"content-type"))  # headers
+PROXIED = frozenset((b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via"))  # headers that proxies add
+LOCAL = Caller("local", "admin", "local")
+ANYONE = Caller("anyone", "suggest", "open")
 ENCODE = json.JSONEncoder().encode
 PAGE_POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -40,6 +47,8 @@ HEADERS: list[tuple[bytes, bytes]] = [  # of every answer
     (b"x-content-type-options", b"nosniff"),
     (b"cross-origin-resource-policy", b"same-origin"),
 ]
+NO_STORE = (b"cache-control", b"no-store")
+HTTPS = (b"strict-transport-security", b"max-age=31536000")
 PAGE_HEADERS: list[tuple[bytes, bytes]] = [  # of what a browser shows
     *HEADERS,
     (b"x-frame-options", b"DENY"),
@@ -81,6 +90,9 @@ class Guards:
         self.paths = {getattr(route, "endpoint", None): getattr(route, "path", OTHER) for route in routes}
         self.at_once = 0
         self.log = AccessLog(server.settings)
+        self.known_hosts: set[bytes] = set()  # headers `Host` that were found good
+        self.https = [HTTPS] if server.settings.https else []
+        self.json_headers = [*HEADERS, (b"content-security-policy", API_POLICY), NO_STORE, *self.https]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -94,8 +106,10 @@ class Guards:
             try:
                 self._check(scope)
                 await self.app(scope, self._limited(scope, receive, watch), headers)
-            except Problem as error:
-                await problem(error.status, "", error.detail, error.headers)(scope, receive, headers)
+            except (Problem, LongtailError, HTTPException) as error:
+                if watch.status:  # too late: the answer has begun
+                    raise
+                await answer_to_error(scope, error)(scope, receive, headers)
         except ClientGone:
             watch.status = watch.status or 499
         except Exception:
@@ -114,7 +128,7 @@ class Guards:
         size = 0
         for name, value in scope["headers"]:
             size += len(name) + len(value)
-            if name in (b"host", b"authorization", b"origin", b"content-length", b"content-type") and name in found:
+            if name in found and name in ONCE:
                 raise Problem(400, f"the header {name.decode()!r} stands twice.")
             found[name] = value
         if size > LARGEST_HEADERS:
@@ -131,15 +145,21 @@ class Guards:
         scope["longtail.caller"] = caller
         if self.at_once > self.settings.requests_at_once:
             raise Busy(f"{self.at_once - 1} requests are being answered; try again soon.")
+        if self.rates.rate is None:
+            return
         client = scope.get("client")
         self.rates.count(f"ip {client[0] if client else ''}" if caller is None or caller.by != "token" else caller.name)
 
     def _check_host(self, headers: Mapping[bytes, bytes]) -> None:
         """Refuse names under which this server is not known: a page elsewhere may call its own name ours."""
-        if self.hosts is None:
+        given = headers.get(b"host", b"")
+        if self.hosts is None or given in self.known_hosts:
             return
-        host = host_name(headers.get(b"host", b"").decode("latin-1"))
-        if host not in self.hosts:
+        host = host_name(given.decode("latin-1"))
+        if host in self.hosts:
+            if len(self.known_hosts) < HOSTS_REMEMBERED:
+                self.known_hosts.add(given)
+        else:
             raise Problem(421, f"this server is not known as {host!r:.100}; its names can be set when it is started.")
 
     def _check_origin(self, headers: Mapping[bytes, bytes]) -> None:
@@ -161,12 +181,12 @@ class Guards:
         tokens, settings = self.server.tokens, self.settings
         if tokens is None:
             if settings.open:
-                return Caller("anyone", "suggest", "open")
-            if any(name in headers for name in (b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via")):
+                return ANYONE
+            if not PROXIED.isdisjoint(headers):
                 raise Refused(
                     403, "a proxy stands before this server, which has no tokens; start it with a file of tokens."
                 )
-            return Caller("local", "admin", "local")
+            return LOCAL
         given = headers.get(b"authorization")
         if given is not None:
             token = token_of(given.decode("latin-1"))
@@ -219,7 +239,12 @@ class Guards:
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
                 watch.status = message["status"]
-                own = list(message.get("headers", ()))
+                given = message.get("headers", ())
+                if len(given) == 2 and given[0] is JSON_HEADER:  # as most answers are
+                    own = [*given, (b"x-request-id", watch.id.encode()), *self.json_headers]
+                    await send({"type": "http.response.start", "status": watch.status, "headers": own})
+                    return
+                own = list(given)
                 names = {name for name, _ in own}
                 kind = next((value for name, value in own if name == b"content-type"), b"")
                 shown = not kind.startswith((b"application/json", b"application/problem+json"))
@@ -229,9 +254,8 @@ class Guards:
                     policy = PAGE_POLICY if kind.startswith(b"text/html") else API_POLICY
                     own.append((b"content-security-policy", policy))
                 if b"cache-control" not in names:
-                    own.append((b"cache-control", b"no-store"))
-                if self.settings.https:
-                    own.append((b"strict-transport-security", b"max-age=31536000"))
+                    own.append(NO_STORE)
+                own += self.https
                 message = {**message, "headers": own}
                 await send(message)
                 return

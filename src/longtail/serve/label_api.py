@@ -19,6 +19,7 @@ from longtail.vocabulary import Vocabulary
 
 MOST_LISTED = 1000  # labels of one answer
 MOST_CHILDREN = 500
+CONCEPTS = ("labels", "all")
 
 
 def routes(server: Server) -> list[BaseRoute]:
@@ -26,13 +27,18 @@ def routes(server: Server) -> list[BaseRoute]:
 
     async def labels(request: Request) -> Response:
         served = server.models.get(request.path_params["model"])
-        given = query(request, ("q", "limit", "offset", "language"))
+        given = query(request, ("q", "limit", "offset", "language", "concepts"))
+        if given.get("concepts", "labels") not in CONCEPTS:
+            raise Problem(422, f"concepts must be one of {', '.join(CONCEPTS)}; got {given['concepts']!r:.80}.")
+        others = given.get("concepts") == "all"
         limit = query_integer(given, "limit", 20, low=1, high=MOST_LISTED)
         offset = query_integer(given, "offset", 0, low=0, high=10**9)
         language = given.get("language")
         served.vocabulary(language)
         return json_answer(
-            await server.run(lambda: found_labels(served, given.get("q", ""), limit, offset, language), quick=True)
+            await server.run(
+                lambda: found_labels(served, given.get("q", ""), limit, offset, language, others), quick=True
+            )
         )
 
     async def label(request: Request) -> Response:
@@ -55,12 +61,14 @@ def routes(server: Server) -> list[BaseRoute]:
             f"{one}/labels",
             labels,
             Described(
-                "Labels by the beginnings of words of their names, the most frequent first.",
+                "Labels by the beginnings of words of their names, the most frequent first; with concepts=all then "
+                "those concepts of the vocabulary that the model cannot suggest, since it saw no row with them.",
                 query={
                     "q": {**text, "maxLength": 200},
                     "limit": {**number, "minimum": 1, "maximum": MOST_LISTED, "default": 20},
                     "offset": {**number, "maximum": 10**9, "default": 0},
                     "language": text,
+                    "concepts": {"enum": list(CONCEPTS), "default": "labels"},
                 },
                 gives=Gives(schemas.LABELS),
                 errors=[404, 422],
@@ -91,21 +99,31 @@ def routes(server: Server) -> list[BaseRoute]:
     ]
 
 
-def found_labels(served: ServedModel, typed: str, limit: int, offset: int, language: str | None) -> dict[str, Any]:
-    """Return the labels that match what was typed."""
+def found_labels(
+    served: ServedModel, typed: str, limit: int, offset: int, language: str | None, others: bool
+) -> dict[str, Any]:
+    """Return the labels that match what was typed, and after them the other concepts of the vocabulary if asked for."""
     found = served.search.find(typed, limit, offset)
-    counts, vocabulary = served.tagger.model_.label_counts_, served.vocabulary(language)
-    labels = [
+    counts, labels, total = served.tagger.model_.label_counts_, served.tagger.labels_, found.total
+    shown = [(labels[number], matched, int(counts[number]), True) for number, matched in found.labels]
+    if others and served.other_concepts:
+        rest, concepts = max(limit - len(shown), 0), served.other_concepts
+        more = served.other_search.find(typed, rest, max(offset - found.total, 0))
+        shown += [(concepts[number], matched, 0, False) for number, matched in more.labels]
+        total += more.total
+    vocabulary = served.vocabulary(language)
+    facts = [
         {
-            "label": served.tagger.labels_[number],
-            "name": served.label_name(number, language),
+            "label": id,
+            "name": id if vocabulary is None or id not in vocabulary else vocabulary.name(id),
             "matched": matched,
-            "rows": int(counts[number]),
-            "broader": broader_facts(vocabulary, served.tagger.labels_[number]),
+            "rows": rows,
+            "suggested": suggested,
+            "broader": broader_facts(vocabulary, id),
         }
-        for number, matched in found.labels
+        for id, matched, rows, suggested in shown
     ]
-    return {"total": found.total, "labels": labels}
+    return {"total": total, "labels": facts}
 
 
 def broader_facts(vocabulary: Vocabulary | None, label: str) -> list[dict[str, str]]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from longtail.serve.problems import Busy
 from longtail.serve.suggesting import ServedModel, SuggestedTag, Wish
 
+LOOP_SECONDS = 0.002  # that a batch may take on the loop, on which everybody waits
 Row = tuple[list[SuggestedTag], bool]  # the labels of a text, and whether a word of it is known
 
 
@@ -23,6 +24,8 @@ class Asked:
     texts: Sequence[str]
     wish: Wish
     future: asyncio.Future[list[Row]]
+    until: float  # when the answer must be ready, by the clock of the loop
+    clock: asyncio.TimerHandle | None = None  # runs where it has to wait for the thread
     rows: list[Row] = field(default_factory=list)
     begun: int = 0  # texts that are, or were, part of a batch
 
@@ -36,11 +39,18 @@ class Piece:
     rows: list[Row] = field(default_factory=list)
     error: BaseException | None = None
 
+    @property
+    def seconds(self) -> float:
+        """How long it will take, as far as is known."""
+        return self.asked.served.pace.seconds(self.texts)
+
 
 class MicroBatches:
-    """Scores texts on one thread; nobody waits for others to come, and those who come meanwhile go together.
+    """Scores texts; nobody waits for others to come, and those who come meanwhile go together.
 
-    Long requests take part in one batch after the other, and let short ones pass in between.
+    A batch that takes no longer than handing it over is scored on the loop itself, as soon as all who have come with
+    it have asked; any other on a thread. Long requests take part in one batch after the other, and let short ones
+    pass in between.
     """
 
     def __init__(
@@ -48,50 +58,72 @@ class MicroBatches:
         batch_rows: int,
         batch_characters: int,
         queue_rows: int,
+        seconds: float,
         on_scored: Callable[[int, int, float], None] | None = None,
     ) -> None:
         self.batch_rows, self.batch_characters, self.queue_rows = batch_rows, batch_characters, queue_rows
+        self.seconds = seconds  # for an answer
         self.waiting_rows = 0
         self._on_scored = on_scored
         self._queue: deque[Asked] = deque()
         self._thread = ThreadPoolExecutor(1, "scoring")
-        self._scoring: asyncio.Task[None] | None = None
+        self._scoring = False  # a batch is being scored, or about to be
 
-    async def suggest(self, served: ServedModel, texts: Sequence[str], wish: Wish, seconds: float) -> list[Row]:
+    async def suggest(self, served: ServedModel, texts: Sequence[str], wish: Wish) -> list[Row]:
         """Return the labels of texts; raises Busy where too many are waiting, or the time is over."""
         if not texts:
             return []
         if self.waiting_rows and self.waiting_rows + len(texts) > self.queue_rows:
             raise Busy(f"{self.waiting_rows} texts are waiting, and at most {self.queue_rows} may; try again soon.")
         loop = asyncio.get_running_loop()
-        asked = Asked(served, texts, wish, loop.create_future())
-        clock = loop.call_later(seconds, too_late, asked, seconds)
+        asked = Asked(served, texts, wish, loop.create_future(), loop.time() + self.seconds)
         self._queue.append(asked)
         self.waiting_rows += len(texts)
-        if self._scoring is None:
-            self._scoring = asyncio.create_task(self._score_all())
+        if self._scoring:
+            self._limit(asked)
+        else:
+            self._scoring = True
+            loop.call_soon(self._score, loop)
         try:
             return await asked.future
         finally:
-            clock.cancel()
+            if asked.clock is not None:
+                asked.clock.cancel()
             self.waiting_rows -= len(texts)
 
-    async def _score_all(self) -> None:
-        """Score batch after batch until nobody waits."""
-        loop = asyncio.get_running_loop()
-        try:
-            while self._queue:
-                pieces = self._next_batch()
-                if not pieces:
-                    continue
-                began = time.perf_counter()
-                await loop.run_in_executor(self._thread, score_pieces, pieces)
-                if self._on_scored is not None:
-                    rows = [known for piece in pieces for _, known in piece.rows]
-                    self._on_scored(len(rows), rows.count(False), time.perf_counter() - began)
-                self._deliver(pieces)
-        finally:
-            self._scoring = None
+    def _limit(self, asked: Asked) -> None:
+        """Let the time of a request run that waits for the thread."""
+        if asked.clock is None:
+            asked.clock = asked.future.get_loop().call_at(asked.until, too_late, asked, self.seconds)
+
+    def _score(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Score the next batch; without one, the next request begins anew."""
+        pieces = self._next_batch()
+        if not pieces:
+            self._scoring = False
+            return
+        began = time.perf_counter()
+        if sum(piece.seconds for piece in pieces) <= LOOP_SECONDS:
+            score_pieces(pieces)
+            self._scored(loop, pieces, began)
+            return
+        for piece in pieces:
+            self._limit(piece.asked)
+        for asked in self._queue:
+            self._limit(asked)
+        done = loop.run_in_executor(self._thread, score_pieces, pieces)
+        done.add_done_callback(lambda _: self._scored(loop, pieces, began))
+
+    def _scored(self, loop: asyncio.AbstractEventLoop, pieces: list[Piece], began: float) -> None:
+        """Hand out the labels of a batch, and go on with the next one."""
+        if self._on_scored is not None:
+            rows = [known for piece in pieces for _, known in piece.rows]
+            self._on_scored(len(rows), rows.count(False), time.perf_counter() - began)
+        self._deliver(pieces)
+        if self._queue:
+            loop.call_soon(self._score, loop)
+        else:
+            self._scoring = False
 
     def _next_batch(self) -> list[Piece]:
         """Return the next texts of those who wait, in turn."""
@@ -162,7 +194,9 @@ def score_pieces(pieces: Sequence[Piece]) -> None:
 def _score_together(pieces: Sequence[Piece]) -> None:
     texts = [text for piece in pieces for text in piece.texts]
     wishes = [piece.asked.wish for piece in pieces for _ in piece.texts]
-    rows = pieces[0].asked.served.suggest(texts, wishes)
+    served, began = pieces[0].asked.served, time.perf_counter()
+    rows = served.suggest(texts, wishes)
+    served.pace.learn(texts, time.perf_counter() - began)
     at = 0
     for piece in pieces:
         piece.rows = rows[at : at + len(piece.texts)]

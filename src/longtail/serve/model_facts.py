@@ -33,7 +33,7 @@ def model_facts(server: Server, served: ServedModel) -> dict[str, Any]:
         "vocabulary": shown,
         "targets": offered_targets(tagger),
         "language": None if vocabulary is None else vocabulary.shown_language or None,
-        "review": server.settings.reviews is not None,
+        "review": server.settings.reviews is not None and served.id == server.models.default,
         "problem": server.models.problems.get(served.id),
     }
 

@@ -9,6 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from longtail.serve.tokens import require
 
@@ -53,9 +54,12 @@ class Operation(Route):
     def __init__(self, method: str, path: str, endpoint: Endpoint, described: Described) -> None:
         self.described, self.method = described, method
 
-        async def checked(request: Request) -> Response:
+        async def answered(scope: Scope, receive: Receive, send: Send) -> None:
+            request = Request(scope, receive, send)
             if described.role is not None:
                 require(request, described.role)
-            return await endpoint(request)
+            response = await endpoint(request)
+            await response(scope, receive, send)
 
-        super().__init__(path, checked, methods=[method], name=endpoint.__name__)
+        super().__init__(path, endpoint, methods=[method], name=endpoint.__name__)
+        self.app = answered  # what goes wrong is answered by the guards, around all routes

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-from starlette.requests import Request
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from longtail.errors import DataError, LongtailError, ModelError, ParameterError, one_line
 
@@ -51,8 +52,26 @@ def json_bytes(facts: Any) -> bytes:
         return json.dumps(facts, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
+JSON_HEADER = (b"content-type", b"application/json")
+
+
+class JsonAnswer(Response):
+    """An answer in JSON; made of what it is, without asking what else it could be."""
+
+    def __init__(self, body: bytes) -> None:
+        self.status_code, self.body, self.background = 200, body, None
+        self.raw_headers = [JSON_HEADER, (b"content-length", b"%d" % len(body))]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        await send({"type": "http.response.body", "body": self.body})
+
+
 def json_answer(facts: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """Return facts as an answer in JSON."""
+    if status == 200 and not headers:
+        return JsonAnswer(json_bytes(facts))
     return Response(json_bytes(facts), status, dict(headers or {}), media_type="application/json")
 
 
@@ -61,25 +80,17 @@ def status_of(error: LongtailError) -> int:
     return 422 if isinstance(error, ParameterError | DataError | ModelError) else 500
 
 
-async def answer_problem(request: Request, error: Exception) -> Response:
-    """Answer a request that was refused by us."""
+def answer_to_error(scope: Scope, error: Problem | LongtailError | HTTPException) -> Response:
+    """Return the answer to a request that was refused: by us, or because no route takes it."""
     if isinstance(error, Problem):
         return problem(error.status, error.title, error.detail, error.headers)
     if isinstance(error, LongtailError):
         return problem(status_of(error), "", str(error))
-    raise error
-
-
-async def answer_http_exception(request: Request, error: Exception) -> Response:
-    """Answer a request that no route takes."""
-    status, headers = getattr(error, "status_code", 500), getattr(error, "headers", None)
+    status, headers = error.status_code, error.headers
     if status == 404:
-        return problem(404, "", f"there is nothing at {request.url.path!r:.200}.")
+        return problem(404, "", f"there is nothing at {scope['path']!r:.200}.")
     if status == 405:
         allowed = (headers or {}).get("Allow", "another method")
-        return problem(
-            405, "", f"{request.method} is not possible at {request.url.path!r:.200}; {allowed} is.", headers
-        )
-    return problem(
-        status, "", f"{getattr(error, 'detail', '') or HTTPStatus(status).phrase}.".replace("..", "."), headers
-    )
+        told = f"{scope['method']} is not possible at {scope['path']!r:.200}; {allowed} is."
+        return problem(405, "", told, headers)
+    return problem(status, "", f"{error.detail or HTTPStatus(status).phrase}.".replace("..", "."), headers)

@@ -17,12 +17,31 @@ from longtail.text import is_unicode
 HOW = ("k", "threshold", "target", "allow", "deny", "language")
 
 
-async def read_json(request: Request) -> object:
-    """Return the body of a request as JSON: NaN, repeated keys, deep nesting and wrong UTF-8 are refused."""
+async def read_json(request: Request, empty: object = None) -> object:
+    """Return the body of a request as JSON: NaN, repeated keys, deep nesting and wrong UTF-8 are refused.
+
+    With `empty` a body may be left out, and that is what it means.
+    """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
+    is_json = kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
+    raw = await read_body(request) if is_json or empty is not None else b""
+    if not raw and empty is not None:
+        return empty
+    if not is_json:
         raise Problem(415, f"the body must be JSON, with the Content-Type application/json; got {kind!r:.100}.")
-    return parse_json(await request.body())
+    return parse_json(raw)
+
+
+async def read_body(request: Request) -> bytes:
+    """Return the body of a request, which can be read once; its limits are the guards' business."""
+    message = await request.receive()
+    if not message.get("more_body", False):
+        return message.get("body", b"")
+    pieces = [message.get("body", b"")]
+    while message.get("more_body", False):
+        message = await request.receive()
+        pieces.append(message.get("body", b""))
+    return b"".join(pieces)
 
 
 def parse_json(raw: bytes, what: str = "the body") -> object:
@@ -149,13 +168,16 @@ def read_texts(fields: Fields, rows: int, characters: int) -> list[str]:
     return [text] if text is not None else texts or []
 
 
-def query(request: Request, known: Sequence[str]) -> Mapping[str, str]:
-    """Return the parameters after the question mark; unknown and repeated ones are refused."""
+def query(request: Request, known: Sequence[str], several: Sequence[str] = ()) -> Mapping[str, str]:
+    """Return the parameters after the question mark; unknown ones and those that stand twice are refused.
+
+    Those in `several` may stand more than once; the last one is returned.
+    """
     found: dict[str, str] = {}
     for name, value in request.query_params.multi_items():
         if name not in known:
             raise Problem(422, f"{name[:100]!r} is no parameter of this address.{near(name[:100], known)}")
-        if name in found:
+        if name in found and name not in several:
             raise Problem(422, f"the parameter {name!r} stands twice.")
         if "�" in value or "\x00" in value:
             raise Problem(400, f"the parameter {name!r} is not UTF-8.")

@@ -43,7 +43,7 @@ from longtail.review import (
 from longtail.serve.guards import watch_of
 from longtail.serve.operations import Described, Gives, Operation, Takes
 from longtail.serve.problems import Busy, Problem, json_answer
-from longtail.serve.requests import Fields, query, query_integer, read_json
+from longtail.serve.requests import Fields, query, query_integer, read_body, read_json
 from longtail.serve.server import Server
 from longtail.serve.tokens import require
 
@@ -202,7 +202,7 @@ def _row_routes(reviews: Reviews) -> list[BaseRoute]:
 
     async def import_items(request: Request) -> Response:
         watch_of(request.scope).body_limit = reviews.server.settings.upload_bytes
-        raw = await request.body()
+        raw = await read_body(request)
 
         def work() -> tuple[int, int]:
             items = items_of_jsonl(raw)
@@ -331,8 +331,7 @@ def _update_routes(reviews: Reviews) -> list[BaseRoute]:
     """Return the routes by which a new model is made, and the old one put back."""
 
     async def start_update(request: Request) -> Response:
-        raw = await request.body()
-        fields = Fields(await read_json(request) if raw else {})
+        fields = Fields(await read_json(request, empty={}))
         reviews.check_model(fields.string("model", most=64))
         fields.finish()
         return json_answer(await reviews.do(reviews.start_update), 202)

@@ -89,7 +89,8 @@ THRESHOLDS = record(
 )
 RELOADED = record(id=TEXT, swapped=FLAG, digest=TEXT)
 LABELS = record(
-    total=WHOLE, labels=list_of(record(label=TEXT, name=TEXT, matched=TEXT, rows=WHOLE, broader=list_of(NAMED)))
+    total=WHOLE,
+    labels=list_of(record(label=TEXT, name=TEXT, matched=TEXT, rows=WHOLE, suggested=FLAG, broader=list_of(NAMED))),
 )
 LABEL = record(
     label=TEXT,

@@ -53,7 +53,9 @@ class Server:
         except BaseException:
             self.folder.close()
             raise
-        self.batches = MicroBatches(settings.batch_rows, settings.batch_characters, settings.queue_rows, self._scored)
+        self.batches = MicroBatches(
+            settings.batch_rows, settings.batch_characters, settings.queue_rows, settings.seconds, self._scored
+        )
         self._heavy = ThreadPoolExecutor(HEAVY_THREADS, "heavy")
         self._quick = ThreadPoolExecutor(1, "quick")
         self._heavy_waiting = 0
@@ -92,7 +94,7 @@ class Server:
                 413, f"{len(texts)} texts with {how.k} labels each are too many for one answer, of {most} labels."
             )
         wish = served.wish(how)
-        rows = await self.batches.suggest(served, texts, wish, self.settings.seconds)
+        rows = await self.batches.suggest(served, texts, wish)
         return Suggested(served.digest, [tags for tags, _ in rows], [known for _, known in rows])
 
     async def run(self, work: Callable[[], T], *, seconds: float | None = None, quick: bool = False) -> T:

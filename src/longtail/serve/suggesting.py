@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import math
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -79,6 +81,38 @@ class Wish:
     language: str | None = None
 
 
+DEPTHS = (10, 50)  # labels of a text that are looked at: the same for many requests, so that they go together
+PACE_BATCHES = 9  # that tell how quick a model is
+
+
+class Pace:
+    """How long a model takes for some texts, learned while it works.
+
+    >>> pace = Pace()
+    >>> pace.learn(["a" * 1000], 0.1)
+    >>> pace.seconds(["a"]) < 0.1 < pace.seconds(["a" * 3000])
+    True
+    """
+
+    def __init__(self) -> None:
+        self._rates: deque[float] = deque(maxlen=PACE_BATCHES)
+        self._rate = math.inf  # seconds per unit of work; nothing is known yet
+
+    def seconds(self, texts: Sequence[str]) -> float:
+        """Return how long some texts will take."""
+        return self._rate * _work(texts)
+
+    def learn(self, texts: Sequence[str], seconds: float) -> None:
+        """Take in how long some texts took; the median of the last ones counts, and a pause of the machine does not."""
+        self._rates.append(seconds / _work(texts))
+        self._rate = sorted(self._rates)[len(self._rates) // 2]
+
+
+def _work(texts: Sequence[str]) -> int:
+    """Return how much work some texts are: their characters, and as much as 500 for each."""
+    return sum(map(len, texts)) + 500 * len(texts)
+
+
 @dataclass(eq=False)
 class ServedModel:
     """A loaded model, ready to answer; never changed, only replaced."""
@@ -88,6 +122,7 @@ class ServedModel:
     tagger: Tagger
     digest: str
     loaded_at: float = field(default_factory=time.time)
+    pace: Pace = field(default_factory=Pace)
     _languages: dict[str, Vocabulary] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _search_lock: threading.Lock = field(default_factory=threading.Lock)
@@ -104,14 +139,31 @@ class ServedModel:
             if "search" in self.__dict__:
                 return self.__dict__["search"]
             counts = np.asarray(self.tagger.model_.label_counts_)
-            made = LabelSearch(self._names(), counts, self.tagger.labels_)
+            made = LabelSearch(self._names(self.tagger.labels_), counts, self.tagger.labels_)
             gc.freeze()  # it stays: collecting garbage need not look at hundreds of thousands of names each time
             return made
 
-    def _names(self) -> Iterator[tuple[int, str]]:
-        """Yield all names of all labels, in all languages, the one that is shown first."""
+    @cached_property
+    def other_concepts(self) -> list[str]:
+        """The concepts of the vocabulary that are no labels of the model: no row that it learned from had them."""
         vocabulary = self.tagger.vocabulary_
-        for number, label in enumerate(self.tagger.labels_):
+        return [] if vocabulary is None else [id for id in vocabulary.ids if id not in self.numbers]
+
+    @cached_property
+    def other_search(self) -> LabelSearch:
+        """The index of the names of the other concepts."""
+        with self._search_lock:
+            if "other_search" in self.__dict__:
+                return self.__dict__["other_search"]
+            counts = np.zeros(len(self.other_concepts), dtype=np.int64)
+            made = LabelSearch(self._names(self.other_concepts), counts, self.other_concepts)
+            gc.freeze()
+            return made
+
+    def _names(self, labels: Sequence[str]) -> Iterator[tuple[int, str]]:
+        """Yield all names of labels, in all languages, the one that is shown first."""
+        vocabulary = self.tagger.vocabulary_
+        for number, label in enumerate(labels):
             if vocabulary is None or label not in vocabulary:
                 yield number, label
                 continue
@@ -157,7 +209,9 @@ class ServedModel:
         deny = None if how.deny is None else self.label_numbers(how.deny, "deny")
         if how.language is not None:
             self.vocabulary(how.language)
-        depth = min(max(n_candidates(self.tagger), how.k), self.tagger.n_labels_)
+        needed = 0 if self.tagger.decision_ is None else n_candidates(self.tagger)  # a threshold looks at each alone
+        depth = max(needed, next((depth for depth in DEPTHS if how.k <= depth), how.k))
+        depth = min(depth, self.tagger.n_labels_)
         return Wish(how.k, depth, self._least(how), allow, deny, how.language)
 
     def _least(self, how: How) -> float | None:
@@ -196,7 +250,7 @@ class ServedModel:
     def _known(self, texts: Sequence[str], rows: object) -> list[bool]:
         """Say of every text whether the model knows any of its words."""
         if isinstance(self.tagger.features_, TfidfFeatures) and sp.issparse(rows):
-            return (np.diff(rows.indptr) > 0).tolist()  # type: ignore[attr-defined]
+            return (rows.indptr[1:] > rows.indptr[:-1]).tolist()  # type: ignore[attr-defined]
         return [any(letter.isalnum() for letter in text) for text in texts]
 
     def _named(self, top: TopK, wishes: Sequence[Wish], known: Sequence[bool]) -> list[tuple[list[SuggestedTag], bool]]:
@@ -204,10 +258,10 @@ class ServedModel:
         model, decision = self.tagger.model_, self.tagger.decision_
         calibrated = model.calibrated_
         chances = model.probabilities(top) if calibrated else top
-        if decision is None:
-            given = model.chosen(top)
-        else:
+        if decision is not None:
             given = decision.chosen(chances.head(decision.candidates))
+        else:
+            given = model.calibration_.reached(chances) if calibrated else model.chosen(top)
         lists = zip(
             top.ids.tolist(), top.scores.tolist(), chances.scores.tolist(), given.tolist(), wishes, known, strict=True
         )

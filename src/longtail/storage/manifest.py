@@ -173,7 +173,7 @@ def load_json(text: str) -> object:
 
     Raises ValueError.
     """
-    found = json.loads(text, parse_constant=_refuse, object_pairs_hook=object_of)
+    found = _DECODER.decode(text)
     if text.count("[") + text.count("{") > DEEPEST:
         level = [found]
         for _ in range(DEEPEST):
@@ -192,3 +192,6 @@ def _within(value: object) -> Iterator[object]:
 
 def _refuse(constant: str) -> object:
     raise RefusedJson(f"{constant} is no number of JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=object_of)  # made once: it takes its time

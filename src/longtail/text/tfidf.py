@@ -153,6 +153,8 @@ class TfidfFeatures(Transformer):
         def rows(block: slice) -> TfidfRows:
             return to_tfidf_rows(vocabulary.count(texts[block]), vocabulary.column, self.idf_, self.sublinear_tf)
 
+        if len(texts) == 1:  # one block, by one thread: nothing to share out
+            return self._as_output(stack_rows([rows(slice(0, 1))], self.n_features_), texts)
         X = stack_rows(run_tasks(rows, list(cut_texts(texts)), resolve_jobs(self.n_jobs)), self.n_features_)
         return self._as_output(X, texts)
 

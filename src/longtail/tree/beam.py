@@ -467,6 +467,31 @@ def search_one(  # one row takes microseconds: every further call would show
 
 
 @njit(nogil=True, cache=True)
+def search_each(
+    indptr, ids, data, n_features, normalize,  # IN   rows, as in `search_one`                  (n + 1,), (nnz,), (nnz,)
+    child_indptr, line_indptr, features, entry_indptr, children, weights, scales, bias,
+    bits, before, block_indptr, blocks,
+    widths, powers, slopes, parent_weights,
+    leaf_labels, once,
+    labels, out_scores,                        # OUT  best labels of every row and their scores               (n, k)
+):  # fmt: skip
+    """Walk a few rows down, one after the other; returns False where one of them has to be checked."""
+    for row in range(labels.shape[0]):
+        low, high = indptr[row], indptr[row + 1]
+        sound = search_one(
+            ids[low:high], data[low:high], n_features, normalize,
+            child_indptr, line_indptr, features, entry_indptr, children, weights, scales, bias,
+            bits, before, block_indptr, blocks,
+            widths, powers, slopes, parent_weights,
+            leaf_labels, once,
+            labels[row], out_scores[row],
+        )  # fmt: skip
+        if not sound:
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
 def merge_lists(
     ids, scores,          # IN   labels and their scores (logarithms), -1 where none     (n, m)
     shares,               # IN   what the sum is divided by; 0 for how often the label occurs

@@ -58,12 +58,12 @@ from longtail.tree.search import (
     BeamPlan,
     LevelLink,
     Ranked,
-    is_one_row,
+    are_few_rows,
     labels_of,
     merge_slots,
     merge_trees,
     pad_lists,
-    search_row,
+    search_few,
     search_rows,
 )
 from longtail.tree.train import OverlapSettings, Solver, TrainingRows, TrainingTask, train_tree
@@ -565,13 +565,14 @@ class LabelTreeClassifier(RowClassifier):
             k = check_integer("k", k, low=1, high=MAX_K)
         if allow is not None or deny is not None:
             return self._restricted(allow, deny).predict_topk(X, k)
-        if is_one_row(X, self.n_features_in_):
-            row = self._predict_row(X, k)
-            if row is not None:
-                return row
+        n_jobs = resolve_jobs(self.n_jobs)
+        if are_few_rows(X, self.n_features_in_):
+            few = self._predict_few(X, k)
+            if few is not None:
+                return few
         X = self._check_rows(X)
         X = X if sp.issparse(X) else as_sparse(X)  # sparse rows are checked and in order by now
-        scale, n_jobs, width = row_scale(X, self.normalize), resolve_jobs(self.n_jobs), self._slots_per_tree(k)
+        scale, width = row_scale(X, self.normalize), self._slots_per_tree(k)
         ranked = []
         for tree, chunks in zip(self.trees_, self.chunks_, strict=True):
             once = tree.leaf_labels if self._counts_once(tree) else NO_LABELS
@@ -606,15 +607,16 @@ class LabelTreeClassifier(RowClassifier):
         view.chunks_ = [with_silent_labels(tree, chunks, allowed) for tree, chunks in pairs]
         return view
 
-    def _predict_row(self, X: sp.csr_array, k: int) -> TopK | None:
-        """Fast path for one CSR row, the same to the last bit as a batch; None for a row that must be checked."""
+    def _predict_few(self, X: sp.csr_array, k: int) -> TopK | None:
+        """Fast path for a few CSR rows, the same to the last bit as a batch; None for rows that must be checked."""
+        indptr = X.indptr.astype(np.int64, copy=False)
         ids, values = X.indices.astype(np.int32, copy=False), X.data.astype(np.float32, copy=False)
         width = self._slots_per_tree(k)
         size = k if len(self.trees_) == 1 and width <= k else width
         ranked = []
         for tree, chunks in zip(self.trees_, self.chunks_, strict=True):
             plan, once = self._beam_plan(tree, width), self._counts_once(tree)
-            lists = search_row(chunks, ids, values, self.normalize, plan, tree.leaf_labels, once, size)
+            lists = search_few(chunks, indptr, ids, values, self.normalize, plan, tree.leaf_labels, once, size)
             if lists is None:
                 return None
             ranked.append(lists)

@@ -5,9 +5,10 @@ import { ask, inLanguage, modelPath } from "./server.js";
 import { number, t } from "./words.js";
 import { shortId, shownName } from "./tag_rows.js";
 
-/** Search labels; the server finds beginnings of words in names, other names and ids. */
-export function searchLabels(model, q, { limit = 12, offset = 0, signal } = {}) {
-  return ask(modelPath(model, `/labels${inLanguage(model, { q, limit, offset })}`), { signal });
+/** Search labels, with `concepts` "all" also concepts of the vocabulary that the model cannot suggest; the server finds
+ *  beginnings of words in names, other names and ids. */
+export function searchLabels(model, q, { limit = 12, offset = 0, concepts = "labels", signal } = {}) {
+  return ask(modelPath(model, `/labels${inLanguage(model, { q, limit, offset, concepts })}`), { signal });
 }
 
 /** A name in which what was typed is set off, where it begins a word. */
@@ -24,12 +25,12 @@ function optionOf(found, typed, id) {
   const above = (found.broader ?? []).map(shownName).join(", ");
   return h("li", { role: "option", id, "aria-selected": "false", class: "option" },
     h("span", { class: "option-name" }, nameWithMatch(name, typed)),
-    h("span", { class: "option-about" }, [other, above || shortId(found.label)].filter(Boolean).join(" · ")),
+    h("span", { class: "option-about" }, [found.suggested === false && t("labels.not-suggested"), other, above || shortId(found.label)].filter(Boolean).join(" · ")),
     found.rows !== undefined && found.rows !== null && h("span", { class: "option-rows", title: t("labels.rows", { n: found.rows }) }, number(found.rows)));
 }
 
 /** The field; `onPick` gets the label found. Returns the element and its input. */
-export function labelPicker({ model, caption, hint = "", onPick, onLeave = null, hideCaption = false, without = () => false }) {
+export function labelPicker({ model, caption, hint = "", concepts = "labels", onPick, onLeave = null, hideCaption = false, without = () => false }) {
   const list = h("ul", { role: "listbox", class: "options", id: newId("options"), "aria-label": caption, hidden: true });
   const input = h("input", {
     type: "text", role: "combobox", autocomplete: "off", spellcheck: "false", placeholder: hint,
@@ -65,7 +66,7 @@ export function labelPicker({ model, caption, hint = "", onPick, onLeave = null,
     asking = new AbortController();
     const typed = input.value;
     try {
-      const answer = await searchLabels(model, typed, { signal: asking.signal });
+      const answer = await searchLabels(model, typed, { concepts, signal: asking.signal });
       found = answer.labels.filter((one) => !without(one.label));
       show(list, found.map((one) => optionOf(one, typed, newId("option"))),
         found.length === 0 && h("li", { class: "option none", role: "option", "aria-disabled": "true", "aria-selected": "false" }, t("labels.nothing")));

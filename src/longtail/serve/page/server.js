@@ -1,12 +1,15 @@
 // Questions to the server, and what the whole page knows of it: who is signed in, which models there are.
 
+import { refusalWords } from "./refusals.js";
+import { t } from "./words.js";
+
 const ROOT = "/v1/longtail";
 const RANKS = ["suggest", "review", "admin"];
 
-/** What the server refused, with the one sentence it says about it. */
+/** What the server refused, with one sentence about it in the language of the page. */
 export class Refusal extends Error {
   constructor(status, sentence, retryAfter = null) {
-    super(sentence);
+    super(refusalWords(status, sentence));
     this.status = status;
     this.retryAfter = retryAfter;
   }
@@ -89,6 +92,16 @@ export function may(role) {
 
 export function modelFacts(id) {
   return known.models.find((model) => model.id === id) ?? null;
+}
+
+/** What people call a model. */
+export function modelName(id) {
+  return modelFacts(id)?.title || id;
+}
+
+/** Which model is reviewed, where there are several. */
+export function reviewedWords(id) {
+  return known.models.length > 1 ? t("reviews.of-model", { name: modelName(id) }) : "";
 }
 
 export function hasReviews() {

@@ -1,6 +1,7 @@
 // Batch: a whole file of texts at once, with progress, and the tags as a file.
 
 import { announce, button, field, h, icon, show } from "../dom.js";
+import { refusalWords } from "../refusals.js";
 import { Refusal, ask, modelFacts } from "../server.js";
 import { guessColumns, sampleOf } from "../table_file.js";
 import { takesFiles } from "../text_editor.js";
@@ -55,7 +56,7 @@ class Job {
     this.state = this.facts?.state;
     this.draw();
     if (was === "running" && this.state === "done") announce(t("batch.done", { n: this.facts.done }));
-    if (was === "running" && this.state === "failed") announce(this.facts.error ?? t("batch.failed"), { urgent: true });
+    if (was === "running" && this.state === "failed") announce(this.facts.error ? refusalWords(0, this.facts.error) : t("batch.failed"), { urgent: true });
     if (this.state === "running" || this.facts === undefined) this.timer = setTimeout(() => this.look(), LOOK_EVERY * (1 + Math.min(this.missed, 8)));
   }
 
@@ -83,7 +84,7 @@ class Job {
     show(this.element,
       h("div", { class: "job-head" }, h("h3", null, this.file), h("span", { class: "soft" }, state ? `${t(`batch.state.${state}`)} · ${far}` : t("loading"))),
       running && h("progress", { max: rows || 1, value: rows ? done : null, "aria-label": `${this.file}: ${far}` }),
-      error && h("p", { class: "notice bad" }, error),
+      error && h("p", { class: "notice bad" }, refusalWords(0, error)),
       this.missed > 0 && h("p", { class: "notice bad" }, this.problem),
       h("div", { class: "line" },
         state === "done" && [download("csv"), download("jsonl")],
@@ -101,6 +102,8 @@ function chooseForm(file, sample, { model, send, stop }) {
   const choice = (chosen) => h("select", { onchange: () => preview() },
     sample.columns.map((name) => h("option", { value: name, selected: name === chosen }, name)));
   const text = choice(guess.text);
+  const more = sample.columns.map((name) => h("input", { type: "checkbox", value: name, onchange: () => preview() }));
+  const chosenColumns = () => [text.value, ...more.filter((box) => box.checked && box.value !== text.value).map((box) => box.value)];
   const k = h("input", { type: "number", min: 1, max: 1000, value: 10 });
   const threshold = h("select", null,
     h("option", { value: "" }, t("batch.all")),
@@ -108,7 +111,9 @@ function chooseForm(file, sample, { model, send, stop }) {
     calibrated && [0.9, 0.7, 0.5, 0.3, 0.1].map((one) => h("option", { value: one }, t("batch.from", { share: percent(one) }))));
   const table = h("div", { class: "preview", tabindex: "0", role: "group", "aria-label": t("batch.preview") });
   const preview = () => {
-    const chosen = sample.columns.map((name) => (name === text.value || name === "id" ? "chosen" : ""));
+    const texts = chosenColumns();
+    more.forEach((box) => { box.disabled = box.value === text.value; });
+    const chosen = sample.columns.map((name) => (texts.includes(name) || name === "id" ? "chosen" : ""));
     show(table, h("table", null,
       h("thead", null, h("tr", null, sample.columns.map((name, i) => h("th", { scope: "col", class: chosen[i] }, name)))),
       h("tbody", null, sample.rows.slice(0, 6).map((row) => h("tr", null, sample.columns.map((_, i) => h("td", { class: chosen[i] }, (row[i] ?? "").slice(0, 160))))))));
@@ -118,7 +123,7 @@ function chooseForm(file, sample, { model, send, stop }) {
     problem.hidden = true;
     go.disabled = true;
     try {
-      await send({ text: text.value, k: Number(k.value), threshold: threshold.value, format: sample.format });
+      await send({ columns: chosenColumns(), k: Number(k.value), threshold: threshold.value, format: sample.format });
     } catch (error) {
       problem.textContent = error.status === 0 ? t("offline") : error.message;
       problem.hidden = false;
@@ -130,6 +135,9 @@ function chooseForm(file, sample, { model, send, stop }) {
     h("div", { class: "job-head" }, h("h2", null, file.name), h("span", { class: "soft" }, `${sample.format.toUpperCase()} · ${number(file.size / 1024)} kB`)),
     h("div", { class: "batch-options" },
       field(t("batch.text-column"), text), field(t("batch.most"), k), field(t("batch.which"), threshold)),
+    sample.columns.length > 1 && h("details", { class: "more-columns" }, h("summary", null, t("batch.more-columns")),
+      h("p", { class: "soft small" }, t("batch.joined")),
+      h("div", { class: "line" }, more.map((box) => h("label", { class: "check" }, box, h("span", null, box.value))))),
     table, h("p", { class: "soft small" }, t(sample.columns.includes("id") ? "batch.has-id" : "batch.no-id")), problem,
     h("div", { class: "line" }, go, button(t("cancel"), stop)));
 }
@@ -152,8 +160,9 @@ export function render(root, { model }) {
     job.draw();
     job.look();
   };
-  const start = async (file, { text, k, threshold, format }) => {
-    const query = new URLSearchParams({ model, k, format, text_column: text });
+  const start = async (file, { columns, k, threshold, format }) => {
+    const query = new URLSearchParams({ model, k, format });
+    for (const column of columns) query.append("text_column", column);
     if (threshold) query.set(/^[0-9.]+$/.test(threshold) ? "threshold" : "target", threshold);
     const answer = await ask(`/batches?${query}`, { body: file, type: format === "csv" ? "text/csv" : "application/x-ndjson" });
     begin({ id: answer.id, file: file.name, model });

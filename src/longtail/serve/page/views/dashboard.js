@@ -3,7 +3,7 @@
 import { h, show } from "../dom.js";
 import { namedLabel } from "../label_names.js";
 import { dayColumns, intervalBar, scrolling, sharePlot } from "../plots.js";
-import { ask } from "../server.js";
+import { ask, reviewedWords } from "../server.js";
 import { moment, number, percent, t } from "../words.js";
 
 const WORST = 12;
@@ -69,7 +69,7 @@ export async function render(root, { model }) {
   const soFar = overTime.filter((point) => point.so_far?.precision !== null).map((point) => ({ day: point.day, ...(point.so_far ?? point) }));
   const range = control?.precision === null || !control ? t("dashboard.no-precision") : t("dashboard.interval", { low: percent(control.low), high: percent(control.high), n: control.rows });
   show(root,
-    h("div", { class: "view-head" }, h("h1", null, t("dashboard.nav")), h("p", null, t("dashboard.about"))),
+    h("div", { class: "view-head" }, h("h1", null, t("dashboard.nav")), h("p", null, t("dashboard.about"), " ", reviewedWords(model))),
     h("div", { class: "figures" },
       figure(t("threshold.precision"), percent(control?.precision), range),
       figure(t("dashboard.agreement"), agreement.alpha === null ? "–" : `α ${number(agreement.alpha, 2)}`, alphaWords(agreement.alpha)),

@@ -119,7 +119,7 @@ export function render(root, { model, rest }) {
   const hit = (found, typed) => {
     const name = shownName(found);
     const other = found.matched && found.matched !== name ? t("labels.also", { name: found.matched }) : null;
-    const about = [other, (found.broader ?? []).map(shownName).join(", ") || (shortId(found.label) === name ? null : shortId(found.label))].filter(Boolean).join(" · ");
+    const about = [found.suggested === false && t("labels.not-suggested"), other, (found.broader ?? []).map(shownName).join(", ") || (shortId(found.label) === name ? null : shortId(found.label))].filter(Boolean).join(" · ");
     return h("button", { type: "button", class: "hit", "data-label": found.label, "aria-current": found.label === chosen ? "true" : null, onclick: () => choose(found.label) },
       h("span", null, nameWithMatch(name, typed)), h("span", { class: "option-rows" }, number(found.rows ?? 0)),
       h("span", { class: "option-about" }, about));
@@ -134,7 +134,7 @@ export function render(root, { model, rest }) {
     }
     const { signal } = (asking = new AbortController());
     try {
-      const answer = await searchLabels(model, typed, { limit: PAGE, offset, signal });
+      const answer = await searchLabels(model, typed, { limit: PAGE, offset, concepts: "all", signal });
       if (offset === 0) show(hits, h("p", { class: "soft small" }, t("labels.found", { n: answer.total })));
       hits.querySelector(".more")?.remove();
       hits.append(...answer.labels.map((found) => hit(found, typed)));

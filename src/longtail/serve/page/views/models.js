@@ -3,7 +3,7 @@
 import { announce, button, h, show } from "../dom.js";
 import { copyButton } from "../copying.js";
 import { scrolling } from "../plots.js";
-import { ask, hasReviews, known, loadModels, may, modelPath } from "../server.js";
+import { ask, hasReviews, known, loadModels, may, modelName, modelPath } from "../server.js";
 import { moment, number, percent, t } from "../words.js";
 
 const LOOK_EVERY = 1000;
@@ -111,7 +111,7 @@ class Update {
     go.disabled = running;
     show(this.element,
       h("h2", null, t("models.update")),
-      h("p", { class: "soft" }, t("models.update-about")),
+      h("p", { class: "soft" }, t("models.update-about"), known.models.length > 1 && ` ${t("models.update-of", { name: modelName(this.model) })}`),
       problem && h("p", { class: "notice bad", role: "alert" }, problem),
       running && h("div", null, h("progress", { max: facts.total || 1, value: facts.total ? facts.done : null, "aria-label": t("models.update") }), h("p", { class: "soft" }, facts.stage)),
       !running && facts.state !== "idle" && facts.sentence && h("p", { class: `notice ${facts.state === "failed" ? "bad" : facts.swapped ? "good" : ""}` }, facts.sentence),

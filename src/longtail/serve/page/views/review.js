@@ -6,7 +6,7 @@ import { labelPicker } from "../label_picker.js";
 import { nameOf } from "../label_names.js";
 import { markedText } from "../marked_text.js";
 import { outbox } from "../outbox.js";
-import { ask, modelPath } from "../server.js";
+import { ask, modelPath, reviewedWords } from "../server.js";
 import { keep, recall } from "../settings.js";
 import { bar, shownName, shownStrength, strength } from "../tag_rows.js";
 import { moment, t } from "../words.js";
@@ -68,6 +68,7 @@ class ReviewView {
     show(this.root,
       h("div", { class: "review-bar" }, h("h1", null, t("review.nav")),
         h("label", { class: "line" }, h("span", { class: "caption" }, t("review.order")), orders),
+        reviewedWords(this.model) && h("p", { class: "soft small" }, reviewedWords(this.model)),
         this.counter, button("?", () => this.help(), { kind: "small", name: t("review.help") })),
       this.banner, this.body);
     document.addEventListener("keydown", this.keydown);
@@ -289,7 +290,7 @@ class ReviewView {
     this.about = h("div", { class: "panel about-label" });
     this.aboutOf = null;
     this.picker = labelPicker({
-      model: this.model, caption: t("review.add"), hideCaption: true, hint: t("review.add-hint"),
+      model: this.model, caption: t("review.add"), hideCaption: true, hint: t("review.add-hint"), concepts: "all",
       without: (label) => this.item.candidates.some((one) => one.label === label && (one.verdict === "accept" || one.verdict === "add")),
       onPick: (found) => this.addLabel(found), onLeave: () => this.focusCursor(),
     });
