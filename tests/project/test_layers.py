@@ -14,6 +14,7 @@ LAYERS = [  # from the ground up; docs/contributing.md says what each is for
     {"validate"},
     {"storage"},
     {"kernels"},
+    {"engine"},
     {"facts"},
     {"data"},
     {"vocabulary"},
