@@ -247,7 +247,7 @@ def random_kills(cluster: SimulatedCluster, rows: Path, wanted: int, seconds: fl
 def compare(args: argparse.Namespace, facts: Facts, work: Path) -> None:
     """Measure all and write the results after each."""
     train, _ = read_parts(args.data / "yso-titles")
-    X = sp.csr_array(TfidfFeatures(min_df=MIN_DF).fit_transform(train.texts))
+    X = sp.csr_array(TfidfFeatures(min_df=MIN_DF).fit_transform(train.texts or ()))
     rows, generated = work / "rows.npz", work / "generated.npz"
     save_rows(rows, X, train.Y)
     extreme = make_extreme(60_000, 20_000, 20_000)

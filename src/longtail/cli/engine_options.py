@@ -43,7 +43,7 @@ def engine_options(function: Command) -> Command:
 
 @contextlib.contextmanager
 def running_as_asked(options: dict[str, Any], checkpoint: Path | None = None) -> Iterator[Engine]:
-    """Let all work within run where --engine says, with a checkpoint of its tasks; say what is kept if it ends badly."""
+    """Let all work within run where --engine says, with a checkpoint of its tasks; say what is kept of broken work."""
     from longtail.engine import open_engine, running_on
 
     asked = {"address": options["address"], "checkpoint": checkpoint, "n_jobs": options["jobs"]}
