@@ -34,6 +34,7 @@ LAYERS = [  # from the ground up; docs/contributing.md says what each is for
     {"decisions", "label_check", "monitoring"},
     {"report"},
     {"pipeline"},
+    {"tuning"},
     {"checks", "nn"},
     {"review"},
     {"serve"},

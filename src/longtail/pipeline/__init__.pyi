@@ -12,6 +12,7 @@ from .evaluation import evaluate_tagger as evaluate_tagger
 from .evaluation import evaluation_facts as evaluation_facts
 from .evaluation import model_facts as model_facts
 from .held_out import FEWEST_ROWS_TO_CALIBRATE as FEWEST_ROWS_TO_CALIBRATE
+from .held_out import hold_out as hold_out
 from .held_out_thresholds import offered_targets as offered_targets
 from .held_out_thresholds import threshold_facts as threshold_facts
 from .held_out_thresholds import threshold_for as threshold_for
@@ -39,6 +40,7 @@ from .registry import FEATURES as FEATURES
 from .registry import METHODS as METHODS
 from .registry import MODELS as MODELS
 from .registry import folder_schemas as folder_schemas
+from .registry import new_features as new_features
 from .registry import part_schemas as part_schemas
 from .saved_models import load as load
 from .saved_models import load_tagger as load_tagger
