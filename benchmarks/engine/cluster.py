@@ -46,6 +46,7 @@ from longtail.tree import LabelTreeClassifier
 
 NODES = (2, 4)
 THREADS = 2
+KILLS_OF_A_TRAINING = 4
 STORE = 1 << 30  # bytes of shared memory of a node
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -237,7 +238,8 @@ def random_kills(cluster: SimulatedCluster, rows: Path, wanted: int, seconds: fl
     chance, killed, digests, times, failures = random.Random(seed), 0, [], [], []
     while killed < wanted:
         driver = Driver(rows, cluster, "--warm")
-        while driver.process.poll() is None and killed < wanted:
+        before = killed
+        while driver.process.poll() is None and killed < min(wanted, before + KILLS_OF_A_TRAINING):
             time.sleep(chance.uniform(0.1, 1.0) * seconds / 2)
             if driver.process.poll() is None:
                 cluster.kill_one(chance.randrange(len(cluster.nodes)))

@@ -1,5 +1,6 @@
 """An engine for tests that behaves as another process would: what travels is copied, read-only, and in any order."""
 
+import copy
 import json
 
 from longtail.engine import Engine
@@ -22,7 +23,7 @@ class OtherProcess(Engine):
             arrays = {name: array.copy() for name, array in run.arrays.items()}
             for array in arrays.values():
                 array.flags.writeable = False
-            settings, task = json.loads(json.dumps([run.settings, run.tasks[i]]))
+            settings, task = json.loads(json.dumps(run.settings)), copy.deepcopy(run.tasks[i])
             result = run.work.run(run.work.prepare(arrays, settings), task)
             for array in result.values():
                 array.flags.writeable = False

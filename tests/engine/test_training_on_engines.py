@@ -4,11 +4,14 @@ import json
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from other_process import OtherProcess
 
-from longtail import LabelTreeClassifier, OneVsAllClassifier, Tagger
+from longtail import Dataset, Eagle, LabelTreeClassifier, OneVsAllClassifier, Tagger, TfidfFeatures
 from longtail.data.synthetic.generate import make_extreme, make_topics
-from longtail.engine import Checkpoint, LocalEngine
+from longtail.engine import Checkpoint, LocalEngine, running_on
+from longtail.errors import DataError
+from longtail.pipeline import Scoring, evaluate_tagger, on_engine
 from longtail.tree import train
 
 DATA = make_extreme(1500, 300, 900)
@@ -120,3 +123,44 @@ def test_train_resumes_from_a_checkpoint_and_removes_it(run, tmp_path, monkeypat
     (tmp_path / "mine" / "notes.txt").write_text("mine")
     told = run("train", data, "-o", tmp_path / "model", "--checkpoint", tmp_path / "mine", code=4)
     assert "mine is a folder of other files" in told
+
+
+@pytest.mark.parametrize("settings", [{}, {"assign": "argmax", "negatives": False, "n_iter": 3}, {"assign": "soft"}])
+def test_label_vectors_are_the_same_on_every_engine(settings):
+    pages = make_topics(600, 15)[0]
+    X = TfidfFeatures().fit_transform(pages.texts)
+    groups = sp.csr_array((np.ones(600), (np.arange(600), np.arange(600) // 5)), shape=(600, 120))
+    found = []
+    for engine in (None, OtherProcess()):
+        with running_on(engine):
+            eagle = Eagle(n_jobs=1, **settings).fit(X, groups, groups.T @ pages.Y)
+        found.append([*vars(eagle.label_vectors_).values(), *vars(eagle.confidence_).values()])
+    arrays = [[part for part in one if isinstance(part, np.ndarray)] for one in found]
+    assert all(mine.tobytes() == theirs.tobytes() for mine, theirs in zip(*arrays, strict=True))
+
+
+@pytest.mark.parametrize("method", ["tree", "ova"])
+def test_predictions_and_evaluations_are_the_same_on_every_engine(method, monkeypatch):
+    monkeypatch.setattr(on_engine, "ROWS_OF_A_TASK", 70)
+    data = make_topics(400, 20)[0]
+    tagger = Tagger(method).fit_dataset(data)
+    engine = OtherProcess()
+    with running_on(engine):
+        there = evaluate_tagger(tagger, data, n_bootstrap=20, deny=["topic03"])
+    here = evaluate_tagger(tagger, data, n_bootstrap=20, deny=["topic03"])
+    for facts in (there, here):
+        del facts["timings"]
+    assert there == here and engine.done == 6
+    top = Scoring(tagger, engine).predict_topk(data, 3, allow=[1, 2, 5])
+    own = tagger.predict_topk(data.texts, 3, allow=tagger.labels_[1:3] + tagger.labels_[5:6])
+    assert top.ids.tobytes() == own.ids.tobytes() and top.scores.tobytes() == own.scores.tobytes()
+
+
+def test_predictions_of_rows_of_features_are_the_same(monkeypatch):
+    monkeypatch.setattr(on_engine, "ROWS_OF_A_TASK", 70)
+    data = Dataset(X=DATA.X[:300], Y=DATA.Y[:300])
+    tagger = Tagger(calibrate=0).fit_dataset(data)
+    there = Scoring(tagger, OtherProcess()).predict_topk(data, 3)
+    assert there.ids.tobytes() == tagger.predict_topk(data.X, 3).ids.tobytes()
+    with pytest.raises(DataError, match="the model was trained on rows of features, and the data has only texts"):
+        Scoring(tagger, OtherProcess()).predict_topk(make_topics(20, 3)[0], 3)

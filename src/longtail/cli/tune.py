@@ -95,7 +95,11 @@ def tune(data: str, model: Path | None, as_json: bool, **options: Any) -> None:
             note(f"{plural(taken, 'result')} of trials taken from {options['checkpoint']}.")
         if model is not None:
             found.tagger().fit_dataset(rows, progress=progress).save(model)
-    facts = {**found.facts, "seconds": time.perf_counter() - started, "command": train_command(data, found)}
+    facts: dict[str, Any] = {
+        **found.facts,
+        "seconds": time.perf_counter() - started,
+        "command": train_command(data, found),
+    }
     if model is not None:
         size = sum(file.stat().st_size for file in model.iterdir())
         facts |= {"model_folder": str(model), "bytes": size}

@@ -72,7 +72,7 @@ class Checkpoint:
         out = []
         for task in tasks:
             one = common.copy()
-            one.update(json.dumps(task).encode())
+            one.update(json.dumps(task, default=_digest_of_array).encode())
             out.append(one.hexdigest())
         return out
 
@@ -115,3 +115,9 @@ class Checkpoint:
                 path.unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # it holds files of others too
             self.folder.rmdir()
+
+
+def _digest_of_array(array: np.ndarray) -> list[str]:
+    """Return what stands for an array of a task."""
+    raw = np.ascontiguousarray(array)
+    return [raw.dtype.str, str(raw.shape), hashlib.blake2b(raw.tobytes(), digest_size=20).hexdigest()]

@@ -75,7 +75,7 @@ class Run:
     settings : dict
         JSON-able, given to `work.prepare` too.
     tasks : sequence
-        JSON-able, one for every call of `work.run`.
+        One for every call of `work.run`: numbers, words, lists and dictionaries of them, arrays.
     order : list of int
         Numbers of the tasks that are still to be done, in the order to begin them.
     keep : callable

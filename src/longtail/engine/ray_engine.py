@@ -6,10 +6,11 @@ Only names of functions, numbers and arrays travel. Results come back as arrays.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib
+import json
 import shutil
 import socket
-import uuid
 from pathlib import Path
 from typing import Any
 
@@ -122,8 +123,9 @@ class RayEngine(Engine):
     def _do(self, run: Run) -> None:
         ray, lost = self._ray, self._ray.exceptions
         names = [part for f in (run.work.prepare, run.work.run) for part in (f.__module__, f.__qualname__)]
-        call = uuid.uuid4().hex
         handles = [self.share(one.arrays).handle if one.handle is None else one.handle for one in run.shared]
+        prepared_of = json.dumps([names, run.settings, [handle.hex() for handle in handles]])
+        call = hashlib.blake2b(prepared_of.encode(), digest_size=20).hexdigest()
 
         def begin(i: int) -> Any:
             return self._remote.remote(call, names, run.settings, run.tasks[i], *handles)
@@ -162,7 +164,7 @@ class RayEngine(Engine):
             self._begun = False
 
 
-_PREPARED: dict[str, Any] = {}  # of the last run that this process took part in
+_PREPARED: dict[str, Any] = {}  # for the last tasks that this process did, by all that it depends on
 
 
 def _run_task(call: str, names: list[str], settings: dict[str, Any], task: Any, *shared: Arrays) -> Arrays:

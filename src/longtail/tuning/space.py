@@ -95,7 +95,8 @@ def check_space(space: Space | None, method: str, model: XMCEstimator, has_texts
         raise ParameterError(name="space", problem=f"must be given for the method {method!r}: none comes with it.")
     mine = set(model.get_params(deep=False)) - {"random_state", "n_jobs", "checkpoint"}
     texts = set(TfidfFeatures().get_params(deep=False)) - {"n_jobs"} if has_texts else set()
-    of_model, of_texts = {}, {}
+    of_model: dict[str, Choice | Between] = {}
+    of_texts: dict[str, Choice | Between] = {}
     for name, values in space.items():
         if name not in mine | texts:
             allowed = f"settings of the method {method!r}" + (" or of TfidfFeatures" if has_texts else "")

@@ -54,7 +54,7 @@ def prepare_rows(arrays: Arrays, settings: Json) -> TrialRows:
     n_features, n_labels = arrays["width"].tolist()
 
     def matrix(name: str, width: int) -> sp.csr_array:
-        return make_csr(*(arrays[f"{name}.{part}"] for part in ("indptr", "indices", "data")), width)
+        return make_csr(arrays[f"{name}.indptr"], arrays[f"{name}.indices"], arrays[f"{name}.data"], width)
 
     X, X_held = (matrix(name, n_features) for name in ("x", "x_held"))
     Y, Y_held = (matrix(name, n_labels) for name in ("y", "y_held"))
@@ -77,7 +77,9 @@ TRIAL = Work(prepare_rows, run_trial)
 
 def new_model(method: str, settings: Json, seed: int, n_jobs: int | None) -> XMCEstimator:
     """Return an untrained model with these settings."""
-    return METHODS[method](**with_tuples(settings), random_state=seed, n_jobs=n_jobs)
+    model = METHODS[method]()
+    model.set_params(**with_tuples(settings), random_state=seed, n_jobs=n_jobs)
+    return model
 
 
 def judged(model: XMCEstimator, rows: TrialRows) -> float:
