@@ -59,9 +59,9 @@ def model_digest(model: LabelTreeClassifier) -> str:
     return out.hexdigest()
 
 
-def cluster_cpu(session: str) -> float:
+def cluster_cpu(session: str, workers_alone: bool = False) -> float:
     """Return the processor seconds of a cluster's processes so far, those that have ended included."""
-    parent, spent, roots = {}, {}, []
+    parent, spent, roots, workers = {}, {}, [], set()
     for folder in Path("/proc").iterdir():
         if not folder.name.isdecimal():
             continue
@@ -72,13 +72,15 @@ def cluster_cpu(session: str) -> float:
             continue
         pid = int(folder.name)
         parent[pid], spent[pid] = int(words[1]), sum(map(int, words[11:15])) / TICKS
+        if command.startswith("ray::") and "Agent" not in command:
+            workers.add(pid)
         if session in command and ("raylet" in command or "gcs_server" in command):
             roots.append(pid)
     below, frontier = set(roots), set(roots)
     while frontier:
         frontier = {pid for pid, above in parent.items() if above in frontier} - below
         below |= frontier
-    return sum(spent[pid] for pid in below)
+    return sum(spent[pid] for pid in (below & workers if workers_alone else below))
 
 
 def drive(args: argparse.Namespace) -> None:
@@ -101,12 +103,14 @@ def drive(args: argparse.Namespace) -> None:
             LabelTreeClassifier(max_leaf=20, random_state=0, n_jobs=THREADS).fit(small.X, small.Y)
             warm_up(engine)
     print("begun", flush=True)
-    before, wall, cpu = cluster_cpu(args.session) if args.session else 0.0, time.perf_counter(), time.process_time()
+    before, of_workers = (cluster_cpu(args.session, alone) if args.session else 0.0 for alone in (False, True))
+    wall, cpu = time.perf_counter(), time.process_time()
     model = LabelTreeClassifier(random_state=0, n_jobs=THREADS).fit(X, Y, engine=engine)
     facts: Facts = {
         "seconds": round(time.perf_counter() - wall, 2),
         "cpu_driver": round(time.process_time() - cpu, 2),
         "cpu_cluster": round(cluster_cpu(args.session) - before, 2) if args.session else 0.0,
+        "cpu_workers": round(cluster_cpu(args.session, True) - of_workers, 2) if args.session else 0.0,
         "connected_in": round(begun, 2),
         "digest": model_digest(model),
     }
