@@ -20,6 +20,7 @@ EXTRAS = {  # extra: the packages it installs that are imported somewhere
     "skos": ("rdflib",),
     "stem": ("snowballstemmer",),
     "serve": ("starlette", "uvicorn"),
+    "ray": ("ray",),
 }
 HIDDEN = {p for extra in os.environ.get("LONGTAIL_TEST_WITHOUT", "").split() for p in EXTRAS[extra]}
 

@@ -11,7 +11,7 @@ TYPE_CHECKING = False  # `typing` itself is slow to import
 if TYPE_CHECKING:
     from typing import Any
 
-    from longtail import audit, checks, data, metrics, nn, text
+    from longtail import audit, checks, data, engine, metrics, nn, text
     from longtail.bottleneck import BottleneckClassifier
     from longtail.data import Dataset, TopK
     from longtail.encoder import EncoderFeatures
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from longtail.prime import Prime
     from longtail.text import TfidfFeatures
     from longtail.tree import LabelTree, LabelTreeClassifier
+    from longtail.tuning import tune
     from longtail.vocabulary import Vocabulary
 
 _FOLDER_OF_NAME = {
@@ -42,8 +43,9 @@ _FOLDER_OF_NAME = {
     "Vocabulary": "vocabulary",
     "check_labels": "label_check",
     "load": "pipeline",
+    "tune": "tuning",
 }
-_PUBLIC_MODULES = ("audit", "checks", "data", "metrics", "nn", "text")
+_PUBLIC_MODULES = ("audit", "checks", "data", "engine", "metrics", "nn", "text")
 
 __all__ = [
     "BottleneckClassifier",
@@ -65,10 +67,12 @@ __all__ = [
     "check_labels",
     "checks",
     "data",
+    "engine",
     "load",
     "metrics",
     "nn",
     "text",
+    "tune",
 ]
 
 

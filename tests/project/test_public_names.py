@@ -26,10 +26,12 @@ def test_public_names():
         "check_labels",
         "checks",
         "data",
+        "engine",
         "load",
         "metrics",
         "nn",
         "text",
+        "tune",
     ]
     assert all(getattr(lt, name) is not None for name in lt.__all__)
     assert dir(lt) == lt.__all__

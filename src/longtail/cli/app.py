@@ -28,6 +28,7 @@ from longtail.cli import (
     serve,
     sign,
     train,
+    tune,
     update,
 )
 from longtail.cli.memory_limit import is_lack_of_memory, lack_of_memory
@@ -102,6 +103,7 @@ def app() -> None:
 for command in (
     demo.demo,
     train.train,
+    tune.tune,
     update.update,
     add_labels.add_labels,
     impute.impute,

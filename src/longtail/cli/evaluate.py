@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from longtail.cli.engine_options import engine_options, running_as_asked
 from longtail.cli.options import (
     data_options,
     expected_width,
@@ -79,6 +80,7 @@ report_option = click.option("--report", type=click.Path(path_type=Path), help="
 @constants_option
 @resamples_option
 @label_limit_options
+@engine_options
 @jobs_option
 @data_options
 @vocabulary_options
@@ -137,7 +139,7 @@ def _of_model(model: Path, data: str, options: dict[str, Any]) -> EvaluationFact
     allow, deny = (given_labels(name, options, tagger) for name in ("allow", "deny"))
     rows = _read_rows(data, options, n_features=expected_width(tagger), taggers=[tagger])
     announce_compilation()
-    with naming_data(data), progress(rows.n_rows, "Predicting") as advance:
+    with naming_data(data), running_as_asked(options), progress(rows.n_rows, "Predicting") as advance:
         facts = evaluate_tagger(
             tagger,
             rows,

@@ -57,7 +57,7 @@ HELP = {
     "dft.epochs": "Passes over the rows, at most.",
     "batch_size": "Rows in a batch.",
     "patience": "Stop after this many epochs without a better one.",
-    "checkpoint": "Folder that keeps an unfinished training; the same command again goes on from there.",
+    "checkpoint": "Folder that keeps an unfinished training, also of tree and ova; the same command goes on.",
     "checkpoint_minutes": "How often --checkpoint is written.",
     "device": "cpu or cuda.",
     # prime

@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from longtail.cli.engine_options import engine_options, running_as_asked
 from longtail.cli.options import (
     BUNDLED,
     column_option_group,
@@ -43,7 +44,7 @@ from longtail.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from longtail.data import Dataset, Limits, ParquetTable, PartialFile, ReadingPosition, TopK
-    from longtail.pipeline import Tag, Tagger
+    from longtail.pipeline import Scoring, Tag, Tagger
 
 RANKED = 5  # labels of a row where neither a number nor a decision is asked for
 STDIN_FORMATS = ("lines", "jsonl", "csv", "tsv", "fasttext")
@@ -78,6 +79,7 @@ STDIN_FORMATS = ("lines", "jsonl", "csv", "tsv", "fasttext")
 @first_id_option
 @limit_option
 @vocabulary_options
+@engine_options
 @jobs_option
 @key_option
 def predict(model: Path, data: str, output: Path | None, k: int | None, to: str | None, **options: Any) -> None:
@@ -87,7 +89,7 @@ def predict(model: Path, data: str, output: Path | None, k: int | None, to: str 
     line, bundled:NAME, or - for texts on stdin, one per line, or records there with --format jsonl or csv.
     A model trained on features takes files of features.
     """
-    from longtail.pipeline import load_tagger
+    from longtail.pipeline import Scoring, load_tagger
     from longtail.validate import check_integer, check_real
 
     if k is not None:
@@ -106,10 +108,13 @@ def predict(model: Path, data: str, output: Path | None, k: int | None, to: str 
     choice = LabelChoice.of(tagger, k, options)
     to = output_format(output, to)
     announce_compilation()
-    if output is not None and options["optimise"] is None and is_resumable(data, output):
-        rows = _predict_in_parts(choice, model, data, output, to, options)
-    else:
-        rows = _predict_at_once(choice, data, output, to, options)
+    with running_as_asked(options) as engine:
+        if not engine.in_process:
+            choice = choice._replace(scoring=Scoring(tagger, engine))
+        if output is not None and options["optimise"] is None and is_resumable(data, output):
+            rows = _predict_in_parts(choice, model, data, output, to, options)
+        else:
+            rows = _predict_at_once(choice, data, output, to, options)
     if output is not None:
         note(f"Wrote labels of {rows:,} rows to {output}.")
 
@@ -207,6 +212,7 @@ class LabelChoice(NamedTuple):
     optimise: str | None
     allow: list[int] | None
     deny: list[int] | None
+    scoring: Scoring | None = None  # on the engine asked for, where it is not this process
 
     @classmethod
     def of(cls, tagger: Tagger, k: int | None, options: Mapping[str, Any]) -> LabelChoice:
@@ -254,6 +260,8 @@ class LabelChoice(NamedTuple):
 
         decided = self.assign or self.optimise is not None
         k = n_candidates(self.tagger, self.optimise) if decided else self.k or RANKED
+        if self.scoring is not None:
+            return self.scoring.predict_topk(batch, k, allow=self.allow, deny=self.deny)
         rows = self.tagger.dataset_rows(batch)
         return self.tagger.model_.predict_topk(rows, k=k, allow=self.allow, deny=self.deny)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from longtail.cli.engine_options import engine_options, running_as_asked, take_checkpoint
 from longtail.cli.impute import imputing_lines
 from longtail.cli.model_options import ModelCommand, check_words_are_read, make_tagger, tagger_options
 from longtail.cli.options import (
@@ -45,6 +46,7 @@ LEAST_GAP = 0.05  # points by which an expert must be better than all together t
     "--impute-rounds", type=int, default=None, help="Times to ask the model where labels belong. [default: 0]"
 )
 @tagger_options
+@engine_options
 @jobs_option
 @data_options
 @vocabulary_options
@@ -69,11 +71,12 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     of the XMC repository, or bundled:debtags, bundled:debian-relations. With --groups, labels are known only for groups
     of rows: those of the rows are found first (see `longtail impute`).
     """
-    from longtail.pipeline import AUTO, DEPRECATED, UNKNOWN, model_facts, plan_training
+    from longtail.pipeline import DEPRECATED, UNKNOWN, model_facts
     from longtail.storage import check_target
     from longtail.validate import check_choice
 
     check_target(model)
+    checkpoint = take_checkpoint(options)
     tagger = make_tagger(options)
     unknown = check_choice("--unknown-labels", options["unknown_labels"] or UNKNOWN[0], UNKNOWN)
     deprecated = check_choice("--deprecated-labels", options["deprecated_labels"] or DEPRECATED[0], DEPRECATED)
@@ -82,12 +85,35 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
         if vocabulary is None and options[name]:
             raise ParameterError(f"--{name.replace('_', '-')} can only be used with --vocabulary.")
     started = time.perf_counter()
+    more = {"vocabulary": vocabulary, "unknown_labels": unknown, "deprecated_labels": deprecated}
+    with running_as_asked(options, checkpoint) as engine:
+        tagger = _train(tagger, data, options, more)
+        tagger.save(model)
+    if engine.checkpoint is not None:
+        engine.checkpoint.drop()
+    size = sum(file.stat().st_size for file in model.iterdir())
+    facts = {
+        "model_folder": str(model),
+        "bytes": size,
+        "seconds": time.perf_counter() - started,
+        **model_facts(tagger),
+    }
+    if as_json:
+        print_json(facts)
+        return
+    click.echo(summary(facts))
+
+
+def _train(tagger: Tagger, data: str, options: dict[str, Any], more: dict[str, Any]) -> Tagger:
+    """Read DATA and train on it; returns the tagger that was trained."""
+    from longtail.pipeline import AUTO, plan_training
+
     imputed = _impute_labels(data, tagger, options)
     rows = read_data(data, "train", options) if imputed is None else imputed.labelled()
     check_words_are_read(options, data, rows)
     _check_labelled(data, rows)
     if options["method"] == AUTO:
-        choice = tagger.choose_method(rows, vocabulary)
+        choice = tagger.choose_method(rows, more["vocabulary"])
         note(choice_lines(choice)[0])
         tagger = tagger.chosen(choice)
     announce_compilation()
@@ -95,9 +121,9 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
         with naming_data(data, options["labels_file"]):
             _check_memory(plan_training(rows, tagger, probe=False))
     in_epochs = tagger.new_model().has_epochs
-    more: dict[str, Any] = {"on_epoch": lambda record: note(epoch_line(record))} if in_epochs else {}
-    more |= {"vocabulary": vocabulary, "unknown_labels": unknown, "deprecated_labels": deprecated}
-    more["tree_from_vocabulary"] = options["tree_from_vocabulary"]
+    more = {**more, "tree_from_vocabulary": options["tree_from_vocabulary"]}
+    if in_epochs:
+        more["on_epoch"] = lambda record: note(epoch_line(record))
     with (
         noting_warnings(),
         naming_data(data, options["labels_file"]),
@@ -110,18 +136,7 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     told = told_reading(data, options)
     if told:
         tagger.data_["reading"] = told
-    tagger.save(model)
-    size = sum(file.stat().st_size for file in model.iterdir())
-    facts = {
-        "model_folder": str(model),
-        "bytes": size,
-        "seconds": time.perf_counter() - started,
-        **model_facts(tagger),
-    }
-    if as_json:
-        print_json(facts)
-        return
-    click.echo(summary(facts))
+    return tagger
 
 
 def _check_labelled(data: str, rows: Dataset) -> None:

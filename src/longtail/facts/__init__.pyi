@@ -91,6 +91,8 @@ from .tree import SlotTextFacts as SlotTextFacts
 from .tree import SplitLabelFacts as SplitLabelFacts
 from .tree import SplitsFacts as SplitsFacts
 from .tree import TreeFacts as TreeFacts
+from .tuning import TrialFacts as TrialFacts
+from .tuning import TuningFacts as TuningFacts
 from .update import UpdateFacts as UpdateFacts
 from .update import UpdateVocabularyFacts as UpdateVocabularyFacts
 from .vocabulary import VocabularyFacts as VocabularyFacts

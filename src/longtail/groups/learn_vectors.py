@@ -1,13 +1,16 @@
-"""Learning the vectors of all labels on threads, block by block; labels do not influence each other."""
+"""Learning the vectors of all labels block by block, as tasks of an engine; labels do not influence each other."""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from longtail.engine import Arrays, Work, engine_for
 from longtail.groups.eagle_kernel import learn_labels
 from longtail.groups.grouped_rows import GroupedRows
 from longtail.groups.kernel_arrays import (
@@ -18,8 +21,8 @@ from longtail.groups.kernel_arrays import (
     number_features,
     pack_members,
 )
-from longtail.kernels import LANES, Progress, run_tasks
-from longtail.validate import make_csr
+from longtail.kernels import LANES, Progress
+from longtail.validate import Json, make_csr
 
 BLOCKS = 64  # about as many tasks, of like numbers of members
 BLOCK = 1 << 24  # values of label vectors that a task may hold twice
@@ -103,16 +106,69 @@ def learn(
     toward = np.asarray(X @ total, dtype=np.float32)
     most = max(BLOCK // X.shape[1], 1)
 
-    def task(bounds: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        first, last = bounds
-        width = min(last - first, most) if by_group else 1
-        out = best.rows, best.scores, best.shares
-        return learn_labels(members, groups, labels, rule, total, toward, first, last, width, by_group, *out)
-
+    engine = engine_for(n_jobs)
+    arrays: Arrays = {"total": total, "toward": toward}
+    arrays |= {f"members.{name}": array for name, array in members._asdict().items()}
+    arrays |= {f"groups.{name}": array for name, array in groups._asdict().items()}
+    arrays |= {f"labels.{name}": array for name, array in labels._asdict().items()}
+    settings = {"rule": {**rule._asdict(), "step": float(rule.step)}, "by_group": by_group, "most": most}
     # by group, many labels at once fill the lanes; what they are computed with changes nothing
-    blocks = _blocks(grouped, 2 * n_jobs if by_group and n_jobs > 1 else n_jobs if by_group else BLOCKS)
-    parts = run_tasks(task, blocks, n_jobs, progress)
-    return best, _join_vectors(parts, X.shape[1])
+    at_once = engine.workers
+    blocks = _blocks(grouped, 2 * at_once if by_group and at_once > 1 else at_once if by_group else BLOCKS)
+    done = 0
+
+    def told(_: int) -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done, len(blocks))
+
+    parts = engine.map(VECTORS, [engine.share(arrays)], settings, blocks, told=told)
+    for (first, last), part in zip(blocks, parts, strict=True):
+        low, high = (best.indptr[grouped.label_indptr[label]] for label in (first, last))
+        best.rows[low:high], best.scores[low:high], best.shares[low:high] = part["rows"], part["scores"], part["shares"]
+    return best, _join_vectors([(part["sizes"], part["ids"], part["values"]) for part in parts], X.shape[1])
+
+
+class VectorTask(NamedTuple):
+    """What all tasks of a training need."""
+
+    members: MemberRows
+    groups: GroupArrays
+    labels: LabelArrays
+    rule: LearningRule
+    total: np.ndarray
+    toward: np.ndarray
+    by_group: bool
+    most: int  # labels that are learned together, at most
+
+
+def prepare_vectors(arrays: Arrays, settings: Json) -> VectorTask:
+    """Put shared arrays together to rows, groups and labels."""
+
+    def fields(kind: Any, name: str) -> Any:
+        return kind(**{field: arrays[f"{name}.{field}"] for field in kind._fields})
+
+    given = fields(MemberRows, "members"), fields(GroupArrays, "groups"), fields(LabelArrays, "labels")
+    rule = LearningRule(**{**settings["rule"], "step": np.float32(settings["rule"]["step"])})
+    return VectorTask(*given, rule, arrays["total"], arrays["toward"], settings["by_group"], settings["most"])
+
+
+def learn_some(given: VectorTask, bounds: Sequence[int]) -> Arrays:
+    """Learn the vectors of some labels, and the best rows of their pairs."""
+    first, last = bounds
+    labels = given.labels
+    low, high = (int(labels.best_indptr[labels.indptr[label]]) for label in (first, last))
+    own = labels._replace(best_indptr=labels.best_indptr - low)  # so that they are written to arrays of their own
+    rows = np.empty(high - low, dtype=np.int32)
+    scores, shares = np.empty(high - low, dtype=np.float32), np.empty(high - low, dtype=np.float32)
+    width = min(last - first, given.most) if given.by_group else 1
+    arrays = given.members, given.groups, own, given.rule, given.total, given.toward
+    sizes, ids, values = learn_labels(*arrays, first, last, width, given.by_group, rows, scores, shares)
+    return {"rows": rows, "scores": scores, "shares": shares, "sizes": sizes, "ids": ids, "values": values}
+
+
+VECTORS = Work(prepare_vectors, learn_some)
 
 
 def whole_rest(labels: np.ndarray, rest: np.ndarray, n_labels: int) -> np.ndarray:

@@ -51,7 +51,7 @@ def _share_with_read_only(kernel: Any) -> None:
     def compile_for_args(*args: Any) -> Any:
         kernel._compilation_chain_init_hook()
         exact = [types.Omitted(a.value) if hasattr(a, "value") else kernel.typeof_pyval(a) for a in args]
-        writable = [t.copy(readonly=False) if isinstance(t, types.Array) and not t.mutable else t for t in exact]
+        writable = [_writable(t) for t in exact]
         if exact == writable:
             return as_usual(*args)
         entry = kernel.compile(tuple(writable))
@@ -60,3 +60,15 @@ def _share_with_read_only(kernel: Any) -> None:
         return entry
 
     kernel._compile_for_args = compile_for_args
+
+
+def _writable(t: Any) -> Any:
+    """Return the type of an array as that of a writable one; so for arrays within named tuples."""
+    if isinstance(t, types.Array) and not t.mutable:
+        return t.copy(readonly=False)
+    if isinstance(t, types.NamedTuple | types.NamedUniTuple):
+        parts = [_writable(one) for one in t.types]
+        if len(set(parts)) == 1:
+            return types.NamedUniTuple(parts[0], len(parts), t.instance_class)
+        return types.NamedTuple(parts, t.instance_class)
+    return t

@@ -60,7 +60,7 @@ def moved_weights(
         W = np.zeros((rows.columns.size + 1, LANES), dtype=np.float32)
         dense = old[:, at].tocsr()[rows.columns].toarray() * keep
         W[:-1, : labels.size], W[-1, : labels.size] = dense * held.stretch, before[labels]
-        passes = solver.solve(arrays, by_label, labels, solver.seed + int(at.start), W)
+        passes = solver.solve(arrays, (by_label.indptr, by_label.indices), labels, solver.seed + int(at.start), W)
         return W[:-1, : labels.size] / held.stretch, W[-1, : labels.size].copy(), passes
 
     batches = run_tasks(move, blocks(seen.size, LANES), n_jobs)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import Dataset, TopK
+from longtail.engine import Arrays, Engine, Work, engine_for, running_on
 from longtail.kernels import EVERY_ROW, LANES, Progress, blocks, hinge_lanes, logistic_lanes, run_tasks
 from longtail.model import (
     MAX_BIAS,
@@ -47,6 +49,8 @@ from longtail.validate import (
 # when scoring 32 labels at a time in dense blocks is faster than following sparse lists (measured on eurlex-4k)
 DENSE_ABOVE = 0.05
 FEWEST_ROWS_FOR_DENSE = 64
+LEAST_COST = 1e6  # of a task, as entries of rows times batches of labels: about a tenth of a second...
+FEWEST_TASKS = 64  # ... where there are more than so many
 
 
 class OneVsAllClassifier(RowClassifier):
@@ -135,8 +139,18 @@ class OneVsAllClassifier(RowClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: MatrixLike, Y: MatrixLike, *, progress: Progress | None = None) -> Self:
-        """Train one classifier per label; `progress(done, total)` is called as labels are finished."""
+    def fit(
+        self, X: MatrixLike, Y: MatrixLike, *, progress: Progress | None = None, engine: Engine | None = None
+    ) -> Self:
+        """Train one classifier per label; `progress(done, total)` is called as labels are finished.
+
+        `engine` says where, on threads (None) or a cluster; the model is the same.
+        """
+        with running_on(engine):
+            return self._fit(X, Y, progress)
+
+    def _fit(self, X: MatrixLike, Y: MatrixLike, progress: Progress | None) -> Self:
+        """Train on the engine in use."""
         solver = self._solver()
         normalize, n_jobs = check_flag("normalize", self.normalize), resolve_jobs(self.n_jobs)
         X, Y = self._begin_fit(X, Y)
@@ -154,15 +168,26 @@ class OneVsAllClassifier(RowClassifier):
         # frequent labels first: lanes of like frequency need a like number of passes
         order = trained[np.argsort(-self.label_counts_[trained], kind="stable")].astype(np.int32)
 
-        def train(at: slice) -> _TrainedBatch:
-            return solver.train(rows, by_label, order[at], width, solver.seed + int(at.start))
+        at_once = min(LEAST_COST / max(X.nnz, 1), order.size / LANES / FEWEST_TASKS)  # batches of sixteen labels
+        per_task = LANES * max(1, int(at_once))
+        tasks = [(at.start, at.stop) for at in blocks(order.size, per_task)]
+        finished = 0
 
-        def labels_done(done: int, total: int) -> None:
+        def told(number: int) -> None:
+            nonlocal finished
+            finished += tasks[number][1] - tasks[number][0]
             if progress is not None:
-                progress(min(done * LANES, order.size), order.size)
+                progress(finished, order.size)
 
-        batches = run_tasks(train, blocks(order.size, LANES), n_jobs, labels_done)
-        counts, features, values, biases, epochs = (np.concatenate(parts) for parts in zip(*batches, strict=True))
+        engine = engine_for(n_jobs)
+        arrays = dict(zip(("indptr", "indices", "data", "norms"), rows, strict=True))
+        arrays |= {"label.indptr": by_label.indptr, "label.rows": by_label.indices, "order": order}
+        settings = {"solver": asdict(solver), "width": width}
+        batches = engine.map(LABELS, [engine.share(arrays)], settings, tasks, told=told)
+        counts, features, values, biases, epochs = (
+            np.concatenate([batch[name] for batch in batches])
+            for name in ("counts", "features", "values", "bias", "epochs")
+        )
         features = features if columns is None else columns[features]
         self.weights_ = by_feature(features, np.repeat(order, counts), values, (self.n_features_in_, self.n_labels_))
         self.bias_ = np.full(self.n_labels_, -np.inf, dtype=np.float32)
@@ -331,6 +356,7 @@ class OneVsAllClassifier(RowClassifier):
         return model
 
 
+RowsOfLabels = tuple[np.ndarray, np.ndarray]  # pointers and rows, by label
 _TrainedBatch = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -348,23 +374,24 @@ class BatchSolver:
     seed: int
 
     def train(
-        self, rows: tuple[np.ndarray, ...], by_label: sp.csc_array, labels: np.ndarray, n_features: int, seed: int
+        self, rows: tuple[np.ndarray, ...], of_labels: RowsOfLabels, labels: np.ndarray, n_features: int, seed: int
     ) -> _TrainedBatch:
         """Return, label by label: number of weights, their features, their values, bias, and epochs taken."""
         W = np.zeros((n_features + 1, LANES), dtype=np.float32)
-        epochs = self.solve(rows, by_label, labels, seed, W)
+        epochs = self.solve(rows, of_labels, labels, seed, W)
         counts = count_weights(W, labels.size, self.threshold)
         features, values = np.empty(counts.sum(), np.int32), np.empty(counts.sum(), np.float32)
         collect_weights(W, labels.size, self.threshold, features, values)
         return counts, features, values, W[-1, : labels.size].copy(), epochs
 
     def solve(
-        self, rows: tuple[np.ndarray, ...], by_label: sp.csc_array, labels: np.ndarray, seed: int, W: np.ndarray
+        self, rows: tuple[np.ndarray, ...], of_labels: RowsOfLabels, labels: np.ndarray, seed: int, W: np.ndarray
     ) -> np.ndarray:
         """Train up to sixteen labels from the weights in W, which it changes; return the epochs taken."""
         positive = np.zeros(rows[0].size - 1, dtype=np.uint16)
+        indptr, of_label = of_labels
         for lane, label in enumerate(labels):
-            positive[by_label.indices[by_label.indptr[label] : by_label.indptr[label + 1]]] |= np.uint16(1 << lane)
+            positive[of_label[indptr[label] : indptr[label + 1]]] |= np.uint16(1 << lane)
         ends = (self.tol, self.max_iter, seed, W)
         if self.loss == "squared_hinge":
             diagonal = np.array([[0.5 / self.C], [0.5 / (self.C * self.positive_weight)]], dtype=np.float32)
@@ -374,6 +401,39 @@ class BatchSolver:
             costs = np.array([[self.C], [self.C * self.positive_weight]], dtype=np.float32)
             epochs = logistic_lanes(*rows, positive, labels.size, self.bias, np.repeat(costs, LANES, axis=1), *ends)
         return epochs[: labels.size]
+
+
+@dataclass(frozen=True)
+class LabelsTask:
+    """What all tasks of a training need."""
+
+    solver: BatchSolver
+    rows: tuple[np.ndarray, ...]
+    label_indptr: np.ndarray
+    label_rows: np.ndarray
+    order: np.ndarray
+    width: int
+
+
+def prepare_labels(arrays: Arrays, settings: dict[str, Any]) -> LabelsTask:
+    """Put shared arrays together to rows, and rows of labels."""
+    rows = tuple(arrays[name] for name in ("indptr", "indices", "data", "norms"))
+    of_labels = (arrays["label.indptr"], arrays["label.rows"], arrays["order"])
+    return LabelsTask(BatchSolver(**settings["solver"]), rows, *of_labels, int(settings["width"]))
+
+
+def train_labels(all_labels: LabelsTask, task: Sequence[int]) -> Arrays:
+    """Train some labels, sixteen at a time."""
+    solver, of_labels = all_labels.solver, (all_labels.label_indptr, all_labels.label_rows)
+    out = [
+        solver.train(all_labels.rows, of_labels, all_labels.order[at : at + LANES], all_labels.width, solver.seed + at)
+        for at in range(task[0], task[1], LANES)
+    ]
+    names = ("counts", "features", "values", "bias", "epochs")
+    return {name: np.concatenate(parts) for name, parts in zip(names, zip(*out, strict=True), strict=True)}
+
+
+LABELS = Work(prepare_labels, train_labels)
 
 
 def _weights_met(X: sp.csr_array, W: sp.csr_array) -> float:

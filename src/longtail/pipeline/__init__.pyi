@@ -12,6 +12,7 @@ from .evaluation import evaluate_tagger as evaluate_tagger
 from .evaluation import evaluation_facts as evaluation_facts
 from .evaluation import model_facts as model_facts
 from .held_out import FEWEST_ROWS_TO_CALIBRATE as FEWEST_ROWS_TO_CALIBRATE
+from .held_out import hold_out as hold_out
 from .held_out_thresholds import offered_targets as offered_targets
 from .held_out_thresholds import threshold_facts as threshold_facts
 from .held_out_thresholds import threshold_for as threshold_for
@@ -28,6 +29,7 @@ from .labels_in_vocabulary import check_any_known as check_any_known
 from .labels_in_vocabulary import label_ids as label_ids
 from .labels_in_vocabulary import match_labels as match_labels
 from .labels_in_vocabulary import vocabulary_sentences as vocabulary_sentences
+from .on_engine import Scoring as Scoring
 from .output_layer import Layer as Layer
 from .output_layer import file_layer as file_layer
 from .output_layer import model_layer as model_layer
@@ -39,6 +41,7 @@ from .registry import FEATURES as FEATURES
 from .registry import METHODS as METHODS
 from .registry import MODELS as MODELS
 from .registry import folder_schemas as folder_schemas
+from .registry import new_features as new_features
 from .registry import part_schemas as part_schemas
 from .saved_models import load as load
 from .saved_models import load_tagger as load_tagger

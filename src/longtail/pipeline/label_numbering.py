@@ -9,10 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import Dataset, TopK
+from longtail.engine import in_use
 from longtail.errors import DataError, ParameterError, warn_of_data
 from longtail.kernels import blocks
 from longtail.pipeline.label_names import split_known
 from longtail.pipeline.labels_in_vocabulary import deprecated_choice, with_ids
+from longtail.pipeline.on_engine import Scoring
 from longtail.validate import make_csr
 
 if TYPE_CHECKING:
@@ -125,6 +127,9 @@ def predict_dataset(
     may = (limit or LabelLimit()).numbers(tagger)
     if data.texts is not None:
         tagger.model_.check_texts(data.texts)  # while rows are numbered as in the data
+    engine = in_use()
+    if engine is not None and not engine.in_process and data.n_rows:
+        return Scoring(tagger, engine).predict_topk(data, k, progress=progress, **may)
     for at in blocks(data.n_rows, BLOCK):
         parts.append(tagger.model_.predict_topk(tagger.dataset_rows(data.take(at)), k=k, **may))
         if progress is not None:

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from longtail.data import Dataset, TopK, binary_hits
 from longtail.decisions import Decision, check_purpose
+from longtail.engine import Engine, running_on
 from longtail.errors import DataError, ModelError, ParameterError
 from longtail.facts import DatasetFacts, ExplanationFacts, MethodFacts, MonitorFacts, UpdateFacts
 from longtail.model import (
@@ -302,6 +303,7 @@ class Tagger(Estimator):
         tree_from_vocabulary: bool = False,
         progress: Stages | None = None,
         on_epoch: EpochReport | None = None,
+        engine: Engine | None = None,
     ) -> Self:
         """Train on texts (or on rows: a sparse or dense matrix) and their labels.
 
@@ -311,7 +313,7 @@ class Tagger(Estimator):
         data = as_dataset(texts, labels, label_names, label_texts)
         own: dict[str, Any] = {"vocabulary": vocabulary, "unknown_labels": unknown_labels}
         own |= {"deprecated_labels": deprecated_labels, "tree_from_vocabulary": tree_from_vocabulary}
-        return self.fit_dataset(data, progress=progress, on_epoch=on_epoch, **own)
+        return self.fit_dataset(data, progress=progress, on_epoch=on_epoch, engine=engine, **own)
 
     def fit_dataset(
         self,
@@ -323,6 +325,7 @@ class Tagger(Estimator):
         unknown_labels: str = "keep",
         deprecated_labels: str = "keep",
         tree_from_vocabulary: bool = False,
+        engine: Engine | None = None,
     ) -> Self:
         """Train on a Dataset: on its texts, or on its features where it has no texts.
 
@@ -331,7 +334,8 @@ class Tagger(Estimator):
         (`unknown_labels`: "keep", "drop" or "error") and counted in `data_`. Deprecated concepts are kept, or
         replaced by what took their place (`deprecated_labels`: "keep" or "replace"), also in data to judge by. With
         `tree_from_vocabulary` its broader concepts are the clusters of the label tree. `on_epoch`, of models trained in
-        epochs ("dft", "prime"), gets a record with the loss after every epoch.
+        epochs ("dft", "prime"), gets a record with the loss after every epoch. `engine` says where classifiers are
+        trained, on threads (None) or a cluster; the model is the same.
         """
         data, seed = data.compact_labels(), resolve_seed(self.random_state)
         model = self.chosen(self.choose_method(data, vocabulary)).new_model() if self._is_auto() else self.new_model()
@@ -346,7 +350,8 @@ class Tagger(Estimator):
         features = None if model.reads_texts or data.texts is None else new_features(self.features, self.n_jobs)
         split = hold_out(data.Y, self.calibrate, seed, model.held_out_at_most)
         self._check_target(split is not None)
-        held_out = model.fit_dataset(data, features=features, split=split, progress=progress, on_epoch=on_epoch)
+        with running_on(engine):
+            held_out = model.fit_dataset(data, features=features, split=split, progress=progress, on_epoch=on_epoch)
         self.features_, self.model_, self.decision_, self.reference_ = features, model, None, None
         if held_out is not None and self.target is not None:
             self.decision_ = decide_on_held_out(model, held_out, self.target, self.per)

@@ -31,3 +31,4 @@ from .terminal.progress import as_callback as as_callback
 from .terminal.progress import is_terminal as is_terminal
 from .terminal.progress import progress as progress
 from .terminal.tree_terminal import show_tree as show_tree
+from .terminal.tuning_terminal import show_tuning as show_tuning

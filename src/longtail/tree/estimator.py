@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import Dataset, TopK
+from longtail.engine import Engine, engine_for, running_on
 from longtail.errors import DataError, Keyword, ParameterError
 from longtail.kernels import Progress
 from longtail.model import (
@@ -333,11 +334,26 @@ class LabelTreeClassifier(RowClassifier):
         progress: Progress | None = None,
         label_vectors: MatrixLike | None = None,
         tree: LabelTree | None = None,
+        engine: Engine | None = None,
     ) -> Self:
         """Cluster the labels and train a classifier for every node and label.
 
         `label_vectors` (n_labels, any width) are clustered instead of the labels' mean rows; `tree` is taken as it is.
+        `engine` says where the classifiers are trained, on threads (None) or a cluster: it is no parameter, since the
+        model is the same.
         """
+        with running_on(engine):
+            return self._fit(X, Y, progress, label_vectors, tree)
+
+    def _fit(
+        self,
+        X: MatrixLike,
+        Y: MatrixLike,
+        progress: Progress | None,
+        label_vectors: MatrixLike | None,
+        tree: LabelTree | None,
+    ) -> Self:
+        """Train on the engine in use."""
         self._solver(1.0)  # so that bad parameters are refused before bad data
         n_jobs = resolve_jobs(self.n_jobs)
         negatives = check_choice("negatives", self.negatives, NEGATIVES)
@@ -366,7 +382,7 @@ class LabelTreeClassifier(RowClassifier):
         binary = make_csr(Y.indptr, Y.indices, np.ones_like(Y.data), Y.shape[1])
         relevance = Y if cost_sensitive else None
         trees = self._grow(rows, binary, label_vectors, tree, n_trees, solver.seed, n_jobs)
-        task = TrainingTask(rows, binary, relevance, solver, negatives, beam, n_jobs)
+        task = TrainingTask(rows, binary, relevance, solver, negatives, beam, n_jobs, engine_for(n_jobs))
         done = _counted(trees, settings, progress)
         scoring = (False, self.link, self.path_weight, self.negatives)  # of the levels above the leaves: no path weight
         trained = [train_tree(tree, task, _links(tree.n_levels, *scoring), settings, done) for tree in trees]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -91,11 +91,11 @@ class NodeRows:
         return cls(*rows_of_nodes(sent, labelled.indptr.astype(np.int64, copy=False), labelled.indices, n_nodes))
 
 
-def column(M: sp.csc_array | NodeRows, j: int) -> np.ndarray:
+def column(M: Any, j: int) -> np.ndarray:
     """Return the rows stored in column j, or those of node j."""
     return M.indices[M.indptr[j] : M.indptr[j + 1]]
 
 
-def values_of(M: sp.csc_array, j: int) -> np.ndarray:
+def values_of(M: Any, j: int) -> np.ndarray:
     """Return the values stored in column j."""
     return M.data[M.indptr[j] : M.indptr[j + 1]]

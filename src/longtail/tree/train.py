@@ -7,14 +7,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.kernels import EVERY_ROW, LANES, hinge_lanes, logistic_lanes, row_squares, run_tasks, scale_rows
+from longtail.engine import Arrays, Engine, Shared, Work
+from longtail.kernels import EVERY_ROW, LANES, blocks, hinge_lanes, logistic_lanes, row_squares, scale_rows
 from longtail.model import has_idle_columns, row_scale
+from longtail.storage import Part
 from longtail.tree.chunk_kernels import gather_rows
 from longtail.tree.chunks import Chunks, PackedChunk
 from longtail.tree.label_tree import LabelTree
@@ -40,6 +42,10 @@ RECALL_ENOUGH = 0.98  # "auto": share of the training positives in leaves that t
 OVERLAP_AUTO = 2  # "auto": leaves of a label where the beam reaches fewer
 RECALL_BY_SPLITTING = 0.05  # "auto": positives are split where the beam then reaches this share of them more
 NEARLY_ONE = 1e-6  # rows this near to unit length are taken as they are
+TASKS_OF_A_LEVEL = 1024  # about, where a level has work for so many; not by the machines, so that a restart finds them
+LEAST_COST = 1e6  # of a task, as entries of rows times batches of children: about a tenth of a second...
+FEWEST_TASKS = 16  # ... where there are more than so many
+ROWS_OF_A_SEARCH = 16_384  # that are sent down the tree as one task of another process
 Counter = Callable[[int], None]  # (labels or nodes finished since the last call)
 
 
@@ -128,11 +134,25 @@ class TrainingTask:
     negatives: str
     beam: int
     n_jobs: int
+    engine: Engine
+    shared_rows: Shared = field(init=False)  # for the engine
+
+    def __post_init__(self) -> None:
+        rows = self.rows
+        arrays = {"indptr": rows.indptr, "indices": rows.indices, "data": rows.data, "norms": rows.norms}
+        object.__setattr__(self, "shared_rows", self.engine.share(arrays))
 
     def search(self, levels: Sequence[Sequence[PackedChunk]], links: Sequence[LevelLink]) -> Ranked:
         """Return the nodes of the last trained level that every row is sent to, -1 where none, and their scores."""
         plan = BeamPlan.of([self.beam] * len(levels), links[: len(levels)])
-        return self.rows.search(Chunks.join(levels, self.rows.n_features), plan, self.n_jobs, len(levels) - 1)
+        chunks = Chunks.join(levels, self.rows.n_features)
+        if self.engine.in_process:
+            return self.rows.search(chunks, plan, self.n_jobs, len(levels) - 1)
+        shared = self.engine.share({**chunks.arrays(""), **{f"plan.{name}": a for name, a in vars(plan).items()}})
+        tasks = [(at.start, at.stop) for at in blocks(self.rows.n, ROWS_OF_A_SEARCH)]
+        settings = {"n_features": self.rows.n_features, "level": len(levels) - 1}
+        parts = self.engine.map(SEARCH, [self.shared_rows, shared], settings, tasks)
+        return np.concatenate([p["nodes"] for p in parts]), np.concatenate([p["scores"] for p in parts])
 
 
 @dataclass(frozen=True)
@@ -244,10 +264,18 @@ def train_levels(
             if task.relevance is not None:
                 weights = sp.csc_array(row_shares(sp.csr_array(task.relevance @ membership).multiply(truth)))
             classes = LevelClasses(children_of(tree, level), sp.csc_array(truth), weights, members, only, level)
-            levels.append(_train_level(task.rows, classes, task.solver, task.n_jobs, done))
+            levels.append(_train_level(task, classes, done))
             del classes  # large
         above = truth
     return levels
+
+
+class Columns(NamedTuple):
+    """The parts of a sparse matrix by columns that training reads; the arrays may be shared."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -255,58 +283,195 @@ class LevelClasses:
     """The targets of the children of one level's chunks, one column per child."""
 
     children: np.ndarray  # pointers from the chunks to their children
-    truth: sp.csc_array  # (n_rows, n_children)
-    weights: sp.csc_array | None  # of the positives
+    truth: sp.csc_array | Columns  # (n_rows, n_children)
+    weights: sp.csc_array | Columns | None  # of the positives
     members: NodeRows | None  # rows of every chunk; None: all rows, at the root
     sent: NodeRows | None  # rows of every chunk that count for all children; None: all members do
     level: int
 
 
-def _train_level(
-    rows: TrainingRows, classes: LevelClasses, solver: Solver, n_jobs: int, done: Counter | None
-) -> list[PackedChunk]:
-    """Train the chunks of one level on threads."""
-    children, widths = classes.children, np.diff(classes.children)
-    empty = np.diff(classes.truth.indptr) == 0  # children without a row: never predicted
+def _train_level(task: TrainingTask, classes: LevelClasses, done: Counter | None) -> list[PackedChunk]:
+    """Train the chunks of one level as tasks of the engine, the heaviest first."""
+    tasks, costs = _tasks_of(classes, task.rows)
+    widths = np.diff(classes.children)
+    arrays = {"children": classes.children, "truth.indptr": classes.truth.indptr, "truth": classes.truth.indices}
+    if classes.weights is not None:
+        arrays |= {"weights.indptr": classes.weights.indptr, "weights": classes.weights.data}
+    for name, nodes in (("members", classes.members), ("sent", classes.sent)):
+        if nodes is not None:
+            arrays |= {f"{name}.indptr": nodes.indptr, name: nodes.indices}
+    settings = {"solver": asdict(task.solver), "level": classes.level, "n_features": task.rows.n_features}
 
-    def solve(chunk: int, starts: range) -> tuple[np.ndarray, np.ndarray]:
-        """Train some children of a chunk, sixteen at a time; return its features and the weights."""
-        low, high = int(children[chunk]), int(children[chunk + 1])
+    def told(number: int) -> None:
+        first, last, start, stop = tasks[number]
+        trained = int(widths[first:last].sum()) if last > first + 1 else min(stop, int(widths[first])) - start
+        if done is not None:
+            done(trained)
+
+    shared = [task.shared_rows, task.engine.share(arrays)]
+    parts = task.engine.map(CHILDREN, shared, settings, tasks, costs=costs, told=told)
+    out: list[PackedChunk] = []
+    beside: list[PackedChunk] = []  # parts of the chunk whose last children are still to come
+    for (first, last, _, stop), part in zip(tasks, parts, strict=True):
+        if last > first + 1 or (not beside and stop >= widths[first]):
+            out += _unjoined(part)
+            continue
+        beside += _unjoined(part)
+        if stop >= widths[first]:
+            out.append(_side_by_side(beside))
+            beside = []
+    return out
+
+
+def _tasks_of(classes: LevelClasses, rows: TrainingRows) -> tuple[list[tuple[int, int, int, int]], list[float]]:
+    """Cut a level into tasks of like cost: neighbouring chunks, or some children of one large chunk.
+
+    A task is (first chunk, chunk after the last, first child, child after the last); children count in a single chunk.
+    """
+    widths = np.diff(classes.children)
+    batches = -(-widths // LANES)
+    n_rows = np.array([rows.n]) if classes.members is None else np.diff(classes.members.indptr)
+    each = n_rows * max(1.0, rows.indices.size / max(rows.n, 1))  # entries that one batch of a chunk goes through
+    cost = each * batches
+    total = float(cost.sum())
+    enough = max(min(LEAST_COST, total / FEWEST_TASKS), total / TASKS_OF_A_LEVEL)
+    tasks: list[tuple[int, int, int, int]] = []
+    costs: list[float] = []
+    group, sum_of_group = 0, 0.0
+    for chunk, own in enumerate(cost.tolist()):
+        if own > 2 * enough and batches[chunk] > 1:
+            if chunk > group:
+                tasks.append((group, chunk, 0, int(widths[group])))
+                costs.append(sum_of_group)
+            step = LANES * max(1, int(enough / each[chunk]))
+            for start in range(0, int(widths[chunk]), step):
+                tasks.append((chunk, chunk + 1, start, start + step))
+                costs.append(float(each[chunk]) * step / LANES)
+            group, sum_of_group = chunk + 1, 0.0
+            continue
+        sum_of_group += own
+        if sum_of_group >= enough or chunk == widths.size - 1:
+            tasks.append((group, chunk + 1, 0, int(widths[group])))
+            costs.append(sum_of_group)
+            group, sum_of_group = chunk + 1, 0.0
+    if group < widths.size:
+        tasks.append((group, widths.size, 0, int(widths[group])))
+        costs.append(sum_of_group)
+    return tasks, costs
+
+
+@dataclass(frozen=True)
+class LevelTask:
+    """What all tasks of a level need."""
+
+    rows: TrainingRows
+    classes: LevelClasses
+    solver: Solver
+
+
+def prepare_level(arrays: Arrays, settings: dict[str, Any]) -> LevelTask:
+    """Put shared arrays together to rows and classes."""
+    rows = TrainingRows(
+        arrays["indptr"], arrays["indices"], arrays["data"], arrays["norms"], int(settings["n_features"])
+    )
+
+    def nodes(name: str) -> NodeRows | None:
+        return NodeRows(arrays[f"{name}.indptr"], arrays[name]) if name in arrays else None
+
+    truth = Columns(arrays["truth.indptr"], arrays["truth"], arrays["truth"])
+    weights = None
+    if "weights" in arrays:
+        weights = Columns(arrays["weights.indptr"], arrays["truth"], arrays["weights"])
+    classes = LevelClasses(arrays["children"], truth, weights, nodes("members"), nodes("sent"), int(settings["level"]))
+    return LevelTask(rows, classes, Solver(**settings["solver"]))
+
+
+def train_children(level: LevelTask, task: Sequence[int]) -> Arrays:
+    """Train some chunks of a level, or some children of one; return them joined."""
+    first, last, start, stop = task
+    rows, classes, solver = level.rows, level.classes, level.solver
+    out = []
+    for chunk in range(first, last):
+        low, high = int(classes.children[chunk]), int(classes.children[chunk + 1])
+        if last == first + 1:
+            low, high = low + start, min(low + stop, high)
         members = None if classes.members is None else column(classes.members, chunk)
         allowed_rows = None if classes.sent is None else column(classes.sent, chunk)
         local = local_rows(rows, members)
-        W = np.zeros((len(starts), local.features.size + 1, LANES), dtype=np.float32)
-        for batch, start in enumerate(starts):
-            labels = range(low + start, min(low + start + LANES, high))
+        W = np.zeros((-(-(high - low) // LANES), local.features.size + 1, LANES), dtype=np.float32)
+        for batch, at in enumerate(range(low, high, LANES)):
+            labels = range(at, min(at + LANES, high))
             solve_lanes(
                 local, members, allowed_rows, classes.truth, classes.weights, labels, solver, classes.level, W[batch]
             )
-        return local.features, W
+        packed = PackedChunk.from_lanes(local.features, W, high - low, solver.threshold)
+        silent = classes.truth.indptr[low:high] == classes.truth.indptr[low + 1 : high + 1]  # never predicted
+        out.append(replace(packed, bias=np.where(silent, np.float32(-np.inf), packed.bias)))
+    sizes = {
+        "n_lines": np.array([chunk.features.size for chunk in out], np.int64),
+        "n_entries": np.array([chunk.weights.size for chunk in out], np.int64),
+        "n_children": np.array([chunk.bias.size for chunk in out], np.int64),
+    }
+    names = ("features", "counts", "children", "weights", "scales", "bias")
+    return {**sizes, **{name: np.concatenate([getattr(chunk, name) for chunk in out]) for name in names}}
 
-    def whole(chunk: int) -> PackedChunk:
-        return pack(chunk, *solve(chunk, range(0, int(widths[chunk]), LANES)))
 
-    def pack(chunk: int, features: np.ndarray, W: np.ndarray) -> PackedChunk:
-        packed = PackedChunk.from_lanes(features, W, int(widths[chunk]), solver.threshold)
-        silent = empty[children[chunk] : children[chunk + 1]]
-        return replace(packed, bias=np.where(silent, np.float32(-np.inf), packed.bias))
+CHILDREN = Work(prepare_level, train_children)
 
-    def told(sizes: Sequence[int]) -> Callable[[int, int], None] | None:
-        return None if done is None else lambda finished, total: done(sizes[finished - 1])
 
-    if widths.size >= 4 * n_jobs:
-        return run_tasks(whole, range(widths.size), n_jobs, told(widths.tolist()))
-    # few chunks: their batches of children are the tasks, so that no thread waits long
-    tasks = [(chunk, start) for chunk in range(widths.size) for start in range(0, int(widths[chunk]), LANES)]
-    sizes = [min(LANES, int(widths[chunk]) - start) for chunk, start in tasks]
-    batches = run_tasks(lambda task: solve(task[0], range(task[1], task[1] + 1, LANES)), tasks, n_jobs, told(sizes))
+def _unjoined(part: Arrays) -> list[PackedChunk]:
+    """Return the chunks of one task, on the same memory."""
+    ends = [np.concatenate([[0], np.cumsum(part[name])]).tolist() for name in ("n_lines", "n_entries", "n_children")]
     out = []
-    for chunk in range(widths.size):
-        parts = [part for task, part in zip(tasks, batches, strict=True) if task[0] == chunk]
-        features = parts[0][0] if parts else np.empty(0, np.int32)
-        W = np.concatenate([part[1] for part in parts]) if parts else np.zeros((0, 1, LANES), np.float32)
-        out.append(pack(chunk, features, W))
+    for i in range(part["n_lines"].size):
+        lines, entries, kids = (slice(of[i], of[i + 1]) for of in ends)
+        out.append(
+            PackedChunk(
+                part["features"][lines],
+                part["counts"][lines],
+                part["children"][entries],
+                part["weights"][entries],
+                part["scales"][kids],
+                part["bias"][kids],
+            )
+        )
     return out
+
+
+def _side_by_side(parts: list[PackedChunk]) -> PackedChunk:
+    """Return chunks with one parent, whose children follow each other, as one chunk."""
+    features = np.concatenate([np.repeat(part.features, part.counts) for part in parts])
+    before = np.cumsum([0, *(part.bias.size for part in parts)])
+    children = np.concatenate([part.children + np.uint16(n) for part, n in zip(parts, before, strict=False)])
+    order = np.argsort(features, kind="stable")  # within a line, children ascend as before
+    lines, counts = np.unique(features, return_counts=True)
+    return PackedChunk(
+        lines.astype(np.int32),
+        counts.astype(np.uint16),
+        children[order].astype(np.uint16),
+        np.concatenate([part.weights for part in parts])[order],
+        np.concatenate([part.scales for part in parts]),
+        np.concatenate([part.bias for part in parts]),
+    )
+
+
+def prepare_search(arrays: Arrays, settings: dict[str, Any]) -> tuple[sp.csr_array, Chunks, BeamPlan, int]:
+    """Put shared arrays together to rows, trained chunks and the plan of a search."""
+    n_features = int(settings["n_features"])
+    X = make_csr(arrays["indptr"], arrays["indices"], arrays["data"], n_features)
+    plan = BeamPlan(**{name: arrays[f"plan.{name}"] for name in ("widths", "powers", "slopes", "parent_weights")})
+    return X, Chunks.from_part(Part("chunks", {}, arrays), n_features), plan, int(settings["level"])
+
+
+def search_some(given: tuple[sp.csr_array, Chunks, BeamPlan, int], task: Sequence[int]) -> Arrays:
+    """Send some rows down the tree."""
+    X, chunks, plan, level = given
+    rows = X[task[0] : task[1]]
+    nodes, scores = search_level(chunks, rows, np.ones(rows.shape[0], dtype=np.float32), plan, 1, level)
+    return {"nodes": nodes, "scores": scores}
+
+
+SEARCH = Work(prepare_search, search_some)
 
 
 @dataclass(frozen=True)
@@ -340,8 +505,8 @@ def solve_lanes(
     local: ChunkRows,
     members: np.ndarray | None,
     allowed_rows: np.ndarray | None,
-    truth: sp.csc_array,
-    weights: sp.csc_array | None,
+    truth: sp.csc_array | Columns,
+    weights: sp.csc_array | Columns | None,
     labels: range,
     solver: Solver,
     level: int,

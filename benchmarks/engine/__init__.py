@@ -1,0 +1,1 @@
+"""The engine: models trained on clusters, lost nodes and drivers, other engines."""

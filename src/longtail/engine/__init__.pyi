@@ -1,0 +1,13 @@
+from .checkpoint import Checkpoint as Checkpoint
+from .engine import Arrays as Arrays
+from .engine import Engine as Engine
+from .engine import Run as Run
+from .engine import Shared as Shared
+from .engine import Work as Work
+from .engine import in_use as in_use
+from .engine import running_on as running_on
+from .local import LocalEngine as LocalEngine
+from .local import engine_for as engine_for
+from .opening import ENGINES as ENGINES
+from .opening import open_engine as open_engine
+from .ray_engine import RayEngine as RayEngine
