@@ -32,6 +32,7 @@ from .schema import Sizes as Sizes
 from .schema import SizeSpec as SizeSpec
 from .schema import csr_arrays as csr_arrays
 from .schema import string_arrays as string_arrays
+from .mapped_strings import MappedStrings as MappedStrings
 from .signing import make_keys as make_keys
 from .signing import sign_folder as sign_folder
 from .values import Choice as Choice
@@ -48,3 +49,4 @@ from .values import Sequence as Sequence
 from .values import Text as Text
 from .values import Value as Value
 from .values import Whole as Whole
+from .values import fields_problem as fields_problem
