@@ -98,7 +98,7 @@ class TrainingPlan:
 
 def plan_row_training(data: Dataset, shape: Shape, once: Estimate, n_held_out: int, twice: bool = True) -> TrainingPlan:
     """Return the cost of reading texts and of fitting without the rows held out, and, if `twice`, with all rows too."""
-    textual = data.texts is not None
+    textual = data.texts is not None and data.made_by is None
     with_some = (data.n_rows - n_held_out) / data.n_rows if n_held_out else 0.0  # of the time for all rows
     fits = with_some + 1 if twice or not n_held_out else with_some
     judging = 0.1 + 3 * n_held_out * once.predict_us / 1e6 + n_held_out * 3e-5 if n_held_out else 0.0

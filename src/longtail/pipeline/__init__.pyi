@@ -28,6 +28,7 @@ from .labels_in_vocabulary import check_any_known as check_any_known
 from .labels_in_vocabulary import label_ids as label_ids
 from .labels_in_vocabulary import match_labels as match_labels
 from .labels_in_vocabulary import vocabulary_sentences as vocabulary_sentences
+from .make_store import convert_to_store as convert_to_store
 from .output_layer import Layer as Layer
 from .output_layer import file_layer as file_layer
 from .output_layer import model_layer as model_layer

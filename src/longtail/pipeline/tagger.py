@@ -45,7 +45,8 @@ from longtail.pipeline.labels_in_vocabulary import (
     match_labels,
     new_concepts,
 )
-from longtail.pipeline.registry import DEFAULT_METHOD, METHODS, new_features
+from longtail.pipeline.registry import DEFAULT_METHOD, METHODS
+from longtail.pipeline.stored_features import features_for, made_alike
 from longtail.pipeline.update import check_labels_agree, update_tagger, without_labels
 from longtail.storage import Part, save_folder
 from longtail.text import as_texts
@@ -343,7 +344,7 @@ class Tagger(Estimator):
                 data = replace(data, label_texts=label_texts_of(data.names(), vocabulary))
         if tree_from_vocabulary:
             model.use_hierarchy(*hierarchy_of(data.names(), vocabulary))
-        features = None if model.reads_texts or data.texts is None else new_features(self.features, self.n_jobs)
+        features = None if model.reads_texts else features_for(data, self.features, self.n_jobs)
         split = hold_out(data.Y, self.calibrate, seed, model.held_out_at_most)
         self._check_target(split is not None)
         held_out = model.fit_dataset(data, features=features, split=split, progress=progress, on_epoch=on_epoch)
@@ -542,6 +543,8 @@ class Tagger(Estimator):
     def dataset_rows(self, data: Dataset) -> Rows:
         """Return the rows of a Dataset: from its texts where this Tagger reads texts, else its features."""
         if self.reads_texts_:
+            if data.texts is None and self.features_ is not None and made_alike(data, self.features_):
+                return self.rows(data.X)
             if data.texts is None:
                 raise DataError("the model was trained on texts, and the data has only features.")
             return self.rows(data.texts)

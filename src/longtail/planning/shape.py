@@ -38,7 +38,7 @@ def shape_of(data: Dataset, features: TextFeatures | None = None, seed: int = 0)
     n = data.n_rows
     counts = np.bincount(data.Y.indices, minlength=data.n_labels)
     order = np.random.default_rng(seed).permutation(n)[:SAMPLE_ROWS]
-    if data.texts is None:
+    if data.texts is None or data.made_by is not None:
         X, rows = as_sparse(data.X), np.sort(order)
         sampled_rows = _columns_in_use(X[rows])
         return Shape(n, X.shape[1], X.nnz / max(n, 1), counts, rows, sampled_rows, rows_per_feature(sampled_rows))

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data.dataset import Dataset
-from longtail.data.row_store.pieces import ArrayWriter, map_pieces
+from longtail.data.row_store.pieces import ArrayWriter
 from longtail.data.row_store.write_store import StoreWriter
 from longtail.errors import DataError
 from longtail.validate import make_csr
@@ -22,7 +22,8 @@ Progress = Callable[[int], None]  # (rows done)
 def fill_store(store: StoreWriter, blocks: Iterator[Dataset], progress: Progress | None = None) -> None:
     """Write blocks of rows into a store, as `iter_texts` yields them.
 
-    Labels of blocks that name their own are numbered in the sorted order of all names, as `read` numbers them.
+    Labels of blocks that name their own are numbered in the sorted order of all names, as `read` numbers them; where
+    the store has names already, blocks have the labels of that list.
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ def fill_store(store: StoreWriter, blocks: Iterator[Dataset], progress: Progress
                 strings: Any = getattr(block, field)
                 if strings is not None:
                     store.add_strings(field, strings)
-            if block.label_names is None:
+            if block.label_names is None or store.label_names is not None:
                 store.add_labels(block.Y)
             else:
                 named.add(block)
@@ -97,7 +98,7 @@ class _NamedLabels:
         for number, name in enumerate(names):
             final[self.numbers.pop(name)] = number
         self.store.label_names, self.store.n_labels = names, len(names)
-        counts, labels, weights = (_drafted(draft) for draft in self.drafts)
+        counts, labels, weights = (draft.mapped() for draft in self.drafts)
         first = 0
         for low, high in _cut(counts):
             ends = np.concatenate([[0], np.cumsum(counts[low:high])])
@@ -109,19 +110,12 @@ class _NamedLabels:
             first = at.stop
         del counts, labels, weights
         for draft in self.drafts:
-            for file in draft.files:
-                (draft.folder / file).unlink()
+            draft.remove()
 
     def close(self) -> None:
         """Let go of open files."""
         for draft in self.drafts:
             draft.close()
-
-
-def _drafted(draft: ArrayWriter) -> np.ndarray:
-    draft.finish()
-    sizes = [entry["bytes"] for entry in draft.files.values()]
-    return map_pieces([draft.folder / name for name in draft.files], sizes).view(draft.dtype)
 
 
 def _cut(counts: np.ndarray) -> Iterator[tuple[int, int]]:

@@ -55,6 +55,17 @@ class ArrayWriter:
             self._close_piece()
         return {"dtype": self.dtype.name, "entries": self.entries, "files": list(self.files)}
 
+    def mapped(self) -> np.ndarray:
+        """Return what was written, mapped; nothing can be added after."""
+        self.finish()
+        sizes = [entry["bytes"] for entry in self.files.values()]
+        return map_pieces([self.folder / name for name in self.files], sizes).view(self.dtype)
+
+    def remove(self) -> None:
+        """Remove the files."""
+        for name in self.files:
+            (self.folder / name).unlink()
+
     def close(self) -> None:
         """Let go of an open file, after an error."""
         if self._file is not None:

@@ -30,7 +30,7 @@ from longtail.data.row_store.manifest import (
 )
 from longtail.data.row_store.pieces import PIECE_BYTES, ArrayWriter
 from longtail.errors import DataError
-from longtail.storage import Part
+from longtail.storage import MappedStrings, Part
 from longtail.validate import Json, as_labels, as_sparse
 
 ROWS_AT_ONCE = 1 << 14
@@ -79,6 +79,19 @@ class StoreWriter:
         ends = np.cumsum(np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded)))
         self._add_ends(f"{field}.offsets", ends)
         self._writer(f"{field}.bytes", np.uint8).add(np.frombuffer(b"".join(encoded), dtype=np.uint8))
+
+    def strings_so_far(self, field: str) -> MappedStrings | None:
+        """Return all strings of a field, to which nothing can be added any more; None where there are none."""
+        if f"{field}.bytes" not in self._writers:
+            return None
+        return MappedStrings(*(self._writers[f"{field}.{name}"].mapped() for name in ("bytes", "offsets")))
+
+    def drop(self, field: str) -> None:
+        """Leave out the strings of a field that were added."""
+        for name in ("bytes", "offsets"):
+            writer = self._writers.pop(f"{field}.{name}")
+            writer.finish()
+            writer.remove()
 
     def draft(self, name: str, dtype: type[np.generic]) -> ArrayWriter:
         """Return the writer of an array that is needed while the store is written and is not kept."""
