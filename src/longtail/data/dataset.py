@@ -14,7 +14,7 @@ from longtail.errors import DataError
 from longtail.facts import DatasetFacts
 from longtail.notebook import fact_card
 from longtail.storage import MappedStrings, Part
-from longtail.validate import MatrixLike, as_labels, as_rows, make_csr
+from longtail.validate import MatrixLike, as_labels, as_rows, count_ids, make_csr
 
 LETTERS_SHOWN = 200  # of a text, in a notebook
 STRINGS_AT_ONCE = 1 << 14
@@ -374,7 +374,7 @@ def rows_per_label(Y: sp.csr_array) -> np.ndarray:
     """
     if Y.shape[1] > MANY_LABELS:
         return np.unique(Y.indices, return_counts=True)[1]
-    counts = np.bincount(Y.indices, minlength=Y.shape[1])
+    counts = count_ids(Y.indices, Y.shape[1])
     return counts[counts > 0]
 
 

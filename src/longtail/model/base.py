@@ -36,7 +36,9 @@ from longtail.validate import (
     check_label_numbers,
     check_same_rows,
     check_width,
+    count_ids,
     resolve_seed,
+    rows_at,
 )
 
 if TYPE_CHECKING:
@@ -131,13 +133,15 @@ class XMCEstimator(Estimator):
             return None
         train, test = split
         if not self.trained_twice:
-            self._fit_rows_reporting(X[train], data.Y[train], stage, on_epoch)
+            self._fit_rows_reporting(rows_at(X, train), rows_at(data.Y, train), stage, on_epoch)
             return self.judge(X[test], data.Y[test])
         first = self._untrained()
-        first.fit_rows(X[train], data.Y[train], of_stage(progress, "Training (calibration)"))
+        first.fit_rows(rows_at(X, train), rows_at(data.Y, train), of_stage(progress, "Training (calibration)"))
         held_out = first.judge(X[test], data.Y[test])
+        calibration = first.calibration_
+        del first  # as large as the model itself
         self._fit_rows_reporting(X, data.Y, stage, on_epoch)
-        self.calibration_ = first.calibration_
+        self.calibration_ = calibration
         return held_out
 
     def _fit_rows_reporting(
@@ -316,7 +320,7 @@ class XMCEstimator(Estimator):
             raise DataError("X must have at least one feature; got 0 columns.")
         self.n_rows_, self.n_features_in_ = (int(v) for v in rows.shape)
         self.n_labels_ = int(labels.shape[1])
-        self.label_counts_ = np.bincount(labels.indices, minlength=self.n_labels_).astype(np.int64)
+        self.label_counts_ = count_ids(labels.indices, self.n_labels_)
         params = self.get_params(deep=False)
         self._params_at_fit = {name: params[name] for name in params if name not in self.prediction_params}
         if self.calibrated_:

@@ -17,6 +17,7 @@ from longtail.kernels import LANES
 from longtail.model import has_idle_columns
 from longtail.storage import Part
 from longtail.tree.chunk_kernels import index_lines, pack_chunk, spread_chunks
+from longtail.validate import large_empty, large_joined
 
 LARGEST_SPREAD = 512 << 20  # bytes of the index and the dense blocks that make the search fast
 
@@ -75,7 +76,7 @@ class Chunks:
             return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
         def together(field: str, dtype: Any) -> np.ndarray:
-            return np.concatenate([np.empty(0, dtype), *(getattr(c, field) for c in packed)]).astype(dtype, copy=False)
+            return large_joined([getattr(c, field) for c in packed], dtype)
 
         counts = together("counts", np.uint16)
         return cls(
@@ -188,9 +189,9 @@ class Chunks:
         names = ("levels", "child_indptr", "line_indptr", "features", "counts", "children", "weights", "scales", "bias")
         out = {f"{prefix}{name}": getattr(self, name) for name in names}
         if self.children.size == 0 or int(self.children.max()) < 256:
-            out[f"{prefix}children"] = self.children.astype(np.uint8)
+            out[f"{prefix}children"] = _as_bytes(self.children)
         if self.counts.size == 0 or int(self.counts.max()) < 256:
-            out[f"{prefix}counts"] = self.counts.astype(np.uint8)
+            out[f"{prefix}counts"] = _as_bytes(self.counts)
         return out
 
     @classmethod
@@ -214,6 +215,14 @@ class Chunks:
 
 def _ends_of(counts: np.ndarray) -> np.ndarray:
     """Return int64 pointers from counts: where each line starts, and the end."""
-    out = np.zeros(counts.size + 1, dtype=np.int64)
+    out = large_empty(counts.size + 1, np.int64)
+    out[0] = 0
     np.cumsum(counts, out=out[1:])
+    return out
+
+
+def _as_bytes(numbers: np.ndarray) -> np.ndarray:
+    """Return numbers below 256 in one byte each."""
+    out = large_empty(numbers.size, np.uint8)
+    out[...] = numbers
     return out
