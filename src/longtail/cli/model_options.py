@@ -40,7 +40,7 @@ SECTIONS = {  # of the help, in their order: what each is called there
 }
 SECTION_OF_OPTION = {  # of a command's own options; all others are about its data
     **dict.fromkeys(("--output", "--force", "--json", "--help"), "output"),
-    **dict.fromkeys(("--method", "--jobs"), "tagger"),
+    **dict.fromkeys(("--method", "--jobs", "--memory"), "tagger"),
     **dict.fromkeys(("--fast", "--published"), "tree"),
 }
 METHOD_KEY = f"{__name__}.method"  # where a context keeps the method that the help is about

@@ -79,6 +79,7 @@ class XMCEstimator(Estimator):
     has_epochs: ClassVar[bool] = False  # it is trained in epochs, and `fit` reports each to `on_epoch`
     trained_twice: ClassVar[bool] = True  # by a Tagger: to calibrate without the rows held out, then with all
     held_out_at_most: ClassVar[int] = HELD_OUT_AT_MOST  # rows that a Tagger holds out of its training
+    trains_in_files: ClassVar[bool] = False  # it keeps a limit on memory: its large arrays are in files then
     reads_rows: ClassVar[bool] = False  # fit(X, Y): rows and their labels are all it needs
     prediction_params: ClassVar[tuple[str, ...]] = ()  # parameters that a fitted model still reads; others wait for fit
     shape_params: ClassVar[tuple[str, ...]] = ()  # parameters that a saved network is built by when it is loaded

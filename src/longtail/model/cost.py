@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import Dataset
-from longtail.validate import Json
+from longtail.validate import Json, memory_limit
 
 FLATTENING = 0.015  # a vocabulary grows by a power of the rows that falls by this with every doubling
 TERM_BYTES = 150  # of memory for each term, beside its text
@@ -114,7 +114,9 @@ def plan_row_training(data: Dataset, shape: Shape, once: Estimate, n_held_out: i
         n_features=shape.n_features,
         features_estimated=textual,
         nonzeros=round(shape.nonzeros),
-        memory_bytes=max(reading, rows + max(without_held_out, with_all, saving)),
+        memory_bytes=once.memory_bytes
+        if memory_limit() is not None  # then large arrays are in files
+        else max(reading, rows + max(without_held_out, with_all, saving)),
         model_bytes=once.model_bytes + features_bytes + sum(map(len, data.label_texts or ())),
         seconds=loading + fits * once.seconds + judging,
         predict_us=once.predict_us + 1e6 * shape.text_seconds / max(data.n_rows, 1),

@@ -36,6 +36,7 @@ from .output_layer import narrow_layers as narrow_layers
 from .output_layer import with_vocabulary as with_vocabulary
 from .plan import plan_training as plan_training
 from .plan import refuse_without_memory as refuse_without_memory
+from .plan import threads_within_limit as threads_within_limit
 from .registry import FEATURES as FEATURES
 from .registry import METHODS as METHODS
 from .registry import MODELS as MODELS

@@ -230,6 +230,7 @@ class LabelTreeClassifier(RowClassifier):
     kind: ClassVar[str] = LABEL_TREE_SCHEMA.kind
     schema: ClassVar[PartSchema | None] = LABEL_TREE_SCHEMA
     tagger_method: ClassVar[str | None] = "tree"
+    trains_in_files: ClassVar[bool] = True
     prediction_params: ClassVar[tuple[str, ...]] = (*SEARCH_PARAMS, "n_jobs")
     _hierarchy: Hierarchy | None = None  # that the tree is made of, instead of clusters
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from longtail.errors import LongtailError
 
-SHARE = 256  # an array of this part of the limit is kept in a file
+SHARE_IN_MEMORY = 256  # an array of this part of the limit is kept in a file
 SMALLEST = 1 << 18  # bytes: smaller ones are not worth a file
 SEGMENT = 1 << 26  # bytes of a file that many small arrays share
 
@@ -38,7 +38,7 @@ class Scratch:
 
     def __init__(self, limit: int, folder: Path) -> None:
         self.limit, self.folder = limit, folder
-        self.smallest = max(SMALLEST, limit // SHARE)
+        self.smallest = max(SMALLEST, limit // SHARE_IN_MEMORY)
         self.n_bytes = 0  # of all files so far
         self._segment, self._used = np.empty(0, dtype=np.uint8), 0
         self._lock = threading.Lock()
