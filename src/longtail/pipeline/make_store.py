@@ -1,4 +1,4 @@
-"""Any readable file to a row store: its rows, labels and texts in one pass, TF-IDF features of the texts in two more."""
+"""Any readable file to a row store: rows, labels and texts in one pass, TF-IDF features of the texts in two more."""
 
 from __future__ import annotations
 

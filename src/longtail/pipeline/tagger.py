@@ -48,7 +48,7 @@ from longtail.pipeline.labels_in_vocabulary import (
 from longtail.pipeline.registry import DEFAULT_METHOD, METHODS
 from longtail.pipeline.stored_features import features_for, made_alike
 from longtail.pipeline.update import check_labels_agree, update_tagger, without_labels
-from longtail.storage import Part, save_folder
+from longtail.storage import MANY_LABELS, LabelColumns, MappedStrings, Part, save_folder
 from longtail.text import as_texts
 from longtail.validate import (
     Json,
@@ -804,13 +804,10 @@ class Tagger(Estimator):
             parts["decision"] = self.decision_.to_part()
         if self.reference_ is not None:
             parts["reference"] = self.reference_.to_part()
-        labels: list[dict[str, Any]] = [
-            {"name": name, "count": int(count)}
-            for name, count in zip(self.labels_, self.model_.label_counts_, strict=True)
-        ]
-        if self.label_texts_ is not None:
-            for record, text in zip(labels, self.label_texts_, strict=True):
-                record["text"] = text
+        counts = np.asarray(self.model_.label_counts_, dtype=np.int64)
+        texts = None if self.label_texts_ is None else MappedStrings.of(self.label_texts_)
+        columns = LabelColumns(MappedStrings.of(self.labels_), counts, texts)
+        labels = columns if len(columns) > MANY_LABELS else list(columns)
         seed = getattr(self, "_seed", None)  # a loaded tagger has none: its random_state is the seed
         facts = {
             "seed": resolve_seed(self.random_state) if seed is None else seed,

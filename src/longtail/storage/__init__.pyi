@@ -8,10 +8,14 @@ from .folder import check_target as check_target
 from .folder import copy_folder as copy_folder
 from .folder import folder_digest as folder_digest
 from .folder import save_folder as save_folder
+from .label_file import MANY_LABELS as MANY_LABELS
+from .label_file import LabelColumns as LabelColumns
 from .manifest import FORMAT_VERSION as FORMAT_VERSION
 from .manifest import json_problem as json_problem
 from .manifest import load_json as load_json
 from .manifest import read_manifest as read_manifest
+from .mapped_strings import MappedStrings as MappedStrings
+from .mapped_strings import strings_problem as strings_problem
 from .part import Part as Part
 from .part import is_indptr as is_indptr
 from .part import pack_csr as pack_csr
@@ -32,7 +36,6 @@ from .schema import Sizes as Sizes
 from .schema import SizeSpec as SizeSpec
 from .schema import csr_arrays as csr_arrays
 from .schema import string_arrays as string_arrays
-from .mapped_strings import MappedStrings as MappedStrings
 from .signing import make_keys as make_keys
 from .signing import sign_folder as sign_folder
 from .values import Choice as Choice

@@ -25,8 +25,8 @@ from longtail.validate import SHARE_IN_MEMORY, check_integer, memory_limit, reso
 if TYPE_CHECKING:
     from longtail.tree.estimator import LabelTreeClassifier
 
-# under a limit on memory, bytes that stay in memory: of every row, and of every row on each thread while a classifier is
-# solved; of every label; and how many arrays just too small for a file there are at once
+# under a limit on memory, bytes that stay in memory: of a row, of a row on each thread that solves a classifier,
+# of a label; and how many arrays just too small for a file there are at once
 PER_ROW, PER_ROW_SOLVED, PER_LABEL, ARRAYS = 90.0, 82.0, 400.0, 24
 PROBE_SECONDS = 0.8  # of the second, larger probe
 FIRST_ROWS, FIRST_NONZEROS = 500, 50_000  # of the first probe, at most

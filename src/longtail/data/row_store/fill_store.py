@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ import scipy.sparse as sp
 from longtail.data.dataset import Dataset
 from longtail.data.row_store.pieces import ArrayWriter
 from longtail.data.row_store.write_store import StoreWriter
-from longtail.errors import DataError
 from longtail.validate import make_csr
 
 ENTRIES_AT_ONCE = 1 << 22
@@ -126,5 +124,3 @@ def _cut(counts: np.ndarray) -> Iterator[tuple[int, int]]:
         high = low + max(1, int(np.searchsorted(size, ENTRIES_AT_ONCE, side="right")))
         yield low, min(high, counts.size)
         low = high
-
-

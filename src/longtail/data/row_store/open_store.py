@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,11 +22,10 @@ from longtail.data.row_store.manifest import (
 from longtail.data.row_store.pieces import digest_of, map_pieces, release_pages
 from longtail.errors import DataError
 from longtail.kernels import blocks, run_tasks
-from longtail.storage import MappedStrings, Part
+from longtail.storage import MappedStrings, Part, strings_problem
 from longtail.validate import Json, check_flag, make_csr, resolve_jobs
 
 ROWS_AT_ONCE = 1 << 18
-BYTES_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,43 +188,13 @@ def _check_matrix(store: RowStore, matrix: str, names: tuple[str, ...], width: i
 
 
 def _check_strings(store: RowStore, field: str, n: int) -> None:
-    """Refuse strings whose offsets do not fit, or that are no UTF-8."""
+    """Refuse strings whose offsets do not fit, that are no UTF-8, or names of labels that come twice."""
     raw, offsets = store.arrays.get(f"{field}.bytes"), store.arrays.get(f"{field}.offsets")
     if raw is None and offsets is None:
         return
-    damaged = DataError(f"{store.path} is damaged: the offsets of the {field.replace('_', ' ')} do not fit.")
-    if raw is None or offsets is None or raw.dtype != np.uint8 or offsets.dtype != np.int64 or offsets.size != n + 1:
-        raise damaged
-    if offsets[0] != 0 or offsets[-1] != raw.size:
-        raise damaged
-    for at in blocks(n, ROWS_AT_ONCE):
-        ends = offsets[at.start : at.stop + 1]
-        if (ends[1:] < ends[:-1]).any() or ends[0] < 0 or ends[-1] > raw.size:
-            raise damaged
-        inner = ends[:-1][ends[:-1] < raw.size]
-        if ((raw[inner] & 0xC0) == 0x80).any():  # a string that begins within a letter
-            raise DataError(f"{store.path} is damaged: the {field.replace('_', ' ')} are not UTF-8.")
-    try:
-        _decode_all(raw)
-        if field == "label_names":
-            _check_once(store.path, MappedStrings(raw, offsets))
-    except UnicodeDecodeError as error:
-        raise DataError(f"{store.path} is damaged: the {field.replace('_', ' ')} are not UTF-8.") from error
-
-
-def _check_once(path: Path, names: MappedStrings) -> None:
-    """Refuse a name of a label that comes twice."""
-    if np.unique(np.fromiter(map(hash, names), dtype=np.int64, count=len(names))).size == len(names):
-        return
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise DataError(f"{path} is damaged: the label {name!r} stands there twice.")
-        seen.add(name)
-
-
-def _decode_all(raw: np.ndarray) -> None:
-    """Decode bytes block by block, for the errors alone."""
-    decoder = codecs.getincrementaldecoder("utf-8")("surrogatepass")
-    for at in blocks(raw.size, BYTES_AT_ONCE):
-        decoder.decode(raw[at].tobytes(), final=at.stop == raw.size)
+    problem = strings_problem(raw, offsets, n)
+    if problem is None and field == "label_names" and raw is not None and offsets is not None:
+        twice = MappedStrings(raw, offsets).repeated()
+        problem = None if twice is None else f"{twice!r} stands there twice"
+    if problem is not None:
+        raise DataError(f"{store.path} is damaged: {field}: {problem}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
 import mmap
@@ -69,7 +70,9 @@ class ArrayWriter:
     def close(self) -> None:
         """Let go of an open file, after an error."""
         if self._file is not None:
-            self._file.close()
+            with contextlib.suppress(OSError):  # what is left to write may not fit
+                self._file.close()
+            self._file = None
 
     @property
     def _temporary(self) -> Path:

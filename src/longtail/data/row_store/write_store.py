@@ -113,8 +113,6 @@ class StoreWriter:
             if kind is None:
                 self._finish()
                 return
-            for writer in self._writers.values():
-                writer.close()
             self._tidy()
             if isinstance(error, OSError):
                 raise DataError(f"{self.path} cannot be written: {error.strerror or error}.") from error
@@ -209,6 +207,8 @@ class StoreWriter:
 
     def _tidy(self) -> None:
         """Remove what was written, after an error; an old store stays as it was."""
+        for writer in self._writers.values():
+            writer.close()
         with contextlib.suppress(OSError):
             self._remove_leftovers(self._named())
             if self._fresh:
