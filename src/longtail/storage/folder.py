@@ -212,8 +212,8 @@ def _write_file(path: Path, name: str, suffix: str, raw: bytes | Blocks, files: 
     for block in blocks():
         digest.update(block)
         size += len(block)
-    entry = {"bytes": size, "sha256": digest.hexdigest()}
-    file = f"{name}.{entry['sha256'][:16]}.{suffix}"
+    entry: Json = {"bytes": size, "sha256": digest.hexdigest()}
+    file = f"{name}.{digest.hexdigest()[:16]}.{suffix}"
     if not _is_written(path / file, entry):
         _write_atomically(path / file, blocks())
     files[file] = entry

@@ -87,7 +87,11 @@ class MappedStrings(Sequence[str]):
         if np.unique(marks).size == len(self):
             return None
         seen: set[str] = set()
-        return next((s for s in self if s in seen or seen.add(s)), None)
+        for string in self:
+            if string in seen:
+                return string
+            seen.add(string)
+        return None
 
     def _decoded(self, low: int, high: int) -> list[str]:
         ends = self.offsets[low : high + 1].tolist()

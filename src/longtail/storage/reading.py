@@ -109,7 +109,8 @@ def _load_once(
     manifest = parse_manifest(path, raw)
     schema = folder_schema(path, manifest, folders)
     opened = {name: _open_stamped(path / name, entry, in_memory) for name, entry in manifest["files"].items()}
-    files, stamps = ({name: both[i] for name, both in opened.items()} for i in (0, 1))
+    files = {name: mapped for name, (mapped, _) in opened.items()}
+    stamps = {name: stamp for name, (_, stamp) in opened.items()}
     known = verify == ONCE and key is None and not in_memory and was_checked(raw, stamps)
     if (verify or key is not None) and not known:
         for name, entry in manifest["files"].items():

@@ -56,6 +56,6 @@ def without_rarest(counted: CountedTexts, most_terms: int) -> tuple[CountedTexts
     if smaller.forms is not None and lexicon.forms is not None:
         smaller.forms.add(lexicon.forms)
     node = smaller.add(lexicon.strings(kept))
-    new = CountedTexts(smaller, *(np.zeros(smaller.n_nodes, dtype=np.int64) for _ in range(2)), [])
-    new.documents[node], new.totals[node] = documents[kept], counted.totals[kept]
-    return new, cut
+    fewer, totals = np.zeros(smaller.n_nodes, dtype=np.int64), np.zeros(smaller.n_nodes, dtype=np.int64)
+    fewer[node], totals[node] = documents[kept], counted.totals[kept]
+    return CountedTexts(smaller, fewer, totals, []), cut

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -93,7 +93,7 @@ def _unit_blocks(Z: sp.csr_array) -> sp.csr_array:
     """Return the rows at unit length, some at a time."""
     parts = []
     for at in blocks(Z.shape[0], ROWS_AT_ONCE):
-        part = unit_rows(Z[at])
+        part: Any = unit_rows(Z[at])
         parts.append(make_csr(part.indptr, kept_aside(part.indices), kept_aside(part.data), Z.shape[1]))
     indptr = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part.indptr) for part in parts]), dtype=np.int64)])
     ids, values = (large_joined([getattr(part, name) for part in parts], dtype) for name, dtype in SPARSE)

@@ -18,7 +18,8 @@ from longtail.model import has_idle_columns, row_scale
 from longtail.tree.chunk_kernels import gather_rows
 from longtail.tree.chunks import Chunks, PackedChunk
 from longtail.tree.label_tree import LabelTree
-from longtail.tree.level_rows import NodesOfRows, gather_into, rows_at_nodes
+from longtail.tree.level_kernels import gather_into
+from longtail.tree.level_rows import NodesOfRows, rows_at_nodes
 from longtail.tree.membership import (
     NO_NODES,
     NodeRows,

@@ -8,6 +8,7 @@ ordinary array. What is computed with it is the same.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import mmap
 import os
 import tempfile
@@ -76,6 +77,8 @@ class Scratch:
 
 
 _current: Scratch | None = None
+MMAP_THRESHOLD, TRIM_THRESHOLD = -3, -1  # of mallopt, as malloc.h of glibc numbers them
+RETURNED = 1 << 18  # bytes: blocks of this size go back to the system when they are freed
 
 
 @contextlib.contextmanager
@@ -96,11 +99,21 @@ def limited_memory(limit: int | None, folder: str | Path | None = None) -> Itera
     global _current
     before = _current
     if limit is not None:
+        _return_freed_memory()
         _current = Scratch(limit, Path(tempfile.gettempdir() if folder is None else folder))
     try:
         yield _current
     finally:
         _current = before
+
+
+def _return_freed_memory() -> None:
+    """Let the C library give freed blocks back at once; as a rule it keeps those of up to 32 MB, for each thread."""
+    with contextlib.suppress(OSError, AttributeError, TypeError):  # another C library
+        library = ctypes.CDLL(None)
+        library.mallopt(MMAP_THRESHOLD, RETURNED)
+        library.mallopt(TRIM_THRESHOLD, RETURNED)
+        library.malloc_trim(0)
 
 
 def memory_limit() -> int | None:

@@ -21,7 +21,7 @@ def find_problem(
         low, high = pointers[row], pointers[row + 1]
         if low < 0 or high < low or high > ids.size:
             return POINTERS, row, 0
-        before = -1
+        before = np.int64(-1)
         for t in range(low, high):
             column = np.int64(ids[t])
             if column < 0 or column >= n_columns:

@@ -75,7 +75,11 @@ class _NamedLabels:
     def add(self, block: Dataset) -> None:
         """Take the labels of a block of rows."""
         if not self.drafts:
-            types = {"draft.counts": np.int64, "draft.labels": np.int32, "draft.weights": np.float32}
+            types: dict[str, type[np.generic]] = {
+                "draft.counts": np.int64,
+                "draft.labels": np.int32,
+                "draft.weights": np.float32,
+            }
             self.drafts = tuple(self.store.draft(name, dtype) for name, dtype in types.items())
         names = block.label_names or ()
         used = np.unique(block.Y.indices)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import scipy.sparse as sp
 
 from longtail.data.dataset import Dataset
 from longtail.data.limits import DEFAULT_LIMITS, Limits
@@ -71,13 +72,17 @@ class RowStore:
             return None
         return MappedStrings(self.arrays[f"{field}.bytes"], self.arrays[f"{field}.offsets"])
 
+    def _matrix(self, names: tuple[str, ...], width: int) -> sp.csr_array:
+        pointers, ids, values = (self.arrays[name] for name in names)
+        return make_csr(pointers, ids, values, width)
+
     def dataset(self) -> Dataset:
         """Return the rows as a Dataset on the mapped files."""
-        width, arrays = self.manifest["features"], self.arrays
-        X = None if width is None else make_csr(*(arrays[name] for name in NUMBER_TYPES), width)
+        width = self.manifest["features"]
+        X = None if width is None else self._matrix(tuple(NUMBER_TYPES), width)
         fields = {field: self.strings(field) for field in STRINGS}
         return Dataset.checked_before(
-            Y=make_csr(*(arrays[name] for name in LABEL_TYPES), self.manifest["labels"]),
+            Y=self._matrix(tuple(LABEL_TYPES), self.manifest["labels"]),
             X=X,
             name=self.manifest["name"],
             made_by=self.text_features,
@@ -130,7 +135,7 @@ def open_store(path: str | Path, *, verify: bool = True, limits: Limits = DEFAUL
     if manifest["features"] is None and "texts.bytes" not in arrays:
         raise DataError(f"{path / MANIFEST} is damaged: it has neither features nor texts.")
     for array in arrays.values():
-        release_pages(array.view(np.uint8) if array.base is None else array)
+        release_pages(array)
     return store
 
 

@@ -38,7 +38,7 @@ class ArrayWriter:
         """Append values."""
         values = np.ascontiguousarray(values, dtype=self.dtype)
         self.entries += values.size
-        raw = memoryview(values.reshape(-1).view(np.uint8))
+        raw = values.reshape(-1).view(np.uint8).data
         while len(raw):
             if self._file is None:
                 self._file = self._temporary.open("xb")
@@ -121,7 +121,10 @@ def release_pages(raw: np.ndarray) -> None:
     """Let the system take back the memory of mapped files that were read through; they are read again when needed."""
     if not raw.size or os.name != "posix":
         return
-    base = raw.base.obj if isinstance(raw.base, memoryview) else raw.base
+    base: object = raw
+    while isinstance(base, np.ndarray):
+        base = base.base
+    base = base.obj if isinstance(base, memoryview) else base
     if isinstance(base, mmap.mmap):
         base.madvise(mmap.MADV_DONTNEED)
     elif isinstance(base, ctypes.Array):
@@ -167,7 +170,7 @@ def _mapped_together(opened: Sequence[int], sizes: Sequence[int]) -> np.ndarray:
         if library.mmap(at, size, mmap.PROT_READ, mmap.MAP_SHARED | MAP_FIXED, number, 0) != at:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
         at += size
-    out = np.frombuffer(block, dtype=np.uint8)
+    out: np.ndarray = np.frombuffer(memoryview(block).cast("B"), dtype=np.uint8)
     out.flags.writeable = False
     return out
 
