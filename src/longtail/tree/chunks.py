@@ -17,9 +17,16 @@ from longtail.kernels import LANES
 from longtail.model import has_idle_columns
 from longtail.storage import Part
 from longtail.tree.chunk_kernels import index_lines, pack_chunk, spread_chunks
-from longtail.validate import large_empty, large_joined
+from longtail.validate import large_empty, large_joined, memory_limit
 
+SHARE_OF_SPREAD = 6  # of a limit on memory, that part may be
 LARGEST_SPREAD = 512 << 20  # bytes of the index and the dense blocks that make the search fast
+
+
+def largest_spread() -> int:
+    """Return how many bytes that only make the search fast may take: less under a limit on memory."""
+    limit = memory_limit()
+    return LARGEST_SPREAD if limit is None else min(LARGEST_SPREAD, limit // SHARE_OF_SPREAD)
 
 
 @dataclass(frozen=True)
@@ -114,10 +121,10 @@ class Chunks:
         widths = -(-np.diff(self.child_indptr) // LANES) * LANES
         block_indptr = np.concatenate([[0], np.cumsum(np.diff(self.line_indptr) * widths)]).astype(np.int64)
         nothing, index_bytes = np.zeros(1, dtype=np.int64), self.n_chunks * n_words * 12
-        if index_bytes > LARGEST_SPREAD:
+        if index_bytes > largest_spread():
             return *index_lines(nothing, self.features, 0), nothing, np.empty(0, dtype=np.int8)
         index = index_lines(self.line_indptr, self.features, n_words)
-        if index_bytes + int(block_indptr[-1]) > LARGEST_SPREAD:
+        if index_bytes + int(block_indptr[-1]) > largest_spread():
             return *index, nothing, np.empty(0, dtype=np.int8)
         lines = (self.line_indptr, self.child_indptr, self.entry_indptr, self.children, self.weights)
         return *index, block_indptr, spread_chunks(*lines, block_indptr)

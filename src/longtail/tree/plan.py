@@ -17,7 +17,7 @@ from longtail.data import Dataset
 from longtail.errors import DataError
 from longtail.kernels import LANES
 from longtail.model import Estimate, Shape, clone, has_idle_columns
-from longtail.tree.chunks import LARGEST_SPREAD, Chunks
+from longtail.tree.chunks import Chunks, largest_spread
 from longtail.tree.grow.build import ENTRIES_OF_A_VECTOR, SAMPLE
 from longtail.tree.grow.kmeans import MAX_TO_MEAN
 from longtail.validate import SHARE_IN_MEMORY, check_integer, memory_limit, resolve_jobs
@@ -87,13 +87,13 @@ def estimate_tree(data: Dataset, shape: Shape, model: LabelTreeClassifier, probe
         weights, each = expected_weights(measured, shape.label_counts), measured.bytes_per_weight
     lines = weights * max(each - 2, 0.2) / 5  # two bytes a weight, five a line
     spread = 48 * lines + 0.19 * sum(nodes) * n_columns
-    spread = spread if spread < LARGEST_SPREAD else 0.0
+    spread = spread if spread < largest_spread() else 0.0
     trained = 3 * weights + 14 * lines
     limit = memory_limit()
     if limit is None:
         memory = _memory(shape, model, nodes, n_columns, 2 * trained + n_trees * spread)
     else:
-        memory = _memory_in_files(shape, model, nodes, n_columns, n_trees * spread, limit)
+        memory = _memory_in_files(shape, model, nodes, n_columns, n_trees * float(largest_spread()), limit)
     more = 1.0 if measured is None else max(shape.n_rows / measured.rows, 1.0) ** SLOWER
     return Estimate(
         seconds=0.0 if measured is None else measured.seconds * _work(shape, model) / measured.work * more,
