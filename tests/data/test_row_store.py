@@ -15,6 +15,7 @@ from longtail.data import StoreWriter, fill_store, iter_texts, open_store, read,
 from longtail.data.row_store import manifest as manifest_module
 from longtail.data.row_store import pieces
 from longtail.errors import DataError
+from longtail.validate import as_sparse
 
 TEXTS = [f"text number {i} of töxts" for i in range(40)]
 LABELS = [[f"label {i % 7}", f"odd {i % 3}"] if i % 5 else [] for i in range(40)]
@@ -246,3 +247,12 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path):
     assert ran.returncode == 3
     assert ran.stderr.strip().splitlines()[-1] == f"error: {tmp_path / 's.store'} cannot be written: File too large."
     assert sorted(file.name for file in tmp_path.iterdir()) == ["rows.npz"]
+
+
+def test_nothing_of_a_store_is_copied(tmp_path, small_pieces):
+    with StoreWriter(tmp_path / "s.store", piece_bytes=1 << 16) as store:
+        fill_store(store, iter([features()]))
+    opened = open_store(tmp_path / "s.store")
+    data = opened.dataset()
+    for array, name in ((data.X.data, "X.values"), (as_sparse(data.X).indices, "X.features")):
+        assert np.shares_memory(array, opened.arrays[name])

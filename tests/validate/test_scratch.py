@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from longtail.errors import LongtailError
 from longtail.validate import (
+    as_sparse,
     count_ids,
     kept_aside,
     large_empty,
@@ -66,3 +67,11 @@ def test_the_same_numbers_with_and_without(tmp_path):
     assert (taken != M[rows]).nnz == 0
     assert np.array_equal(joined, ids)
     assert np.array_equal(count_ids(ids, 60), np.bincount(ids, minlength=60))
+
+
+def test_scipy_makes_no_copies_of_what_is_in_files(tmp_path):
+    M = sp.random_array((5000, 300), density=0.1, format="csr", dtype=np.float32, rng=np.random.default_rng(0))
+    with limited_memory(10**6, tmp_path):
+        taken = rows_at(M, np.arange(4000))
+    again = as_sparse(taken)
+    assert np.shares_memory(again.data, taken.data) and np.shares_memory(again.indices, taken.indices)

@@ -44,8 +44,9 @@ class Scratch:
         self._segment, self._used = np.empty(0, dtype=np.uint8), 0
         self._lock = threading.Lock()
 
-    def empty(self, n_bytes: int) -> np.ndarray:
-        """Return so many bytes in a file of their own, all zero; a full disk is refused before anything is written."""
+    def empty(self, size: int, dtype: Any) -> np.ndarray:
+        """Return zeros in a file of their own; a full disk is refused before anything is written."""
+        n_bytes = size * np.dtype(dtype).itemsize
         try:
             with tempfile.TemporaryFile(dir=self.folder, prefix=".longtail-") as file:
                 if hasattr(os, "posix_fallocate"):
@@ -53,7 +54,8 @@ class Scratch:
                 else:
                     file.truncate(n_bytes)
                 self.n_bytes += n_bytes
-                return np.frombuffer(mmap.mmap(file.fileno(), n_bytes), dtype=np.uint8)
+                # a view, for scipy: it copies an array that is a small part of what stands below it
+                return np.frombuffer(mmap.mmap(file.fileno(), n_bytes), dtype=dtype)[:]
         except OSError as error:
             raise LongtailError(
                 f"{self.folder} cannot hold {n_bytes / 1e9:.1f} GB that do not fit into memory: "
@@ -64,11 +66,11 @@ class Scratch:
         """Return a copy of an array in a file that many share; it cannot be written to."""
         size = -(-array.nbytes // 64) * 64
         if size > SEGMENT // 4:
-            out = self.empty(max(array.nbytes, 1))[: array.nbytes].view(array.dtype)
+            out = self.empty(array.size, array.dtype)
         else:
             with self._lock:
                 if self._used + size > self._segment.size:
-                    self._segment, self._used = self.empty(SEGMENT), 0
+                    self._segment, self._used = self.empty(SEGMENT, np.uint8), 0
                 out = self._segment[self._used : self._used + array.nbytes].view(array.dtype)
                 self._used += size
         out = out.reshape(array.shape)
@@ -130,7 +132,7 @@ def large_empty(shape: int | tuple[int, ...], dtype: Any) -> np.ndarray:
     n_bytes = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
     if _current is None or n_bytes < _current.smallest:
         return np.empty(shape, dtype=dtype)
-    return _current.empty(n_bytes).view(dtype).reshape(shape)
+    return _current.empty(n_bytes // np.dtype(dtype).itemsize, dtype).reshape(shape)
 
 
 def large_joined(arrays: list[np.ndarray], dtype: Any) -> np.ndarray:

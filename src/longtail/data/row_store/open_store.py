@@ -141,8 +141,8 @@ def open_store(path: str | Path, *, verify: bool = True, limits: Limits = DEFAUL
 
 def _mapped(path: Path, name: str, entry: Json, files: Json) -> np.ndarray:
     own = entry["files"]
-    raw = map_pieces([path / file for file in own], [files[file]["bytes"] for file in own])
-    return raw.view(np.dtype(entry["dtype"]))
+    sizes = [files[file]["bytes"] for file in own]
+    return map_pieces([path / file for file in own], sizes, np.dtype(entry["dtype"]))
 
 
 def _check_digests(path: Path, manifest: Json, arrays: Mapping[str, np.ndarray]) -> None:

@@ -60,7 +60,7 @@ class ArrayWriter:
         """Return what was written, mapped; nothing can be added after."""
         self.finish()
         sizes = [entry["bytes"] for entry in self.files.values()]
-        return map_pieces([self.folder / name for name in self.files], sizes).view(self.dtype)
+        return map_pieces([self.folder / name for name in self.files], sizes, self.dtype)
 
     def remove(self) -> None:
         """Remove the files."""
@@ -92,13 +92,13 @@ class ArrayWriter:
         self._file, self._written, self._digest = None, 0, hashlib.sha256()
 
 
-def map_pieces(files: Sequence[Path], sizes: Sequence[int]) -> np.ndarray:
-    """Return the bytes of some files behind each other as one read-only array, mapped into memory.
+def map_pieces(files: Sequence[Path], sizes: Sequence[int], dtype: np.dtype) -> np.ndarray:
+    """Return the numbers in some files, one behind the other, as one read-only array that is mapped into memory.
 
     Every file but the last must have a multiple of `PIECE_BYTES`, and each the size that is given; else it is refused.
     """
     if not files:
-        return np.empty(0, dtype=np.uint8)
+        return np.empty(0, dtype=dtype)
     opened: list[int] = []
     try:
         for file, size in zip(files, sizes, strict=True):
@@ -108,8 +108,9 @@ def map_pieces(files: Sequence[Path], sizes: Sequence[int]) -> np.ndarray:
                 raise DataError(f"{file} is damaged: {there} bytes instead of {size}.")
         if len(opened) == 1:
             whole = mmap.mmap(opened[0], sizes[0], access=mmap.ACCESS_READ)
-            return np.frombuffer(whole, dtype=np.uint8)
-        return _mapped_together(opened, sizes)
+            # a view, for scipy: it copies an array that is a small part of what stands below it
+            return np.frombuffer(whole, dtype=dtype)[:]
+        return np.frombuffer(_mapped_together(opened, sizes), dtype=dtype)[:]
     except OSError as error:
         raise DataError(f"{files[0].parent} cannot be mapped into memory: {error.strerror}.") from error
     finally:
@@ -153,11 +154,11 @@ def _open_regular(file: Path) -> int:
     return number
 
 
-def _mapped_together(opened: Sequence[int], sizes: Sequence[int]) -> np.ndarray:
+def _mapped_together(opened: Sequence[int], sizes: Sequence[int]) -> memoryview:
     """Map open files side by side: addresses are reserved for all, and each file is put in its place there."""
     if os.name != "posix":  # read, where files cannot be mapped to a chosen address
-        parts = [np.frombuffer(mmap.mmap(n, s, access=mmap.ACCESS_READ), np.uint8) for n, s in zip(opened, sizes)]
-        return np.concatenate(parts)
+        parts = [mmap.mmap(n, s, access=mmap.ACCESS_READ) for n, s in zip(opened, sizes, strict=True)]
+        return memoryview(b"".join(part[:] for part in parts))
     library, total = _library(), sum(sizes)
     reserved = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     start = library.mmap(None, total, mmap.PROT_READ, reserved, -1, 0)
@@ -170,9 +171,7 @@ def _mapped_together(opened: Sequence[int], sizes: Sequence[int]) -> np.ndarray:
         if library.mmap(at, size, mmap.PROT_READ, mmap.MAP_SHARED | MAP_FIXED, number, 0) != at:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
         at += size
-    out: np.ndarray = np.frombuffer(memoryview(block).cast("B"), dtype=np.uint8)
-    out.flags.writeable = False
-    return out
+    return memoryview(block).cast("B").toreadonly()
 
 
 def _library() -> ctypes.CDLL:
