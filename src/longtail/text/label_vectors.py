@@ -33,7 +33,7 @@ from longtail.validate import (
 
 HOW = ("concatenate", "mean")
 LABELS_AT_ONCE = 256
-ROWS_AT_ONCE, ENTRIES_AT_ONCE = 1 << 15, 1 << 22
+ROWS_AT_ONCE, ENTRIES_AT_ONCE = 1 << 13, 1 << 22
 SPARSE = (("indices", np.int32), ("data", np.float32))  # the large arrays of sparse rows
 
 
