@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from benchmarks.harness.data_sets import read_parts
 from longtail.encoder import DEFAULT_ENCODER, find_encoder
-from longtail.storage.arrays import arrays_to_bytes, map_arrays
+from longtail.storage.arrays import arrays_to_blocks, map_arrays
 
 LENGTH = {"yso-titles": 32, "eurlex57k": 128}  # tokens of a text that count
 CHARACTERS = {"yso-titles": 10_000, "eurlex57k": 900}  # more than 128 tokens need, but for odd texts
@@ -70,7 +70,7 @@ def prepare_encoder(work: Path) -> Path:
     (target / "2_Normalize").mkdir(exist_ok=True)
     weights = map_arrays(source / "model.safetensors")
     half = {name: a.astype(np.float16) if a.dtype == np.float32 else a for name, a in weights.items()}
-    (target / "model.safetensors").write_bytes(arrays_to_bytes(half))
+    (target / "model.safetensors").write_bytes(b"".join(arrays_to_blocks(half)))
     return target
 
 
@@ -86,7 +86,7 @@ def load(name: str, work: Path) -> Texts:
 def write_pieces(arrays: dict[str, np.ndarray], folder: Path, name: str) -> list[str]:
     """Write arrays in half precision, cut into files that are not too large; return their names."""
     half = {n: a.astype(np.float16) if a.dtype == np.float32 else np.asarray(a) for n, a in arrays.items()}
-    raw = arrays_to_bytes(half)
+    raw = b"".join(arrays_to_blocks(half))
     folder.mkdir(parents=True, exist_ok=True)
     names = []
     for number, at in enumerate(range(0, len(raw), PIECE)):

@@ -98,7 +98,7 @@ def test_a_newer_format_is_refused(tmp_path):
     manifest = json.loads((tmp_path / "m" / "manifest.json").read_text())
     manifest["version"] = 99
     (tmp_path / "m" / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(ModelError, match=r"has format version 99; this longtail reads up to 1\. Upgrade longtail\."):
+    with pytest.raises(ModelError, match=r"has format version 99; this longtail reads up to 2\. Upgrade longtail\."):
         load_folder(tmp_path / "m", FOLDERS)
 
 

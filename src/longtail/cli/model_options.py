@@ -40,7 +40,7 @@ SECTIONS = {  # of the help, in their order: what each is called there
 }
 SECTION_OF_OPTION = {  # of a command's own options; all others are about its data
     **dict.fromkeys(("--output", "--force", "--json", "--help"), "output"),
-    **dict.fromkeys(("--method", "--jobs", "--engine", "--address"), "tagger"),
+    **dict.fromkeys(("--method", "--jobs", "--engine", "--address", "--memory"), "tagger"),
     **dict.fromkeys(("--fast", "--published"), "tree"),
 }
 METHOD_KEY = f"{__name__}.method"  # where a context keeps the method that the help is about
@@ -240,6 +240,27 @@ class ModelCommand(click.Command):
                     formatter.write_dl([record for record in (*plain, *made) if record is not None])
 
 
+class WordCommand(click.Command):
+    """A command with the options that say how words are counted."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the command's own parameters and those about words."""
+        return [*super().get_params(ctx), *(item.option for item in offered() if item.section == "texts")]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options in two sections."""
+        own = [option for option in super().get_params(ctx) if isinstance(option, click.Option)]
+        with formatter.section("Options"):
+            formatter.write_dl([record for o in own if (record := o.get_help_record(ctx)) is not None])
+        with formatter.section("Words (how they are counted for a row store)"):
+            formatter.write_dl([item.help_record(ctx) for item in offered() if item.section == "texts"])
+
+
+def given_words(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `TfidfFeatures` that the command line has values for."""
+    return _given("texts", options)
+
+
 def _asked_method(args: Sequence[str]) -> str | None:
     """Return the method that the arguments name, if there is one of this name.
 
@@ -376,6 +397,9 @@ def _refuse_idle(model: XMCEstimator, method: str, given: Mapping[str, Any]) -> 
 def check_words_are_read(options: Mapping[str, Any], data: str, rows: Dataset) -> None:
     """Refuse an option about words for data that has no texts."""
     words = _given("texts", options)
+    if rows.made_by is not None and words:
+        option = next(item.option for item in offered() if item.section == "texts" and item.parameter.name in words)
+        raise ParameterError(f"{_longest(option)} has no effect: {data} has its features already; give it to convert.")
     if rows.texts is None and words:
         option = next(item.option for item in offered() if item.section == "texts" and item.parameter.name in words)
         raise ParameterError(f"{_longest(option)} has no effect: {data} has features and no texts.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 BUNDLED = "bundled:"
+SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(GB|MB|kB|KB|gb|mb|kb|G|M|g|m)")
+UNITS = {"GB": 10**9, "G": 10**9, "MB": 10**6, "M": 10**6, "KB": 10**3}
 
 
 def _zero_based(context: click.Context, option: click.Parameter, value: str) -> bool | str:
@@ -220,6 +223,26 @@ def key_option(function: Command) -> Command:
     """Add --key: a model that was not signed with the other half of a public key is refused."""
     file = click.Path(path_type=Path)
     return click.option("--key", type=file, help="Public key that the model must be signed with.")(function)
+
+
+class _Bytes(click.ParamType):
+    """A number of bytes, such as 2GB or 500MB."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, int):
+            return value
+        found = SIZE.fullmatch(value.strip())
+        if found is None or float(found[1]) <= 0:
+            raise ParameterError(name="--memory", allowed="a size such as 2GB or 500MB", got=value)
+        return round(float(found[1]) * UNITS[found[2].upper()])
+
+
+def memory_option(function: Command) -> Command:
+    """Add --memory."""
+    told = "Memory that may be in use, such as 2GB; files that are mapped do not count."
+    return click.option("--memory", type=_Bytes(), default=None, metavar="SIZE", help=told)(function)
 
 
 def jobs_option(function: Command) -> Command:

@@ -20,6 +20,7 @@ from longtail.cli.options import (
     data_options,
     jobs_option,
     json_option,
+    memory_option,
     read_data,
     read_vocabulary,
     vocabulary_options,
@@ -32,6 +33,7 @@ from longtail.report import duration, file_size, plural
 @click.command(cls=ModelCommand)
 @click.argument("data")
 @tagger_options
+@memory_option
 @jobs_option
 @data_options
 @vocabulary_options
@@ -43,6 +45,7 @@ def plan(data: str, as_json: bool, **options: Any) -> None:
     of the rows for a second and scales up; right within a factor of two.
     """
     from longtail.pipeline import AUTO, plan_training
+    from longtail.validate import limited_memory
 
     by_default = click.get_current_context().get_parameter_source("method") is ParameterSource.DEFAULT
     if by_default and not gives_model_options(options):
@@ -54,7 +57,7 @@ def plan(data: str, as_json: bool, **options: Any) -> None:
     seconds = time.perf_counter() - started
     check_words_are_read(options, data, rows)
     announce_compilation()
-    with naming_data(data, options["labels_file"]):
+    with naming_data(data, options["labels_file"]), limited_memory(options["memory"]):
         facts = plan_training(rows, tagger, vocabulary=vocabulary, read_seconds=seconds)
     if as_json:
         print_json(facts)

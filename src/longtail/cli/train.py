@@ -17,6 +17,7 @@ from longtail.cli.options import (
     group_options,
     jobs_option,
     json_option,
+    memory_option,
     read_data,
     read_grouped_data,
     read_vocabulary,
@@ -47,6 +48,7 @@ LEAST_GAP = 0.05  # points by which an expert must be better than all together t
 )
 @tagger_options
 @engine_options
+@memory_option
 @jobs_option
 @data_options
 @vocabulary_options
@@ -71,11 +73,24 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     of the XMC repository, or bundled:debtags, bundled:debian-relations. With --groups, labels are known only for groups
     of rows: those of the rows are found first (see `longtail impute`).
     """
-    from longtail.pipeline import DEPRECATED, UNKNOWN, model_facts
     from longtail.storage import check_target
-    from longtail.validate import check_choice
+    from longtail.validate import limited_memory
 
     check_target(model)
+    with limited_memory(options["memory"], _folder_above(model)):
+        _train(data, model, as_json, options)
+
+
+def _folder_above(model: Path) -> Path:
+    """Return the folder a model will stand in, or the one above it that is there."""
+    return next(folder for folder in model.absolute().parents if folder.is_dir())
+
+
+def _train(data: str, model: Path, as_json: bool, options: dict[str, Any]) -> None:
+    """Train and write the model, under the limit on memory that is set."""
+    from longtail.pipeline import DEPRECATED, UNKNOWN, model_facts
+    from longtail.validate import check_choice
+
     checkpoint = take_checkpoint(options)
     tagger = make_tagger(options)
     unknown = check_choice("--unknown-labels", options["unknown_labels"] or UNKNOWN[0], UNKNOWN)
@@ -117,7 +132,13 @@ def _train(tagger: Tagger, data: str, options: dict[str, Any], more: dict[str, A
         note(choice_lines(choice)[0])
         tagger = tagger.chosen(choice)
     announce_compilation()
-    if not options["force"]:
+    if options["memory"] is not None:
+        jobs = tagger.n_jobs
+        with naming_data(data, options["labels_file"]):
+            tagger.n_jobs = threads_within_limit(rows, tagger)
+        if jobs is None and tagger.n_jobs < resolve_jobs(None):
+            note(f"training with {plural(tagger.n_jobs, 'thread')}, for which --memory is enough.")
+    elif not options["force"]:
         with naming_data(data, options["labels_file"]):
             _check_memory(plan_training(rows, tagger, probe=False))
     in_epochs = tagger.new_model().has_epochs

@@ -52,6 +52,10 @@ from .grouped import read_grouped as read_grouped
 from .limits import DEFAULT_LIMITS as DEFAULT_LIMITS
 from .limits import Limits as Limits
 from .limits import parse_limits as parse_limits
+from .row_store.fill_store import fill_store as fill_store
+from .row_store.open_store import RowStore as RowStore
+from .row_store.open_store import open_store as open_store
+from .row_store.write_store import StoreWriter as StoreWriter
 from .splits import split_random as split_random
 from .splits import split_stratified as split_stratified
 from .spreadsheet import plain_cell as plain_cell

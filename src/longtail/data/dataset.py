@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,9 +13,11 @@ import scipy.sparse as sp
 from longtail.errors import DataError
 from longtail.facts import DatasetFacts
 from longtail.notebook import fact_card
-from longtail.validate import MatrixLike, as_labels, as_rows, make_csr
+from longtail.storage import MappedStrings, Part
+from longtail.validate import MatrixLike, as_labels, as_rows, count_ids, make_csr
 
 LETTERS_SHOWN = 200  # of a text, in a notebook
+STRINGS_AT_ONCE = 1 << 14
 MANY_LABELS, SPREAD = 1_000_000, 8  # labels by number, so many and so many times those in use, are renumbered
 
 
@@ -44,6 +47,8 @@ class Dataset:
         The name of every group, each once.
     name : str, default=""
         The name of the data, shown in reports.
+    made_by : Part or None, default=None
+        The saved features that made X of the texts, of data from a row store.
 
     Attributes
     ----------
@@ -66,6 +71,15 @@ class Dataset:
     groups: sp.csr_array | None = None  # (n_rows, n_groups) 0/1
     group_names: tuple[str, ...] | None = None
     name: str = ""
+    made_by: Part | None = None
+
+    @classmethod
+    def checked_before(cls, **values: Any) -> Self:
+        """Return a Dataset whose matrices are canonical and whose strings fit, as the caller has made sure of."""
+        data = object.__new__(cls)
+        for field in fields(cls):
+            object.__setattr__(data, field.name, values.get(field.name, field.default))
+        return data
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -109,6 +123,11 @@ class Dataset:
     def n_features(self) -> int:
         """The number of features; 0 without X."""
         return 0 if self.X is None else int(self.X.shape[1])
+
+    @property
+    def made_of_texts(self) -> bool:
+        """Whether X was made of the texts that stand beside it, and says nothing that they do not."""
+        return self.made_by is not None and self.texts is not None
 
     def __len__(self) -> int:
         return self.n_rows
@@ -158,7 +177,7 @@ class Dataset:
         """
         index = self._row_numbers(rows)
 
-        def strings(values: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        def strings(values: Sequence[str] | None) -> tuple[str, ...] | None:
             return None if values is None else tuple(values[i] for i in index)
 
         return replace(
@@ -241,17 +260,18 @@ class Dataset:
     def digest(self) -> str:
         """Return a SHA-256 digest of the content, the same on any machine."""
         h = hashlib.sha256()
-        for matrix in (self.Y, self.X, self.groups):
+        for matrix in (self.Y, None if self.made_of_texts else self.X, self.groups):
             if matrix is None:
                 h.update(b"\0none")
             elif isinstance(matrix, np.ndarray):
-                h.update(repr(matrix.shape).encode() + matrix.tobytes())
+                h.update(repr(matrix.shape).encode())
+                h.update(matrix.tobytes())
             else:
                 h.update(repr(matrix.shape).encode())
                 for part in (matrix.indptr, matrix.indices, matrix.data):
-                    h.update(np.ascontiguousarray(part).tobytes())
+                    h.update(np.ascontiguousarray(part).data)
         for strings in (self.texts, self.label_names, self.label_texts):
-            h.update(b"\0none" if strings is None else "\0".join(strings).encode("utf-8", "surrogatepass"))
+            _digest_strings(h, strings)
         return h.hexdigest()
 
     def summary(self) -> DatasetFacts:
@@ -269,7 +289,7 @@ class Dataset:
             "has_texts": self.texts is not None,
             "has_label_texts": self.label_texts is not None,
         }
-        if self.X is not None:
+        if self.X is not None and not self.made_of_texts:
             nnz = self.X.size if isinstance(self.X, np.ndarray) else self.X.nnz
             facts["features"] = self.n_features
             facts["features_per_row"] = nnz / max(self.n_rows, 1)
@@ -354,7 +374,7 @@ def rows_per_label(Y: sp.csr_array) -> np.ndarray:
     """
     if Y.shape[1] > MANY_LABELS:
         return np.unique(Y.indices, return_counts=True)[1]
-    counts = np.bincount(Y.indices, minlength=Y.shape[1])
+    counts = count_ids(Y.indices, Y.shape[1])
     return counts[counts > 0]
 
 
@@ -392,6 +412,8 @@ def _as_strings(field: str, values: Iterable[str] | None) -> tuple[str, ...] | N
         return None
     if isinstance(values, str):
         raise DataError(f"{field} must be a list of strings; got one string.")
+    if isinstance(values, MappedStrings):
+        return cast("tuple[str, ...]", values)  # which it is equal to
     out = tuple(values)
     if set(map(type, out)) <= {str}:
         return out
@@ -401,9 +423,19 @@ def _as_strings(field: str, values: Iterable[str] | None) -> tuple[str, ...] | N
     return out
 
 
+def _digest_strings(digest: hashlib._Hash, strings: Sequence[str] | None) -> None:
+    """Add strings to a digest, a zero between them."""
+    if strings is None:
+        digest.update(b"\0none")
+        return
+    for low in range(0, len(strings), STRINGS_AT_ONCE):
+        joined = "\0".join(strings[low : low + STRINGS_AT_ONCE])
+        digest.update(("\0" * (low > 0) + joined).encode("utf-8", "surrogatepass"))
+
+
 def _check_unique(field: str, values: tuple[str, ...] | None) -> None:
     """Refuse a name that comes twice."""
-    if values is None or len(set(values)) == len(values):
+    if values is None or isinstance(values, MappedStrings) or len(set(values)) == len(values):
         return
     seen: set[str] = set()
     for value in values:

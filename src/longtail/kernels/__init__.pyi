@@ -1,3 +1,4 @@
+from .columns import rows_of_columns as rows_of_columns
 from .compilation import njit as njit
 from .coordinate_descent import EVERY_ROW as EVERY_ROW
 from .coordinate_descent import hinge_lanes as hinge_lanes

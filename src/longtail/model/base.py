@@ -36,7 +36,9 @@ from longtail.validate import (
     check_label_numbers,
     check_same_rows,
     check_width,
+    count_ids,
     resolve_seed,
+    rows_at,
 )
 
 if TYPE_CHECKING:
@@ -77,6 +79,7 @@ class XMCEstimator(Estimator):
     has_epochs: ClassVar[bool] = False  # it is trained in epochs, and `fit` reports each to `on_epoch`
     trained_twice: ClassVar[bool] = True  # by a Tagger: to calibrate without the rows held out, then with all
     held_out_at_most: ClassVar[int] = HELD_OUT_AT_MOST  # rows that a Tagger holds out of its training
+    trains_in_files: ClassVar[bool] = False  # it keeps a limit on memory: its large arrays are in files then
     reads_rows: ClassVar[bool] = False  # fit(X, Y): rows and their labels are all it needs
     prediction_params: ClassVar[tuple[str, ...]] = ()  # parameters that a fitted model still reads; others wait for fit
     shape_params: ClassVar[tuple[str, ...]] = ()  # parameters that a saved network is built by when it is loaded
@@ -131,13 +134,15 @@ class XMCEstimator(Estimator):
             return None
         train, test = split
         if not self.trained_twice:
-            self._fit_rows_reporting(X[train], data.Y[train], stage, on_epoch)
+            self._fit_rows_reporting(rows_at(X, train), rows_at(data.Y, train), stage, on_epoch)
             return self.judge(X[test], data.Y[test])
         first = self._untrained()
-        first.fit_rows(X[train], data.Y[train], of_stage(progress, "Training (calibration)"))
+        first.fit_rows(rows_at(X, train), rows_at(data.Y, train), of_stage(progress, "Training (calibration)"))
         held_out = first.judge(X[test], data.Y[test])
+        calibration = first.calibration_
+        del first  # as large as the model itself
         self._fit_rows_reporting(X, data.Y, stage, on_epoch)
-        self.calibration_ = first.calibration_
+        self.calibration_ = calibration
         return held_out
 
     def _fit_rows_reporting(
@@ -316,7 +321,7 @@ class XMCEstimator(Estimator):
             raise DataError("X must have at least one feature; got 0 columns.")
         self.n_rows_, self.n_features_in_ = (int(v) for v in rows.shape)
         self.n_labels_ = int(labels.shape[1])
-        self.label_counts_ = np.bincount(labels.indices, minlength=self.n_labels_).astype(np.int64)
+        self.label_counts_ = count_ids(labels.indices, self.n_labels_)
         params = self.get_params(deep=False)
         self._params_at_fit = {name: params[name] for name in params if name not in self.prediction_params}
         if self.calibrated_:

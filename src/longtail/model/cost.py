@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import Dataset
-from longtail.validate import Json
+from longtail.validate import Json, memory_limit
 
 FLATTENING = 0.015  # a vocabulary grows by a power of the rows that falls by this with every doubling
 TERM_BYTES = 150  # of memory for each term, beside its text
@@ -98,7 +98,7 @@ class TrainingPlan:
 
 def plan_row_training(data: Dataset, shape: Shape, once: Estimate, n_held_out: int, twice: bool = True) -> TrainingPlan:
     """Return the cost of reading texts and of fitting without the rows held out, and, if `twice`, with all rows too."""
-    textual = data.texts is not None
+    textual = data.texts is not None and data.made_by is None
     with_some = (data.n_rows - n_held_out) / data.n_rows if n_held_out else 0.0  # of the time for all rows
     fits = with_some + 1 if twice or not n_held_out else with_some
     judging = 0.1 + 3 * n_held_out * once.predict_us / 1e6 + n_held_out * 3e-5 if n_held_out else 0.0
@@ -114,7 +114,9 @@ def plan_row_training(data: Dataset, shape: Shape, once: Estimate, n_held_out: i
         n_features=shape.n_features,
         features_estimated=textual,
         nonzeros=round(shape.nonzeros),
-        memory_bytes=max(reading, rows + max(without_held_out, with_all, saving)),
+        memory_bytes=once.memory_bytes
+        if memory_limit() is not None  # then large arrays are in files
+        else max(reading, rows + max(without_held_out, with_all, saving)),
         model_bytes=once.model_bytes + features_bytes + sum(map(len, data.label_texts or ())),
         seconds=loading + fits * once.seconds + judging,
         predict_us=once.predict_us + 1e6 * shape.text_seconds / max(data.n_rows, 1),

@@ -34,8 +34,8 @@ class HeldOut:
 
 
 def rows_of_dataset(data: Dataset, features: TextFeatures | None, progress: Stages | None = None) -> Rows:
-    """Return the rows of the data: by features that learn from its texts, or its own where it has no texts."""
-    if data.texts is None:
+    """Return the rows of the data: by features that learn from its texts, or its own where these are there already."""
+    if data.texts is None or data.made_by is not None:
         return as_rows(data.X)
     if features is None:
         raise DataError("the data has texts and no rows; give features that turn texts into rows.")

@@ -29,6 +29,7 @@ from .labels_in_vocabulary import check_any_known as check_any_known
 from .labels_in_vocabulary import label_ids as label_ids
 from .labels_in_vocabulary import match_labels as match_labels
 from .labels_in_vocabulary import vocabulary_sentences as vocabulary_sentences
+from .make_store import convert_to_store as convert_to_store
 from .on_engine import Scoring as Scoring
 from .output_layer import Layer as Layer
 from .output_layer import file_layer as file_layer
@@ -37,6 +38,7 @@ from .output_layer import narrow_layers as narrow_layers
 from .output_layer import with_vocabulary as with_vocabulary
 from .plan import plan_training as plan_training
 from .plan import refuse_without_memory as refuse_without_memory
+from .plan import threads_within_limit as threads_within_limit
 from .registry import FEATURES as FEATURES
 from .registry import METHODS as METHODS
 from .registry import MODELS as MODELS

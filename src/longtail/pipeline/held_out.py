@@ -31,7 +31,8 @@ def hold_out(
     if not held:
         return None
     train, test = split_random(Y, test_size=held, random_state=seed)
-    return (train, test) if Y[train].nnz and Y[test].nnz else None
+    labels = np.diff(Y.indptr)
+    return (train, test) if labels[train].any() and labels[test].any() else None
 
 
 def held_out_facts(held_out: HeldOut, seed: int) -> Json:

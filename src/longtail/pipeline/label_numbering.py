@@ -39,7 +39,7 @@ def truth(tagger: Tagger, data: Dataset) -> tuple[Any, tuple[str, ...]]:
 
 def check_shared_labels(tagger: Tagger, data: Dataset, called: str = "the model") -> None:
     """Refuse data to judge a model by that has none of its labels, and warn where it lacks most of them."""
-    if (data.texts if tagger.reads_texts_ else data.X) is None:
+    if (data.texts if tagger.reads_texts_ and data.made_by is None else data.X) is None:
         return  # rows of the wrong kind, which predicting refuses in its own words
     data = with_ids_of(tagger, data)
     known, names = set(tagger.labels_), data.names()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from longtail.data import Dataset, rows_per_label
-from longtail.errors import LongtailError, Parameter
+from longtail.errors import LongtailError, Parameter, ParameterError
 from longtail.facts import MemoryFacts, PlanFacts
 from longtail.pipeline.choose_method import AUTO
 from longtail.pipeline.held_out import held_out_rows
 from longtail.pipeline.tagger import Tagger
 from longtail.planning import shape_of
-from longtail.validate import available_memory, resolve_jobs, used_memory
+from longtail.validate import available_memory, memory_limit, private_memory, resolve_jobs, used_memory
 from longtail.vocabulary import Vocabulary
 
 CLEARLY = 1.5  # how far an estimate of memory may be off
@@ -39,7 +39,7 @@ def plan_training(
     data, given = data.compact_labels(), Tagger() if tagger is None else tagger
     choice = given.choose_method(data, vocabulary) if probe or given.method == AUTO else None
     tagger = given if choice is None else given.chosen(choice)
-    model, used = tagger.new_model(), used_memory()
+    model, used = tagger.new_model(), used_memory() if memory_limit() is None else private_memory()
     held = held_out_rows(data.n_rows, tagger.calibrate, model.held_out_at_most)
     cost = model.plan(data, lambda: shape_of(data, tagger.features), held, probe)
     facts: PlanFacts = {
@@ -101,10 +101,35 @@ def refuse_without_memory(facts: PlanFacts) -> str | None:
     )
 
 
+def threads_within_limit(data: Dataset, tagger: Tagger) -> int:
+    """Return how many threads a training may have under the limit on memory that is set; refuse it if not one fits.
+
+    Fewer threads take less memory, and the model is the same.
+    """
+    limit, jobs = memory_limit(), resolve_jobs(tagger.n_jobs)
+    if not tagger.new_model().trains_in_files:
+        raise ParameterError(name="memory", allowed="left out for methods other than 'tree'", got=tagger.method_name)
+    while limit is not None:
+        tagger.n_jobs = jobs
+        needed = plan_training(data, tagger, probe=False)["memory"]["peak_bytes"]
+        if needed <= limit:
+            break
+        if jobs == 1:
+            raise ParameterError(
+                "{name} must be at least {needed} for this training, with one thread; got {got}.",
+                name=Parameter("memory"),
+                needed=f"{needed / 1e9 + 0.005:.2f}GB",
+                got=f"{limit / 1e9:.2f}GB",
+            )
+        jobs = max(1, jobs // 2)
+    return jobs
+
+
 def _fits(peak: float, used: int) -> MemoryFacts:
-    """Return a peak of memory beside what there is."""
-    free = available_memory()
+    """Return a peak of memory beside what there is: what a limit allows, or else the machine has."""
+    free, limit = available_memory(), memory_limit()
     available = None if free is None else free + used
+    available = available if limit is None else limit
     return {
         "peak_bytes": round(peak),
         "used_now_bytes": used,

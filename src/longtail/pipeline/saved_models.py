@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 from longtail.decisions import GUARANTEES, Decision
 from longtail.errors import ModelError
@@ -12,12 +13,12 @@ from longtail.pipeline.deciding import check_loaded
 from longtail.pipeline.registry import FEATURES, METHODS, MODELS, folder_schemas
 from longtail.pipeline.schema import TAGGER
 from longtail.pipeline.tagger import Tagger
-from longtail.storage import LoadedFolder, load_folder
+from longtail.storage import LabelColumns, LoadedFolder, load_folder
 from longtail.vocabulary import Vocabulary
 
 
 def load(
-    path: str | Path, *, verify: bool = True, in_memory: bool = False, key: str | Path | bytes | None = None
+    path: str | Path, *, verify: bool | str = True, in_memory: bool = False, key: str | Path | bytes | None = None
 ) -> Tagger | XMCEstimator:
     """Return the Tagger or estimator saved in a folder, after everything in it has been checked.
 
@@ -25,8 +26,10 @@ def load(
     ----------
     path : str or Path
         The folder.
-    verify : bool, default=True
+    verify : bool or "once", default=True
         Check every file against its digest; False is faster for large models you trust. All else is always checked.
+        "once" checks everything the first time on this machine and later only that no file was touched since, so that a
+        model of gigabytes loads at once.
     in_memory : bool, default=False
         Read the arrays instead of mapping the files: nothing that happens to the files later matters then.
     key : str, Path, bytes or None, default=None
@@ -44,7 +47,7 @@ def load(
 
 
 def open_model(
-    path: str | Path, *, verify: bool = True, in_memory: bool = False, key: str | Path | bytes | None = None
+    path: str | Path, *, verify: bool | str = True, in_memory: bool = False, key: str | Path | bytes | None = None
 ) -> tuple[LoadedFolder, Tagger | XMCEstimator]:
     """Return a model folder as it was read, and the Tagger or estimator made of it; parameters are those of `load`."""
     folder = load_folder(path, folder_schemas(), verify=verify, in_memory=in_memory, key=key)
@@ -55,7 +58,7 @@ def open_model(
 
 
 def load_tagger(
-    path: str | Path, *, verify: bool = True, in_memory: bool = False, key: str | Path | bytes | None = None
+    path: str | Path, *, verify: bool | str = True, in_memory: bool = False, key: str | Path | bytes | None = None
 ) -> Tagger:
     """Return the Tagger saved in a folder; a bare estimator is refused."""
     loaded = load(path, verify=verify, in_memory=in_memory, key=key)
@@ -81,15 +84,19 @@ def _tagger(folder: LoadedFolder) -> Tagger:
         if width != n:
             raise ModelError(f"{folder.path} is inconsistent: its texts become {width} features, its model takes {n}.")
         tagger.features_ = features
-    tagger.labels_ = tuple(record["name"] for record in folder.labels)
-    if len(set(tagger.labels_)) != len(tagger.labels_):
+    columns = folder.labels if isinstance(folder.labels, LabelColumns) else None
+    tagger.labels_ = cast("tuple[str, ...]", columns.names) if columns else tuple(r["name"] for r in folder.labels)
+    if columns is None and len(set(tagger.labels_)) != len(tagger.labels_):
         raise ModelError(f"{folder.path} is inconsistent: its label names are not different strings.")
     if len(tagger.labels_) != tagger.model_.n_labels_:
         raise ModelError(
             f"{folder.path} is inconsistent: {len(tagger.labels_)} label names for {tagger.model_.n_labels_} labels."
         )
-    texts = [record["text"] for record in folder.labels if "text" in record]
-    tagger.label_texts_ = tuple(texts) if len(texts) == len(folder.labels) else None
+    if columns is not None:
+        tagger.label_texts_ = cast("tuple[str, ...] | None", columns.texts)
+    else:
+        texts = [record["text"] for record in folder.labels if "text" in record]
+        tagger.label_texts_ = tuple(texts) if len(texts) == len(folder.labels) else None
     saved = folder.parts.get("vocabulary")
     tagger.vocabulary_ = None if saved is None else Vocabulary.from_part(saved)
     tagger.held_out_ = folder.manifest.get("held_out")

@@ -46,9 +46,10 @@ from longtail.pipeline.labels_in_vocabulary import (
     match_labels,
     new_concepts,
 )
-from longtail.pipeline.registry import DEFAULT_METHOD, METHODS, new_features
+from longtail.pipeline.registry import DEFAULT_METHOD, METHODS
+from longtail.pipeline.stored_features import features_for, made_alike
 from longtail.pipeline.update import check_labels_agree, update_tagger, without_labels
-from longtail.storage import Part, save_folder
+from longtail.storage import MANY_LABELS, LabelColumns, MappedStrings, Part, save_folder
 from longtail.text import as_texts
 from longtail.validate import (
     Json,
@@ -347,7 +348,7 @@ class Tagger(Estimator):
                 data = replace(data, label_texts=label_texts_of(data.names(), vocabulary))
         if tree_from_vocabulary:
             model.use_hierarchy(*hierarchy_of(data.names(), vocabulary))
-        features = None if model.reads_texts or data.texts is None else new_features(self.features, self.n_jobs)
+        features = None if model.reads_texts else features_for(data, self.features, self.n_jobs)
         split = hold_out(data.Y, self.calibrate, seed, model.held_out_at_most)
         self._check_target(split is not None)
         with running_on(engine):
@@ -547,6 +548,8 @@ class Tagger(Estimator):
     def dataset_rows(self, data: Dataset) -> Rows:
         """Return the rows of a Dataset: from its texts where this Tagger reads texts, else its features."""
         if self.reads_texts_:
+            if data.texts is None and self.features_ is not None and made_alike(data, self.features_):
+                return self.rows(data.X)
             if data.texts is None:
                 raise DataError("the model was trained on texts, and the data has only features.")
             return self.rows(data.texts)
@@ -806,13 +809,10 @@ class Tagger(Estimator):
             parts["decision"] = self.decision_.to_part()
         if self.reference_ is not None:
             parts["reference"] = self.reference_.to_part()
-        labels: list[dict[str, Any]] = [
-            {"name": name, "count": int(count)}
-            for name, count in zip(self.labels_, self.model_.label_counts_, strict=True)
-        ]
-        if self.label_texts_ is not None:
-            for record, text in zip(labels, self.label_texts_, strict=True):
-                record["text"] = text
+        counts = np.asarray(self.model_.label_counts_, dtype=np.int64)
+        texts = None if self.label_texts_ is None else MappedStrings.of(self.label_texts_)
+        columns = LabelColumns(MappedStrings.of(self.labels_), counts, texts)
+        labels = columns if len(columns) > MANY_LABELS else list(columns)
         seed = getattr(self, "_seed", None)  # a loaded tagger has none: its random_state is the seed
         facts = {
             "seed": resolve_seed(self.random_state) if seed is None else seed,

@@ -19,7 +19,7 @@ from longtail.model import (
     vocabulary_growth,
 )
 from longtail.text import TfidfFeatures
-from longtail.validate import as_sparse, make_csr
+from longtail.validate import as_sparse, count_ids, make_csr
 
 SAMPLE_ROWS = 4000
 SAMPLE_CHARACTERS = 4_000_000
@@ -36,9 +36,9 @@ def shape_of(data: Dataset, features: TextFeatures | None = None, seed: int = 0)
     (300, 10, 130)
     """
     n = data.n_rows
-    counts = np.bincount(data.Y.indices, minlength=data.n_labels)
+    counts = count_ids(data.Y.indices, data.n_labels)
     order = np.random.default_rng(seed).permutation(n)[:SAMPLE_ROWS]
-    if data.texts is None:
+    if data.texts is None or data.made_by is not None:
         X, rows = as_sparse(data.X), np.sort(order)
         sampled_rows = _columns_in_use(X[rows])
         return Shape(n, X.shape[1], X.nnz / max(n, 1), counts, rows, sampled_rows, rows_per_feature(sampled_rows))

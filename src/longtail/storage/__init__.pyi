@@ -9,10 +9,14 @@ from .folder import check_target as check_target
 from .folder import copy_folder as copy_folder
 from .folder import folder_digest as folder_digest
 from .folder import save_folder as save_folder
+from .label_file import MANY_LABELS as MANY_LABELS
+from .label_file import LabelColumns as LabelColumns
 from .manifest import FORMAT_VERSION as FORMAT_VERSION
 from .manifest import json_problem as json_problem
 from .manifest import load_json as load_json
 from .manifest import read_manifest as read_manifest
+from .mapped_strings import MappedStrings as MappedStrings
+from .mapped_strings import strings_problem as strings_problem
 from .part import Part as Part
 from .part import is_indptr as is_indptr
 from .part import pack_csr as pack_csr
@@ -49,3 +53,4 @@ from .values import Sequence as Sequence
 from .values import Text as Text
 from .values import Value as Value
 from .values import Whole as Whole
+from .values import fields_problem as fields_problem

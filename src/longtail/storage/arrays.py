@@ -11,12 +11,14 @@ import math
 import mmap
 import os
 import struct
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from longtail.errors import ModelError
+from longtail.storage.checked_before import Stamp, stamp_of
 from longtail.storage.manifest import RepeatedKey, object_of
 from longtail.storage.open_file import open_regular
 
@@ -34,16 +36,38 @@ DTYPES = {
     "U8": np.uint8,
     "BOOL": np.bool_,
 }
+WRITTEN = ("BOOL", "U8", "I8", "I16", "U16", "F16", "I32", "U32", "F32", "F64", "I64", "U64")  # the last come first
+WRITTEN_AT_ONCE = 1 << 24  # bytes
 MAX_HEADER = 16 << 20  # bytes
 MAX_RANK = 8
 COPIED = 1 << 20  # bytes: smaller arrays are copied, so that what happens to the file later cannot change them
 
 
-def arrays_to_bytes(arrays: dict[str, np.ndarray]) -> bytes:
-    """Return the safetensors file for the arrays; the same arrays give the same bytes."""
-    from safetensors.numpy import save
+def arrays_to_blocks(arrays: dict[str, np.ndarray]) -> Iterator[bytes | memoryview]:
+    """Yield the safetensors file for the arrays, block by block; the same arrays give the same bytes.
 
-    return save({name: np.ascontiguousarray(a) for name, a in sorted(arrays.items())})
+    They are those of the safetensors library, which would make the whole file in memory.
+    """
+    named = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    order = sorted(named, key=lambda name: (-WRITTEN.index(_type_name(named[name])), name))
+    header: dict[str, Any] = {}
+    at = 0
+    for name in order:
+        array = named[name]
+        entry = {"dtype": _type_name(array), "shape": list(array.shape), "data_offsets": [at, at + array.nbytes]}
+        header[name], at = entry, at + array.nbytes
+    raw = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
+    raw += b" " * (-len(raw) % 8)
+    yield struct.pack("<Q", len(raw)) + raw
+    for name in order:
+        flat = named[name].reshape(-1).view(np.uint8)
+        for low in range(0, flat.size, WRITTEN_AT_ONCE):
+            yield flat[low : low + WRITTEN_AT_ONCE].data
+
+
+def _type_name(array: np.ndarray) -> str:
+    """Return the name that a file has for the type of an array."""
+    return next(name for name, dtype in DTYPES.items() if array.dtype == dtype)
 
 
 def map_arrays(path: Path) -> dict[str, np.ndarray]:
@@ -52,15 +76,24 @@ def map_arrays(path: Path) -> dict[str, np.ndarray]:
 
 
 def map_file(path: Path, *, in_memory: bool = False) -> np.ndarray:
-    """Return the bytes of a file as a read-only array: memory-mapped, or read.
+    """Return the bytes of a file as a read-only array: memory-mapped, or read."""
+    return map_stamped(path, in_memory=in_memory)[0]
+
+
+def map_stamped(path: Path, *, in_memory: bool = False) -> tuple[np.ndarray, Stamp]:
+    """Return the bytes of a file, and what tells whether the file was touched later.
 
     The size is taken from the open file, so that the map cannot be longer than the file was at that moment.
     """
     with open_regular(path) as f:
-        size = os.fstat(f.fileno()).st_size
-        if in_memory or size == 0:
-            return np.frombuffer(f.read(), dtype=np.uint8)
-        return np.frombuffer(mmap.mmap(f.fileno(), size, access=mmap.ACCESS_READ), dtype=np.uint8)
+        stamp = stamp_of(f.fileno())
+        return _mapped(f, os.fstat(f.fileno()).st_size, in_memory), stamp
+
+
+def _mapped(f: BinaryIO, size: int, in_memory: bool) -> np.ndarray:
+    if in_memory or size == 0:
+        return np.frombuffer(f.read(), dtype=np.uint8)
+    return np.frombuffer(mmap.mmap(f.fileno(), size, access=mmap.ACCESS_READ), dtype=np.uint8)
 
 
 def release_pages(raw: np.ndarray) -> None:

@@ -15,14 +15,17 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
 
 from longtail.errors import ModelError
-from longtail.storage.arrays import arrays_to_bytes
+from longtail.storage.arrays import arrays_to_blocks
+from longtail.storage.label_file import LabelColumns
 from longtail.storage.manifest import (
     FORMAT,
-    FORMAT_VERSION,
     MANIFEST,
     OURS,
     SIGNATURE,
@@ -35,6 +38,8 @@ from longtail.storage.open_file import model_path, open_regular, short_path
 from longtail.storage.part import Part
 from longtail.validate import Json
 
+VERSION_OF_COLUMNS = 2  # of folders whose labels are arrays
+Blocks: TypeAlias = "Callable[[], Iterator[bytes | memoryview]]"
 COPIED_AT_ONCE = 1 << 22  # bytes
 LARGEST_SIGNATURE = 1 << 12
 
@@ -75,7 +80,7 @@ def save_folder(
     path: str | Path,
     kind: str,
     parts: dict[str, Part],
-    labels: list[Json] | None = None,
+    labels: Sequence[Json] | None = None,
     facts: Json | None = None,
 ) -> Path:
     """Write a model folder atomically; leftovers of an interrupted save are removed.
@@ -88,7 +93,7 @@ def save_folder(
         The class with its version, such as "tagger.v1".
     parts : dict of str to Part
         What each object saves, by name.
-    labels : list of dict or None, default=None
+    labels : sequence of dict, LabelColumns or None, default=None
         One JSON-able record per label.
     facts : dict or None, default=None
         JSON-able entries of the manifest: seed, data digest, metrics.
@@ -106,17 +111,20 @@ def save_folder(
         for name, part in parts.items():
             entry: Json = {"kind": part.kind, "params": part.params}
             if part.arrays:
-                entry["file"] = _write_file(path, name, "safetensors", arrays_to_bytes(part.arrays), files)
+                entry["file"] = _write_arrays(path, name, part.arrays, files)
             stored[name] = entry
         manifest: Json = {
             "format": FORMAT,
-            "version": FORMAT_VERSION,
+            "version": 1,
             "kind": kind,
             **(facts or {}),
             "libraries": _library_versions(),
             "parts": stored,
         }
-        if labels is not None:
+        if isinstance(labels, LabelColumns):
+            manifest["version"] = VERSION_OF_COLUMNS
+            manifest["labels"] = _write_arrays(path, "labels", labels.arrays(), files)
+        elif labels is not None:
             lines = "".join(json.dumps(r, ensure_ascii=False, sort_keys=True) + "\n" for r in labels)
             raw = lines.encode("utf-8", "surrogatepass")
             manifest["labels"] = _write_file(path, "labels", "jsonl", raw, files)
@@ -193,29 +201,37 @@ def folder_digest(path: str | Path) -> str:
     return manifest_digest(manifest_bytes(model_path(path)))
 
 
-def _write_file(path: Path, name: str, suffix: str, raw: bytes, files: dict[str, Json]) -> str:
-    digest = hashlib.sha256(raw).hexdigest()
-    file = f"{name}.{digest[:16]}.{suffix}"
-    entry = {"bytes": len(raw), "sha256": digest}
-    if not _is_written(path / file, raw):
-        _write_atomically(path / file, raw)
+def _write_arrays(path: Path, name: str, arrays: dict[str, np.ndarray], files: dict[str, Json]) -> str:
+    """Write arrays, which may be larger than memory, as a file; return its name."""
+    return _write_file(path, name, "safetensors", lambda: arrays_to_blocks(arrays), files)
+
+
+def _write_file(path: Path, name: str, suffix: str, raw: bytes | Blocks, files: dict[str, Json]) -> str:
+    blocks = raw if callable(raw) else lambda: iter((raw,))
+    digest, size = hashlib.sha256(), 0
+    for block in blocks():
+        digest.update(block)
+        size += len(block)
+    entry: Json = {"bytes": size, "sha256": digest.hexdigest()}
+    file = f"{name}.{digest.hexdigest()[:16]}.{suffix}"
+    if not _is_written(path / file, entry):
+        _write_atomically(path / file, blocks())
     files[file] = entry
     return file
 
 
-def _is_written(file: Path, raw: bytes) -> bool:
+def _is_written(file: Path, entry: Json) -> bool:
     """Say whether a file, not a link, has this content already."""
-    if file.is_symlink() or not file.is_file() or file.stat().st_size != len(raw):
-        return False
-    return hashlib.sha256(file.read_bytes()).digest() == hashlib.sha256(raw).digest()
+    return not file.is_symlink() and file.is_file() and bool(_digest_of(file, entry) == entry["sha256"])
 
 
-def _write_atomically(file: Path, raw: bytes) -> None:
+def _write_atomically(file: Path, raw: bytes | Iterator[bytes | memoryview]) -> None:
     temporary = file.with_name(file.name + ".tmp")
     try:
         temporary.unlink(missing_ok=True)
         with temporary.open("xb") as f:  # never through a link that stands there
-            f.write(raw)
+            for block in (raw,) if isinstance(raw, bytes) else raw:
+                f.write(block)
             f.flush()
             os.fsync(f.fileno())
         temporary.replace(file)

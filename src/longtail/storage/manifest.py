@@ -16,7 +16,7 @@ from longtail.storage.values import LARGEST_INT, Facts, MapOf, Record, Text, Val
 from longtail.validate import Json
 
 FORMAT = "longtail-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 1: a line of JSON for every label; 2: labels are arrays
 MANIFEST = "manifest.json"
 SIGNATURE = "manifest.sig"
 DATA_FILE = re.compile(r"[a-z_]+\.[0-9a-f]{16}\.(?:safetensors|jsonl)")

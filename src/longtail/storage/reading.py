@@ -6,15 +6,17 @@ Every file is opened once. What was digested and checked is what is used: the sa
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from longtail.errors import ModelError, near
-from longtail.storage.arrays import arrays_of, map_file, release_pages
+from longtail.storage.arrays import arrays_of, map_stamped, release_pages
 from longtail.storage.check import ARRAYS, CROSSCHECKS, PARAMETERS, PartProblem, check_part
+from longtail.storage.checked_before import Stamp, note_checked, was_checked
+from longtail.storage.label_file import LabelColumns, columns_problem
 from longtail.storage.manifest import (
     MANIFEST,
     SIGNATURE,
@@ -31,6 +33,7 @@ from longtail.storage.signing import check_signature, checked_key
 from longtail.storage.values import fields_problem, shown
 from longtail.validate import Json, check_flag
 
+ONCE = "once"  # of `verify`: check all the first time on this machine
 RETRIES = 3  # a save may replace the model while it is being read
 HASHED_AT_ONCE = 1 << 24  # bytes
 Folders = Mapping[str, FolderSchema]
@@ -43,7 +46,7 @@ class LoadedFolder:
     path: Path
     manifest: Json
     parts: dict[str, Part]
-    labels: list[Json] = field(default_factory=list)
+    labels: Sequence[Json] = field(default_factory=list)
     digest: str = ""  # of the manifest: a short name of this very model
 
 
@@ -51,7 +54,7 @@ def load_folder(
     path: str | Path,
     folders: Folders,
     *,
-    verify: bool = True,
+    verify: bool | str = True,
     in_memory: bool = False,
     key: str | Path | bytes | None = None,
 ) -> LoadedFolder:
@@ -63,8 +66,9 @@ def load_folder(
         The folder.
     folders : dict of str to FolderSchema
         The kinds of folders that are read, by kind.
-    verify : bool, default=True
-        Check every file against its digest; sizes and schemas are always checked.
+    verify : bool or "once", default=True
+        Check every file against its digest; sizes and schemas are always checked. "once": check all the first time on
+        this machine, and later only that no file was touched since.
     in_memory : bool, default=False
         Read all arrays instead of mapping them: what happens to the files later does not matter then.
     key : str, Path, bytes or None, default=None
@@ -76,7 +80,9 @@ def load_folder(
         The manifest, the parts and the label records.
     """
     path, key = model_path(path), checked_key(key)
-    verify, in_memory = check_flag("verify", verify), check_flag("in_memory", in_memory)
+    in_memory = check_flag("in_memory", in_memory)
+    if verify != ONCE:
+        verify = check_flag("verify", verify)
     for _ in range(RETRIES):
         before = _manifest_now(path)
         try:
@@ -95,31 +101,49 @@ def _manifest_now(path: Path) -> bytes | None:
 
 
 def _load_once(
-    path: Path, folders: Folders, verify: bool, in_memory: bool, key: str | Path | bytes | None
+    path: Path, folders: Folders, verify: bool | str, in_memory: bool, key: str | Path | bytes | None
 ) -> LoadedFolder:
     raw = manifest_bytes(path)
     if key is not None:
         check_signature(path, raw, key)
     manifest = parse_manifest(path, raw)
     schema = folder_schema(path, manifest, folders)
-    files = {
-        name: _open_file(path / name, entry, verify or key is not None, in_memory)
-        for name, entry in manifest["files"].items()
-    }
+    opened = {name: _open_stamped(path / name, entry, in_memory) for name, entry in manifest["files"].items()}
+    files = {name: mapped for name, (mapped, _) in opened.items()}
+    stamps = {name: stamp for name, (_, stamp) in opened.items()}
+    known = verify == ONCE and key is None and not in_memory and was_checked(raw, stamps)
+    if (verify or key is not None) and not known:
+        for name, entry in manifest["files"].items():
+            _check_digest(path / name, files[name], entry)
     parts = {}
     for name, entry in manifest["parts"].items():
         part = _part(path, entry, files)
+        part_schema = _part_schema(path, schema, name, part.kind)
         try:
-            check_part(part, _part_schema(path, schema, name, part.kind))
+            if not known:
+                check_part(part, part_schema)
         except PartProblem as error:
             raise ModelError(f"{path}: the part '{name}' ({part.kind}) is damaged: {error}.") from error
         parts[name] = Part(part.kind, part.params, part.arrays, checked=True)
-    labels = []
+    labels: Sequence[Json] = []
     if "labels" in manifest:
-        labels = parse_labels(path / manifest["labels"], files[manifest["labels"]].tobytes())
+        labels = _labels(path / manifest["labels"], files[manifest["labels"]], known)
+    if verify == ONCE and not known and not in_memory:
+        note_checked(raw, stamps)
     for mapped in files.values():
         release_pages(mapped)
     return LoadedFolder(path, manifest, parts, labels, manifest_digest(raw))
+
+
+def _labels(file: Path, raw: np.ndarray, known: bool = False) -> Sequence[Json]:
+    """Return the records of the labels of a model, checked: lines of JSON, or arrays that stay mapped."""
+    if file.suffix != ".safetensors":
+        return parse_labels(file, raw.tobytes())
+    arrays = arrays_of(file, raw)
+    problem = None if known else columns_problem(arrays)
+    if problem is not None:
+        raise ModelError(f"{file} is damaged: {problem}.")
+    return LabelColumns.of_arrays(arrays)
 
 
 def folder_schema(path: Path, manifest: Json, folders: Folders) -> FolderSchema:
@@ -193,7 +217,8 @@ def _verified(path: Path, name: str, entry: Json, manifest: Json, schema: Folder
     out: Json = {"name": name, "bytes": entry["bytes"], "ok": False, "problem": None}
     out |= {"digest": None, "schema": None, "crosschecks": None}
     try:
-        raw = _open_file(path / name, entry, True, False)
+        raw, _ = _open_stamped(path / name, entry, False)
+        _check_digest(path / name, raw, entry)
     except ModelError as error:
         return {**out, "digest": False, "problem": str(error).removeprefix(f"{path / name} ").removesuffix(".")}
     out["digest"] = True
@@ -201,7 +226,7 @@ def _verified(path: Path, name: str, entry: Json, manifest: Json, schema: Folder
         if part is not None:
             _verify_part(path, schema, part, _part(path, manifest["parts"][part], {name: raw}), out)
         elif name == manifest.get("labels"):
-            parse_labels(path / name, raw.tobytes())
+            _labels(path / name, raw)
             out["schema"] = True
     except ModelError as error:
         problem = str(error).removeprefix(f"{path / name} is damaged: ").removesuffix(".")
@@ -239,17 +264,21 @@ def _part_schema(path: Path, schema: FolderSchema, name: str, kind: str) -> Part
     return known
 
 
-def _open_file(file: Path, entry: Json, digest: bool, in_memory: bool) -> np.ndarray:
-    """Return the bytes of a file that has the size, and perhaps the digest, that the manifest says."""
+def _open_stamped(file: Path, entry: Json, in_memory: bool) -> tuple[np.ndarray, Stamp]:
+    """Return the bytes of a file that has the size that the manifest says, and what tells if it was touched."""
     try:
-        raw = map_file(file, in_memory=in_memory)
+        raw, stamp = map_stamped(file, in_memory=in_memory)
     except OSError as error:
         raise ModelError(f"{file} cannot be read: {error.strerror}.") from error
     if raw.size != entry["bytes"]:
         raise ModelError(f"{file} is damaged: {raw.size} bytes instead of {entry['bytes']}.")
-    if digest and _digest(raw) != entry["sha256"]:
+    return raw, stamp
+
+
+def _check_digest(file: Path, raw: np.ndarray, entry: Json) -> None:
+    """Refuse a file that has not the digest that the manifest says."""
+    if _digest(raw) != entry["sha256"]:
         raise ModelError(f"{file} is damaged: its digest does not match the manifest.")
-    return raw
 
 
 def _digest(raw: np.ndarray) -> str:

@@ -33,7 +33,7 @@ def count_texts(texts: Sequence[str], analysis: Analysis, n_jobs: int, *, keep: 
     shares = [todo[len(todo) * s // n_shares : len(todo) * (s + 1) // n_shares] for s in range(n_shares)]
     parts = run_tasks(lambda share: _count_share(texts, analysis, share, keep), shares, n_jobs)
     while len(parts) > 1:
-        parts[0] = _merge_counts(parts[0], parts.pop(1))
+        parts[0] = merge_counts(parts[0], parts.pop(1))
     return parts[0]
 
 
@@ -50,7 +50,8 @@ def _count_share(texts: Sequence[str], analysis: Analysis, share: Sequence[slice
     return CountedTexts(lexicon, documents[: lexicon.n_nodes], totals[: lexicon.n_nodes], kept)
 
 
-def _merge_counts(into: CountedTexts, other: CountedTexts) -> CountedTexts:
+def merge_counts(into: CountedTexts, other: CountedTexts) -> CountedTexts:
+    """Add the counts of other texts to those of the first, whose lexicon takes on the new n-grams."""
     if into.lexicon.forms is not None and other.lexicon.forms is not None:
         into.lexicon.forms.add(other.lexicon.forms)
     node = into.lexicon.add(other.lexicon.strings(np.arange(other.lexicon.n_nodes, dtype=np.int32)))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
 from longtail.errors import DataError
-from longtail.kernels import blocks, run_tasks
+from longtail.kernels import blocks, rows_of_columns, run_tasks
 from longtail.text.check_texts import as_texts
 from longtail.text.row_sums import sum_rows
 from longtail.text.row_vectors import scaled, side_by_side, unit_rows
@@ -23,12 +23,18 @@ from longtail.validate import (
     check_integer,
     check_real,
     check_same_rows,
+    kept_aside,
+    large_empty,
+    large_joined,
     make_csr,
+    memory_limit,
     resolve_jobs,
 )
 
 HOW = ("concatenate", "mean")
 LABELS_AT_ONCE = 256
+ROWS_AT_ONCE, ENTRIES_AT_ONCE = 1 << 13, 1 << 22
+SPARSE = (("indices", np.int32), ("data", np.float32))  # the large arrays of sparse rows
 
 
 def pifa(X: MatrixLike, Y: MatrixLike, keep: int | None = None, n_jobs: int | None = None) -> Rows:
@@ -61,31 +67,60 @@ def pifa(X: MatrixLike, Y: MatrixLike, keep: int | None = None, n_jobs: int | No
     X, Y = as_rows(X, "X"), as_labels(Y, "Y")
     check_same_rows(X, Y)
     keep = X.shape[1] if keep is None else check_integer("keep", keep, low=1)
-    weights = as_sparse(unit_rows(Y, "Y").T, "Y")  # (n_labels, n_rows)
+    in_files = memory_limit() is not None and sp.issparse(X) and Y.nnz > 0 and Y.data.min() == Y.data.max() == 1
+    # (n_labels, n_rows)
+    weights = _rows_of_labels(Y) if in_files else as_sparse(unit_rows(Y, "Y").T, "Y")
     # Z = normalise(normalise(Y)ᵀ X)
     if isinstance(X, np.ndarray):
         return unit_rows(weights @ X, "Z")
-    return unit_rows(_largest_sums(weights, X, keep, resolve_jobs(n_jobs)), "Z")
+    Z = _largest_sums(weights, X, keep, resolve_jobs(n_jobs))
+    return _unit_blocks(Z) if in_files else unit_rows(Z, "Z")
+
+
+def _rows_of_labels(Y: sp.csr_array) -> sp.csr_array:
+    """Return `normalise(Y).T` of a matrix of ones, in files where it is large."""
+    squares = np.diff(Y.indptr).astype(np.float64)
+    lengths = np.sqrt(squares)
+    weight = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0).astype(np.float32)
+    ends, rows = rows_of_columns(Y.indptr, Y.indices, Y.shape[1])
+    values = large_empty(rows.size, np.float32)
+    for at in blocks(rows.size, ENTRIES_AT_ONCE):
+        values[at] = weight[rows[at]]
+    return make_csr(ends, rows, values, Y.shape[0])
+
+
+def _unit_blocks(Z: sp.csr_array) -> sp.csr_array:
+    """Return the rows at unit length, some at a time."""
+    parts = []
+    for at in blocks(Z.shape[0], ROWS_AT_ONCE):
+        part: Any = unit_rows(Z[at])
+        parts.append(make_csr(part.indptr, kept_aside(part.indices), kept_aside(part.data), Z.shape[1]))
+    indptr = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part.indptr) for part in parts]), dtype=np.int64)])
+    ids, values = (large_joined([getattr(part, name) for part in parts], dtype) for name, dtype in SPARSE)
+    return make_csr(indptr, ids, values, Z.shape[1])
 
 
 def _largest_sums(weights: sp.csr_array, X: sp.csr_array, keep: int, n_jobs: int) -> sp.csr_array:
     """Return weights @ X with the largest `keep` entries of every row."""
     lengths = np.diff(X.indptr)
-    most = np.add.reduceat(np.append(lengths[weights.indices], 0), weights.indptr[:-1]) if weights.shape[0] else lengths
-    most = np.where(np.diff(weights.indptr) > 0, np.minimum(most, min(keep, X.shape[1])), 0)
 
     def sums_of(at: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        capacity = int(most[at].sum())
+        ends = weights.indptr[at.start : at.stop + 1].astype(np.int64)
+        most = np.append(0, np.cumsum(lengths[weights.indices[ends[0] : ends[-1]]], dtype=np.int64))[ends - ends[0]]
+        capacity = int(np.minimum(np.diff(most), min(keep, X.shape[1])).sum())
         counts = np.empty(at.stop - at.start, np.int64)
         ids, values = np.empty(capacity, np.int32), np.empty(capacity, np.float32)
         total, seen = np.zeros(X.shape[1], np.float32), np.zeros(X.shape[1], np.bool_)
         of_rows = (X.indptr.astype(np.int64, copy=False), X.indices, X.data)
         lists = (weights.indptr.astype(np.int64, copy=False), weights.indices, weights.data)
         size = sum_rows(*lists, *of_rows, at.start, at.stop, keep, total, seen, counts, ids, values)
+        if memory_limit() is not None:
+            return counts, kept_aside(ids[:size]), kept_aside(values[:size])
         return counts, ids[:size].copy(), values[:size].copy()
 
     parts = run_tasks(sums_of, blocks(weights.shape[0], LABELS_AT_ONCE), n_jobs)
-    counts, ids, values = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    counts = np.concatenate([part[0] for part in parts])
+    ids, values = (large_joined([part[i] for part in parts], dtype) for i, (_, dtype) in enumerate(SPARSE, 1))
     return make_csr(np.concatenate([[0], np.cumsum(counts)]), ids, values, X.shape[1])
 
 

@@ -7,7 +7,7 @@ allow, sorts them (`string_arrays`), and weighs the counts into rows (`weigh_cou
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, Self
 
 import numpy as np
@@ -18,7 +18,8 @@ from longtail.kernels import run_tasks
 from longtail.model import Transformer, clone, not_fitted
 from longtail.storage import Part, PartSchema, checked
 from longtail.text.check_texts import as_texts
-from longtail.text.count_ngrams import count_texts
+from longtail.text.count_blocks import count_blocks
+from longtail.text.count_ngrams import CountedTexts, count_texts
 from longtail.text.lexicon import Analysis, KnownTerms, Lexicon, NgramCounts, cut_texts
 from longtail.text.schema import ANALYZERS, LONGEST_NGRAM, SMALLEST_WEIGHT, TFIDF_SCHEMA
 from longtail.text.stemmer import LANGUAGES, stemmer_of
@@ -144,6 +145,24 @@ class TfidfFeatures(Transformer):
 
         X = stack_rows(run_tasks(rows, counted, resolve_jobs(self.n_jobs)), self.n_features_)
         return self._as_output(X, texts)
+
+    def fit_blocks(self, blocks: Iterable[Sequence[str]], *, most_terms: int | None = None) -> int:
+        """Learn from texts that come block by block; return in how many rows a term may be that was not counted.
+
+        With 0, the result is that of `fit` on all texts. Where texts have more than `most_terms` different n-grams
+        (None for any number), the rarest so far are dropped between two blocks, and idf is a little too high for a
+        term that was.
+
+        >>> features = TfidfFeatures()
+        >>> features.fit_blocks([["a red apple"], ["a red car"]]), features.vocabulary_
+        (0, ['apple', 'car', 'red'])
+        """
+        analysis = self._analysis()
+        if most_terms is not None:
+            check_integer("most_terms", most_terms, low=1)
+        counted, n_texts, missed = count_blocks(map(as_texts, blocks), analysis, resolve_jobs(self.n_jobs), most_terms)
+        self._choose_terms(counted, n_texts, *_limits(self.min_df, self.max_df, n_texts))
+        return missed
 
     def transform(self, texts: Sequence[str]) -> sp.csr_array:
         """Return one row per text, CSR float32 (n_texts, n_features_); a text without a known word is all zeros."""
@@ -293,7 +312,12 @@ class TfidfFeatures(Transformer):
         if not found:
             raise DataError(input="texts", problem="must hold at least one text; got none.")
         lowest, highest = _limits(self.min_df, self.max_df, len(found))
-        lexicon, documents, totals, counted = count_texts(found, analysis, resolve_jobs(self.n_jobs), keep=keep)
+        counted = count_texts(found, analysis, resolve_jobs(self.n_jobs), keep=keep)
+        return counted.blocks, self._choose_terms(counted, len(found), lowest, highest)
+
+    def _choose_terms(self, counted: CountedTexts, n_texts: int, lowest: float, highest: float) -> np.ndarray:
+        """Learn the terms that are kept of all n-grams counted; return the column of each n-gram, or -1."""
+        lexicon, documents, totals, _ = counted
         if not documents.any():
             raise DataError(input="the texts", problem=_why_no_terms(self.analyzer, self.stop_words is not None))
         # nodes in no document are only the beginnings of longer n-grams
@@ -310,13 +334,13 @@ class TfidfFeatures(Transformer):
         if self.max_features is not None and kept.size > self.max_features:
             often = np.argsort(-totals[kept], kind="stable")[: self.max_features]
             kept = kept[np.sort(often)]
-        idf = self._idf(len(found), documents[kept], lexicon.lengths(kept))
-        known = KnownTerms(lexicon.strings(kept), analysis)
+        idf = self._idf(n_texts, documents[kept], lexicon.lengths(kept))
+        known = KnownTerms(lexicon.strings(kept), lexicon.analysis)
         known.learn_forms(known.forms_in(lexicon))
         self._keep(known, idf)
         column = np.full(lexicon.n_nodes, -1, dtype=np.int32)
         column[kept] = np.arange(kept.size, dtype=np.int32)
-        return counted, column
+        return column
 
     def _often(self, lexicon: Lexicon, documents: np.ndarray, lowest: float, highest: float) -> np.ndarray:
         """Return the nodes of the n-grams that are in enough texts and not in too many."""

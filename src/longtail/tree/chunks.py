@@ -17,10 +17,18 @@ from longtail.kernels import LANES
 from longtail.model import has_idle_columns
 from longtail.storage import Part
 from longtail.tree.chunk_kernels import WORD_FEATURES, index_lines, pack_chunk, place_lines, spread_chunks
+from longtail.validate import large_empty, large_joined, memory_limit
 
 MOST_INDEXED = 1 << 24  # features, so that the lines of a chunk can be counted in 24 bits
 DENSE_ENTRIES = 1.5  # for every sixteen children: lines with as many are kept as dense rows
+SHARE_OF_SPREAD = 6  # of a limit on memory, that part may be
 LARGEST_SPREAD = 512 << 20  # bytes of the index and the dense blocks that make the search fast
+
+
+def largest_spread() -> int:
+    """Return how many bytes that only make the search fast may take: less under a limit on memory."""
+    limit = memory_limit()
+    return LARGEST_SPREAD if limit is None else min(LARGEST_SPREAD, limit // SHARE_OF_SPREAD)
 
 
 @dataclass(frozen=True)
@@ -76,7 +84,7 @@ class Chunks:
             return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
         def together(field: str, dtype: Any) -> np.ndarray:
-            return np.concatenate([np.empty(0, dtype), *(getattr(c, field) for c in packed)]).astype(dtype, copy=False)
+            return large_joined([getattr(c, field) for c in packed], dtype)
 
         counts = together("counts", np.uint16)
         return cls(
@@ -119,12 +127,12 @@ class Chunks:
         widths = -(-np.diff(self.child_indptr) // LANES) * LANES
         block_indptr = np.concatenate([[0], np.cumsum(np.diff(self.line_indptr) * widths)]).astype(np.int64)
         nothing, index_bytes = np.empty(0, dtype=np.int64), self.n_chunks * n_words * 8
-        if index_bytes > LARGEST_SPREAD or self.n_features > MOST_INDEXED:
+        if index_bytes > largest_spread() or self.n_features > MOST_INDEXED:
             return np.empty((0, 0), dtype=np.uint64), nothing, np.empty(0, dtype=np.int8), nothing
         index = index_lines(self.line_indptr, self.features, n_words)
-        if index_bytes + int(block_indptr[-1]) > LARGEST_SPREAD:
+        if index_bytes + int(block_indptr[-1]) > largest_spread():
             lines = (self.line_indptr, self.child_indptr, self.counts, self.children, self.weights)
-            places, rows = place_lines(*lines, DENSE_ENTRIES)
+            places, rows = place_lines(*lines, DENSE_ENTRIES if memory_limit() is None else np.inf)
             return index, nothing, rows, places
         lines = (self.line_indptr, self.child_indptr, self.entry_indptr, self.children, self.weights)
         return index, block_indptr, spread_chunks(*lines, block_indptr), nothing
@@ -196,9 +204,9 @@ class Chunks:
         names = ("levels", "child_indptr", "line_indptr", "features", "counts", "children", "weights", "scales", "bias")
         out = {f"{prefix}{name}": getattr(self, name) for name in names}
         if self.children.size == 0 or int(self.children.max()) < 256:
-            out[f"{prefix}children"] = self.children.astype(np.uint8)
+            out[f"{prefix}children"] = _as_bytes(self.children)
         if self.counts.size == 0 or int(self.counts.max()) < 256:
-            out[f"{prefix}counts"] = self.counts.astype(np.uint8)
+            out[f"{prefix}counts"] = _as_bytes(self.counts)
         return out
 
     @classmethod
@@ -221,6 +229,14 @@ class Chunks:
 
 def _ends_of(counts: np.ndarray) -> np.ndarray:
     """Return int64 pointers from counts: where each line starts, and the end."""
-    out = np.zeros(counts.size + 1, dtype=np.int64)
+    out = large_empty(counts.size + 1, np.int64)
+    out[0] = 0
     np.cumsum(counts, out=out[1:])
+    return out
+
+
+def _as_bytes(numbers: np.ndarray) -> np.ndarray:
+    """Return numbers below 256 in one byte each."""
+    out = large_empty(numbers.size, np.uint8)
+    out[...] = numbers
     return out

@@ -231,6 +231,7 @@ class LabelTreeClassifier(RowClassifier):
     kind: ClassVar[str] = LABEL_TREE_SCHEMA.kind
     schema: ClassVar[PartSchema | None] = LABEL_TREE_SCHEMA
     tagger_method: ClassVar[str | None] = "tree"
+    trains_in_files: ClassVar[bool] = True
     prediction_params: ClassVar[tuple[str, ...]] = (*SEARCH_PARAMS, "n_jobs")
     _hierarchy: Hierarchy | None = None  # that the tree is made of, instead of clusters
 
@@ -379,7 +380,8 @@ class LabelTreeClassifier(RowClassifier):
         columns = np.unique(X.indices) if has_idle_columns(X.shape[1], X.nnz) else None
         X = X if columns is None else take_columns(X, columns)
         rows = TrainingRows.of(X, check_flag("normalize", self.normalize), solver.bias)
-        binary = make_csr(Y.indptr, Y.indices, np.ones_like(Y.data), Y.shape[1])
+        ones = Y.data if Y.data.min() == Y.data.max() == 1 else np.ones_like(Y.data)
+        binary = make_csr(Y.indptr, Y.indices, ones, Y.shape[1])
         relevance = Y if cost_sensitive else None
         trees = self._grow(rows, binary, label_vectors, tree, n_trees, solver.seed, n_jobs)
         task = TrainingTask(rows, binary, relevance, solver, negatives, beam, n_jobs, engine_for(n_jobs))

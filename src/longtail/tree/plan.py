@@ -17,14 +17,17 @@ from longtail.data import Dataset
 from longtail.errors import DataError
 from longtail.kernels import LANES
 from longtail.model import Estimate, Shape, clone, has_idle_columns
-from longtail.tree.chunks import LARGEST_SPREAD, Chunks
+from longtail.tree.chunks import Chunks, largest_spread
 from longtail.tree.grow.build import ENTRIES_OF_A_VECTOR, SAMPLE
 from longtail.tree.grow.kmeans import MAX_TO_MEAN
-from longtail.validate import check_integer, resolve_jobs
+from longtail.validate import SHARE_IN_MEMORY, check_integer, memory_limit, resolve_jobs
 
 if TYPE_CHECKING:
     from longtail.tree.estimator import LabelTreeClassifier
 
+# under a limit on memory, bytes that stay in memory: of a row, of a row on each thread that solves a classifier,
+# of a label; and how many arrays just too small for a file there are at once
+PER_ROW, PER_ROW_SOLVED, PER_LABEL, ARRAYS = 90.0, 82.0, 400.0, 24
 PROBE_SECONDS = 0.8  # of the second, larger probe
 FIRST_ROWS, FIRST_NONZEROS = 500, 50_000  # of the first probe, at most
 MORE_WEIGHTS = 0.65  # the weights of a label with more rows than any in the probe grow by this power of them, at most
@@ -85,9 +88,14 @@ def estimate_tree(data: Dataset, shape: Shape, model: LabelTreeClassifier, probe
     lines = weights * max(each - 2, 0.2) / 5  # two bytes a weight, five a line
     index = 0.2 * sum(nodes) * n_columns
     spread = index + 48 * lines  # dense rows of all lines, else of the few with many entries, and the place of each
-    spread = spread if spread < LARGEST_SPREAD else index + 13 * lines if index < LARGEST_SPREAD else 0.0
+    most = largest_spread()
+    spread = spread if spread < most else index + 13 * lines if index < most else 0.0
     trained = 3 * weights + 14 * lines
-    memory = _memory(shape, model, nodes, n_columns, 2 * trained + n_trees * spread)
+    limit = memory_limit()
+    if limit is None:
+        memory = _memory(shape, model, nodes, n_columns, 2 * trained + n_trees * spread)
+    else:
+        memory = _memory_in_files(shape, model, nodes, n_columns, n_trees * float(largest_spread()), limit)
     more = 1.0 if measured is None else max(shape.n_rows / measured.rows, 1.0) ** SLOWER
     return Estimate(
         seconds=0.0 if measured is None else measured.seconds * _work(shape, model) / measured.work * more,
@@ -185,6 +193,18 @@ def _memory(shape: Shape, model: LabelTreeClassifier, nodes: list[int], n_column
     widest = max(_widths(shape, nodes, model)[:-1])
     training = per_row * shape.n_rows + 8 * jobs * widest * n_columns + trained
     return 4 * shape.nonzeros + max(making, clustering, training)
+
+
+def _memory_in_files(
+    shape: Shape, model: LabelTreeClassifier, nodes: list[int], n_columns: float, spread: float, limit: int
+) -> float:
+    """Return the most memory in use where large arrays are in files: what every row, label and feature takes in it."""
+    jobs = resolve_jobs(model.n_jobs)
+    rows, labels = (PER_ROW + jobs * PER_ROW_SOLVED) * shape.n_rows, PER_LABEL * shape.label_counts.size
+    widest = max(_widths(shape, nodes, model)[:-1])
+    centres = jobs * 12.0 * min(nodes[0], 128) * n_columns
+    weights = 8.0 * widest * n_columns + 64.0 * jobs * n_columns
+    return rows + labels + spread + max(centres, weights) + ARRAYS * limit / SHARE_IN_MEMORY
 
 
 def _work(shape: Shape, model: LabelTreeClassifier) -> float:

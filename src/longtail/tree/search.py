@@ -21,6 +21,7 @@ from longtail.model import take_columns
 from longtail.tree.beam import merge_lists, search_block, search_each
 from longtail.tree.chunks import Chunks
 from longtail.tree.label_tree import LabelTree
+from longtail.validate import large_empty
 
 INT32_MAX = np.iinfo(np.int32).max
 CSR = (sp.csr_array, sp.csr_matrix)
@@ -82,7 +83,7 @@ def search_rows(
     if own is not None:
         chunks, X = chunks.over_own_features, take_columns(X, own)
     n = X.shape[0]
-    out_nodes, out_scores = np.empty((n, plan.n_kept), np.int32), np.empty((n, plan.n_kept), np.float32)
+    out_nodes, out_scores = large_empty((n, plan.n_kept), np.int32), large_empty((n, plan.n_kept), np.float32)
     indptr = X.indptr.astype(np.int64, copy=False)
     size = max(1, min(BLOCK_ROWS, -(-n // n_jobs)))
     spread = chunks.spread
@@ -131,7 +132,9 @@ def search_level(chunks: Chunks, X: sp.csr_array, scale: np.ndarray, plan: BeamP
     """Walk all rows down to the nodes of a level (0: those below the root), numbered within it, and their scores."""
     nodes, scores = search_rows(chunks, X, scale, plan.first(level + 1), n_jobs)
     above = int(chunks.levels[level + 1]) - 1  # nodes of the levels above
-    return np.where(nodes >= 0, nodes - above, -1), scores
+    for at in blocks(nodes.shape[0], BLOCK_ROWS):
+        nodes[at] = np.where(nodes[at] >= 0, nodes[at] - above, -1)
+    return nodes, scores
 
 
 def search_few(

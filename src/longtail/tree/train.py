@@ -20,6 +20,8 @@ from longtail.storage import Part
 from longtail.tree.chunk_kernels import gather_rows
 from longtail.tree.chunks import Chunks, PackedChunk
 from longtail.tree.label_tree import LabelTree
+from longtail.tree.level_kernels import gather_into
+from longtail.tree.level_rows import NodesOfRows, rows_at_nodes
 from longtail.tree.membership import (
     NO_NODES,
     NodeRows,
@@ -35,7 +37,7 @@ from longtail.tree.membership import (
 )
 from longtail.tree.overlap import assign_rows, disentangle, drop_idle_slots, recalled
 from longtail.tree.search import BeamPlan, LevelLink, Ranked, search_level
-from longtail.validate import make_csr
+from longtail.validate import kept_aside, large_empty, make_csr, memory_limit
 
 ROWS_OF_A_SLOT = 3  # rows that a slot needs where each row is assigned to one slot
 RECALL_ENOUGH = 0.98  # "auto": share of the training positives in leaves that the beam reaches; with more, no overlap
@@ -79,7 +81,8 @@ class TrainingRows:
         scale = row_scale(X, normalize)
         indptr = X.indptr.astype(np.int64, copy=False)
         as_they_are = bool((np.abs(scale - 1) <= NEARLY_ONE).all())  # most features come at unit length: no copy then
-        data, norms = X.data if as_they_are else np.empty_like(X.data), np.empty(X.shape[0], dtype=np.float32)
+        data = X.data if as_they_are else large_empty(X.data.size, np.float32)
+        norms = np.empty(X.shape[0], dtype=np.float32)
         if as_they_are:
             row_squares(indptr, data, bias**2, norms)
         else:
@@ -242,12 +245,18 @@ def train_levels(
     the positives of each child), or both. Without `leaves`, the last level is left out. `assigned` (n_rows, n_slots)
     holds the slot that each positive is assigned to: the other slots learn from the row only if it is sent there.
     """
-    above: sp.csr_array | None = None  # which nodes each row has a label under, at the level above
+    above: Any = None  # which nodes each row has a label under, at the level above
+    in_files = memory_limit() is not None and assigned is None and task.relevance is None
+    nodes_at = rows_at_nodes if in_files else NodeRows.of
     levels = list(known)
     for level in range(tree.n_levels + leaves):
         last = level == tree.n_levels
         membership = slot_matrix(tree) if last else tree.membership(level)
-        truth = binary(task.Y @ membership if assigned is None or last else assigned @ slot_nodes(tree, level))
+        truth: Any = (
+            NodesOfRows.of(task.Y, membership)
+            if in_files
+            else binary(task.Y @ membership if assigned is None or last else assigned @ slot_nodes(tree, level))
+        )
         if level >= len(levels):
             n_nodes = children_of(tree, level).size - 1
             sent = NO_NODES
@@ -257,13 +266,15 @@ def train_levels(
                     truth = keep_reached_positives(truth, assigned, matches(sent, n_nodes), tree)
                     above = binary(truth @ slot_nodes(tree, level - 1))
             near = NO_NODES if task.negatives == "tfn" else sent
-            members = None if above is None else NodeRows.of(near, above, n_nodes)
-            only = NodeRows.of(sent, None, n_nodes) if task.negatives == "man" and level > 0 else None
+            members = None if above is None else nodes_at(near, above, n_nodes)
+            only = nodes_at(sent, None, n_nodes) if task.negatives == "man" and level > 0 else None
             above, sent, near = None, NO_NODES, NO_NODES  # large, and of no more use
             weights: sp.csc_array | None = None
             if task.relevance is not None:
                 weights = sp.csc_array(row_shares(sp.csr_array(task.relevance @ membership).multiply(truth)))
-            classes = LevelClasses(children_of(tree, level), sp.csc_array(truth), weights, members, only, level)
+            columns = truth.rows_of_nodes() if in_files else sp.csc_array(truth)
+            classes = LevelClasses(children_of(tree, level), columns, weights, members, only, level)
+            del columns
             levels.append(_train_level(task, classes, done))
             del classes  # large
         above = truth
@@ -283,7 +294,7 @@ class LevelClasses:
     """The targets of the children of one level's chunks, one column per child."""
 
     children: np.ndarray  # pointers from the chunks to their children
-    truth: sp.csc_array | Columns  # (n_rows, n_children)
+    truth: sp.csc_array | NodeRows | Columns  # (n_rows, n_children)
     weights: sp.csc_array | Columns | None  # of the positives
     members: NodeRows | None  # rows of every chunk; None: all rows, at the root
     sent: NodeRows | None  # rows of every chunk that count for all children; None: all members do
@@ -413,7 +424,7 @@ def train_children(level: LevelTask, task: Sequence[int]) -> Arrays:
         "n_children": np.array([chunk.bias.size for chunk in out], np.int64),
     }
     names = ("features", "counts", "children", "weights", "scales", "bias")
-    return {**sizes, **{name: np.concatenate([getattr(chunk, name) for chunk in out]) for name in names}}
+    return {**sizes, **{name: kept_aside(np.concatenate([getattr(chunk, name) for chunk in out])) for name in names}}
 
 
 CHILDREN = Work(prepare_level, train_children)
@@ -497,6 +508,13 @@ def local_rows(rows: TrainingRows, members: np.ndarray | None) -> ChunkRows:
         features = np.arange(rows.n_features, dtype=np.int32)
         return ChunkRows(rows.indptr, rows.indices, rows.data, rows.norms, features)
     position = np.full(rows.n_features, -1, dtype=np.int32)
+    if memory_limit() is not None:
+        indptr = np.zeros(members.size + 1, dtype=np.int64)
+        np.cumsum(rows.indptr[members + 1] - rows.indptr[members], out=indptr[1:])
+        size = int(indptr[-1])
+        indices, data = large_empty(size, np.int32), large_empty(size, np.float32)
+        features = gather_into(rows.indptr, rows.indices, rows.data, members, position, indptr, indices, data)
+        return ChunkRows(indptr, indices, data, rows.norms[members], features)
     indptr, indices, data, features = gather_rows(rows.indptr, rows.indices, rows.data, members, position)
     return ChunkRows(indptr, indices, data, rows.norms[members], features)
 
@@ -505,7 +523,7 @@ def solve_lanes(
     local: ChunkRows,
     members: np.ndarray | None,
     allowed_rows: np.ndarray | None,
-    truth: sp.csc_array | Columns,
+    truth: sp.csc_array | NodeRows | Columns,
     weights: sp.csc_array | Columns | None,
     labels: range,
     solver: Solver,

@@ -5,7 +5,10 @@ from .arrays import as_sparse as as_sparse
 from .arrays import check_same_rows as check_same_rows
 from .arrays import check_width as check_width
 from .arrays import make_csr as make_csr
+from .blockwise import count_ids as count_ids
+from .blockwise import rows_at as rows_at
 from .memory import available_memory as available_memory
+from .memory import private_memory as private_memory
 from .memory import used_memory as used_memory
 from .parameters import check_choice as check_choice
 from .parameters import check_flag as check_flag
@@ -15,6 +18,12 @@ from .parameters import check_real as check_real
 from .parameters import check_widths as check_widths
 from .parameters import resolve_jobs as resolve_jobs
 from .parameters import resolve_seed as resolve_seed
+from .scratch import SHARE_IN_MEMORY as SHARE_IN_MEMORY
+from .scratch import kept_aside as kept_aside
+from .scratch import large_empty as large_empty
+from .scratch import large_joined as large_joined
+from .scratch import limited_memory as limited_memory
+from .scratch import memory_limit as memory_limit
 from .sparse_arrays import check_sparse_arrays as check_sparse_arrays
 from .types import Json as Json
 from .types import LabelNumbers as LabelNumbers

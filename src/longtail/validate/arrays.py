@@ -17,6 +17,7 @@ from longtail.errors import DataError
 from longtail.validate.sparse_arrays import POINTED, check_sparse_arrays
 
 INT32_MAX = np.iinfo(np.int32).max
+AT_ONCE = 1 << 20  # numbers that are looked at together
 COMPLEX = "Complex data not supported: {name} must hold real numbers; got dtype {got}."
 NOT_FINITE = "{name} must be finite; got {got} in row {row}, column {column}."
 
@@ -55,11 +56,11 @@ def as_sparse(X: Any, name: str = "X") -> sp.csr_array:
     M = sp.csr_array(X)
     if X.format not in POINTED:  # made of Python objects, or converted
         check_sparse_arrays(M, name)
-    if M.data.size and not np.isfinite(M.data).all():
+    if not _all_finite(M.data):
         raise _not_finite(M, name)
     with np.errstate(over="ignore"):  # reported by name below
         data = M.data.astype(np.float32, copy=False)
-    if data.size and not np.isfinite(data).all():
+    if data is not M.data and not _all_finite(data):
         raise DataError("{name} holds a value too large for float32; scale the rows first.", name=name)
     shares_caller = M.data is getattr(source, "data", None) or np.shares_memory(M.indices, _indices(source))
     # scipy copies int32 ids to int64 when the pointers are int64: give it pointers of the ids' own type
@@ -123,6 +124,11 @@ def _as_numbers(A: np.ndarray, name: str) -> np.ndarray:
     if A.dtype.kind not in "biuf":
         raise DataError("{name} must hold numbers; got dtype {got}.", name=name, got=A.dtype)
     return A
+
+
+def _all_finite(values: np.ndarray) -> bool:
+    """Return whether all numbers are finite, looking at some at a time: there may be more than fit into memory."""
+    return all(np.isfinite(values[low : low + AT_ONCE]).all() for low in range(0, values.size, AT_ONCE))
 
 
 def _shown(value: float) -> str:

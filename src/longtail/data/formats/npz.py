@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -45,7 +46,9 @@ def read_npz(
         ignored.update(array for array in arrays if array.partition(".")[0] not in known)
     if "Y" in arrays or "Y.data" in arrays:
         X, Y, groups = (_unpack_matrix(path, arrays, key, limits) for key in ("X", "Y", "groups"))
-        strings = {key: tuple(_unpack_names(path, arrays, key)) for key in STRINGS if f"{key}.bytes" in arrays}
+        strings: dict[str, Any] = {
+            key: tuple(_unpack_names(path, arrays, key)) for key in STRINGS if f"{key}.bytes" in arrays
+        }
         with _naming(path):
             return Dataset(Y=Y, X=X, groups=groups, name=name, **strings)
     if not labels_required and {"groups", "groups.data"} & set(arrays):

@@ -20,6 +20,9 @@ from longtail.data.formats import annif, csv_table, fasttext, jsonl, libsvm, npz
 from longtail.data.formats.files import UTF_8
 from longtail.data.formats.records import Batch, Columns
 from longtail.data.limits import DEFAULT_LIMITS, Limits
+from longtail.data.row_store.manifest import MANIFEST
+from longtail.data.row_store.open_store import open_store
+from longtail.data.row_store.write_store import write_store
 
 
 @dataclass(frozen=True)
@@ -184,6 +187,16 @@ REGISTRY: dict[str, Format] = {
         read_group_counts=npz.read_npz_counts,
         keeps=ALL_FIELDS,
         keeps_weights=True,
+    ),
+    "store": Format(
+        "row store: a folder of arrays that are mapped into memory, for data larger than memory",
+        write_suffixes=(".store",),
+        folder=FolderLayout(MANIFEST, lambda folder: (folder / MANIFEST).is_file()),
+        read=lambda path, o: open_store(path, limits=o.limits).dataset(),
+        write=lambda data, path, columns: write_store(data, path),
+        keeps=("X", "texts", "ids", "label_names", "label_texts"),
+        keeps_weights=True,
+        unit="row",
     ),
     "annif": Format(
         "Annif's TSV without a header: text, a tab, <uri> <uri>",
