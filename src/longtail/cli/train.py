@@ -77,8 +77,10 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     from longtail.validate import limited_memory
 
     check_target(model)
+    if options["memory"] is not None and options["engine"] != "threads":
+        raise ParameterError("--memory is a limit of this machine: it cannot be used with --engine ray.")
     with limited_memory(options["memory"], _folder_above(model)):
-        _train(data, model, as_json, options)
+        _train_and_write(data, model, as_json, options)
 
 
 def _folder_above(model: Path) -> Path:
@@ -86,7 +88,7 @@ def _folder_above(model: Path) -> Path:
     return next(folder for folder in model.absolute().parents if folder.is_dir())
 
 
-def _train(data: str, model: Path, as_json: bool, options: dict[str, Any]) -> None:
+def _train_and_write(data: str, model: Path, as_json: bool, options: dict[str, Any]) -> None:
     """Train and write the model, under the limit on memory that is set."""
     from longtail.pipeline import DEPRECATED, UNKNOWN, model_facts
     from longtail.validate import check_choice
@@ -121,7 +123,8 @@ def _train(data: str, model: Path, as_json: bool, options: dict[str, Any]) -> No
 
 def _train(tagger: Tagger, data: str, options: dict[str, Any], more: dict[str, Any]) -> Tagger:
     """Read DATA and train on it; returns the tagger that was trained."""
-    from longtail.pipeline import AUTO, plan_training
+    from longtail.pipeline import AUTO, plan_training, threads_within_limit
+    from longtail.validate import resolve_jobs
 
     imputed = _impute_labels(data, tagger, options)
     rows = read_data(data, "train", options) if imputed is None else imputed.labelled()

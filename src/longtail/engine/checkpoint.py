@@ -19,7 +19,7 @@ import numpy as np
 
 from longtail._version import __version__
 from longtail.errors import ModelError, ParameterError
-from longtail.storage import arrays_to_bytes, map_arrays
+from longtail.storage import arrays_to_blocks, map_arrays
 from longtail.validate import Json
 
 MARK = "longtail-work.json"  # the file that tells a folder of results from any other
@@ -93,7 +93,7 @@ class Checkpoint:
 
     def add(self, key: str, result: dict[str, np.ndarray]) -> None:
         """Keep the result of a task: a file that is complete or not there."""
-        raw = arrays_to_bytes(result)
+        raw = b"".join(arrays_to_blocks(result))
         digest = hashlib.blake2b(raw, digest_size=20).hexdigest()
         part = self.folder / f".{key}.{os.getpid()}.part"
         try:

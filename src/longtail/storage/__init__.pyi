@@ -1,4 +1,4 @@
-from .arrays import arrays_to_bytes as arrays_to_bytes
+from .arrays import arrays_to_blocks as arrays_to_blocks
 from .arrays import map_arrays as map_arrays
 from .check import check_part as check_part
 from .check import checked as checked
