@@ -83,7 +83,7 @@ def search_rows(
     out_nodes, out_scores = np.empty((n, plan.n_kept), np.int32), np.empty((n, plan.n_kept), np.float32)
     indptr = X.indptr.astype(np.int64, copy=False)
     size = max(1, min(BLOCK_ROWS, -(-n // n_jobs)))
-    spread = chunks.spread
+    spread = chunks.spread_for(n)
     entry_indptr = NO_PLACES if spread[0].size else chunks.entry_indptr
 
     def walk(at: slice) -> None:
@@ -148,6 +148,7 @@ def search_row(
     values are not finite.
     """
     labels, scores = np.empty((1, k), np.int32), np.empty((1, k), np.float32)
+    spread = chunks.spread_for(1)
     sound = search_one(
         ids,
         data,
@@ -156,12 +157,12 @@ def search_row(
         chunks.child_indptr,
         chunks.line_indptr,
         chunks.features,
-        NO_PLACES if chunks.spread[0].size else chunks.entry_indptr,
+        NO_PLACES if spread[0].size else chunks.entry_indptr,
         chunks.children,
         chunks.weights,
         chunks.scales,
         chunks.bias,
-        *chunks.spread,
+        *spread,
         plan.widths,
         plan.powers,
         plan.slopes,
