@@ -23,7 +23,10 @@ from longtail.kernels import kernel_cache
 
 # what is run, so that all its kernels are compiled
 PROGRAM = """
+from pathlib import Path
 import longtail as lt
+from longtail.kernels import kernel_cache
+kernel_cache.BROUGHT = Path(FOLDER, "none")  # not those of the processor before
 texts = lt.data.load_bundled("debtags").take(slice(0, 1500))
 tagger = lt.Tagger(calibrate=0.2, random_state=0).fit_dataset(texts)
 tagger.save(FOLDER + "/model")

@@ -14,6 +14,7 @@ import hashlib
 import sys
 import time
 from pathlib import Path
+from typing import cast
 
 import scipy.sparse as sp
 
@@ -35,7 +36,7 @@ def prepared(n_labels: int, work: Path) -> tuple[lt.LabelTreeClassifier, sp.csr_
         X = sp.csr_array(data.X)
         lt.LabelTreeClassifier(random_state=0).fit(X[:FIXED_ROWS], data.Y[:FIXED_ROWS]).save(folder)
         sp.save_npz(rows, sp.csr_matrix(X[FIXED_ROWS:]))
-    return lt.load(folder), sp.csr_array(sp.load_npz(rows))
+    return cast("lt.LabelTreeClassifier", lt.load(folder)), sp.csr_array(sp.load_npz(rows))
 
 
 def measure(model: lt.LabelTreeClassifier, X: sp.csr_array) -> Facts:

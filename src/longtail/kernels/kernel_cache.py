@@ -76,12 +76,9 @@ class KernelCache(NullCache):
         """Return what was compiled for a signature before, or None; tells the listener that it is compiled then."""
         rtsys.initialize(target_context)  # all that running code needs; what compiling needs is loaded when compiling
         own = self._file(sig, target_context.codegen())
-        out = None if own is None else _loaded(own, target_context)
-        if out is None and own is not None:  # a damaged file goes
-            with contextlib.suppress(OSError):
-                own.flush()
+        out = None if own is None else _loaded(own, target_context, ours=True)
         for file in self._brought(sig, target_context.codegen()) if out is None else ():
-            out = _loaded(file, target_context)
+            out = _loaded(file, target_context, ours=False)
             if out is not None:
                 break
         while out is None and _listeners:
@@ -121,7 +118,7 @@ class KernelCache(NullCache):
         return IndexDataCacheFile(folder, f"{self._name}-{self._digest_of_sources}-{digest}", b"")
 
 
-def _loaded(file: IndexDataCacheFile, target_context: Any) -> Any:
+def _loaded(file: IndexDataCacheFile, target_context: Any, ours: bool) -> Any:
     """Return the compiled code in a file, or None where it is damaged, vanishes or is not there."""
     try:
         reduced = file.load(0)
@@ -129,6 +126,9 @@ def _loaded(file: IndexDataCacheFile, target_context: Any) -> Any:
     except MemoryError:
         raise
     except Exception:  # of whatever kind: it is compiled then
+        with contextlib.suppress(OSError):
+            if ours:
+                file.flush()
         return None
 
 
