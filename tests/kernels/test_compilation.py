@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from llvmlite.binding import get_host_cpu_features
 
 import longtail as lt
 from longtail.kernels import CHECKED, njit
-from longtail.kernels.kernel_cache import _folders, _private_folder, _sources_of
+from longtail.kernels.kernel_cache import PROCESSORS, _folders, _private_folder, _sources_of
 
 HELPER = """
 from longtail.kernels import njit
@@ -22,8 +23,11 @@ def at(array, i):
     return array[i] + {add}
 """
 PROGRAM = """
+import os
 import sys
-from longtail.kernels import njit, on_compilation
+from pathlib import Path
+from longtail.kernels import kernel_cache, njit, on_compilation
+kernel_cache.BROUGHT = Path(os.environ.get("BROUGHT", "no such folder"))
 from helper import at
 import numpy as np
 
@@ -34,6 +38,12 @@ def second(array, i):
 on_compilation(lambda kept: print("compiling", "kept" if kept else "not kept"))
 print(second(np.arange(3.0), int(sys.argv[1])))
 """
+
+
+def usable_processors():
+    """Return the processors that packages bring kernels for and that this one can stand in for, best first."""
+    features = get_host_cpu_features()
+    return [name for name, needs in PROCESSORS.items() if all(features.get(need) for need in needs)]
 
 
 def program(folder, *args, cwd=None, **env):
@@ -80,6 +90,21 @@ def test_damaged_files_are_compiled_anew(folder, tmp_path):
         file.write_bytes(file.read_bytes()[:40] if "at" in file.name else b"no pickle")
     assert program(folder, 1, **kept)[0] == ["compiling kept", "11.0"]
     assert program(folder, 1, **kept)[0] == ["11.0"]
+
+
+@pytest.mark.skipif(not usable_processors(), reason="this processor runs none of those that packages bring kernels for")
+def test_kernels_that_came_with_the_package_are_taken_while_there_are_no_own(folder, tmp_path):
+    brought, fresh = tmp_path / "brought", {"NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
+    brought.mkdir()
+    making = {"NUMBA_CPU_NAME": usable_processors()[-1], "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": str(tmp_path)}
+    assert program(folder, 1, **making)[0] == ["compiling kept", "11.0"]
+    for file in list(tmp_path.rglob("*.nb?")):
+        file.rename(brought / file.name)
+    assert program(folder, 1, BROUGHT=str(brought), **fresh)[0] == ["11.0"]
+    assert not list((tmp_path / "kernels").rglob("*.nbc"))
+    assert program(folder, 1, BROUGHT=str(brought), LONGTAIL_CHECKED="1", **fresh)[0] == ["compiling kept", "11.0"]
+    (folder / "helper.py").write_text(HELPER.format(add=20))  # other sources than the package was made of
+    assert program(folder, 1, BROUGHT=str(brought), **fresh)[0] == ["compiling kept", "21.0"]
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs POSIX permissions")

@@ -14,6 +14,11 @@ from longtail.tree.chunks import Chunks, PackedChunk
 from longtail.tree.search import BeamPlan, LevelLink, search_few, search_rows
 
 
+@pytest.fixture(autouse=True)
+def spread_at_once(monkeypatch):
+    monkeypatch.setattr(tree_chunks, "SPREAD_FROM", 0)
+
+
 def random_chunks(rng, widths_of_levels, n_features=25):
     """Chunks with whole-number weights: sums are exact in any order."""
     levels, n = [], 1
@@ -242,3 +247,16 @@ def test_rows_without_nodes_get_nothing():
         best,
     )
     assert (found == -1).all() and np.isneginf(best).all()
+
+
+def test_the_first_rows_are_searched_without_an_index_and_alike(monkeypatch):
+    monkeypatch.setattr(tree_chunks, "SPREAD_FROM", 3)
+    chunks = random_chunks(np.random.default_rng(5), [6, 7])
+    plan = BeamPlan.of([3, 5], [LevelLink(3, 0.0, 1.0), LevelLink(3, 0.0, 0.3)])
+    ids, values = np.arange(0, 25, 3, dtype=np.int32), np.linspace(-1, 2, 9, dtype=np.float32)
+    found, made = [], []
+    for _ in range(4):
+        found.append(one_row(chunks, ids, values, plan))
+        made.append("spread" in vars(chunks))
+    assert made == [False, False, True, True]
+    assert all(np.array_equal(a, b) for one in found for a, b in zip(one, found[0], strict=True))

@@ -2,8 +2,11 @@
 
 They lie in the first of these folders that can be written: that of `NUMBA_CACHE_DIR`, `__pycache__` beside the source,
 the user's cache folder, a private folder among the temporary ones. Where there is none, every process compiles for
-itself. The name of a file holds digests of all that its code depends on, the sources of the kernels it calls and the
-checked mode included: old code is never taken for new, and processes that write the same file write the same.
+itself. A package may bring compiled kernels along for usual processors (`scripts/compile_kernels.py` makes them): where
+nothing of its own is kept yet, a process takes these, if its processor has all that they use.
+
+The name of a file holds digests of all that its code depends on, the sources of the kernels it calls and the checked
+mode included: old code is never taken for new, and processes that write the same file write the same.
 """
 
 from __future__ import annotations
@@ -20,13 +23,21 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from llvmlite.binding import get_host_cpu_features
 from numba.core import config
 from numba.core.caching import IndexDataCacheFile, NullCache
 from numba.core.compiler import CompileResult
+from numba.core.runtime import rtsys
 from numba.misc.appdirs import AppDirs
 
 CHECKED = os.environ.get("LONGTAIL_CHECKED", "") not in ("", "0")  # compile with bounds checks
 _listeners: list[Callable[[bool], None]] = []
+
+BROUGHT = Path(__file__).with_name("compiled")  # kernels that came with the package, if any
+PROCESSORS: dict[str, tuple[str, ...]] = {  # that they are compiled for, best first: what each must have
+    "x86-64-v4": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx2", "bmi", "bmi2", "f16c", "fma"),
+    "x86-64-v3": ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "movbe"),
+}
 
 
 def ignore_working_folder() -> None:
@@ -63,19 +74,15 @@ class KernelCache(NullCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return what was compiled for a signature before, or None; tells the listener that it is compiled then."""
-        target_context.refresh()
-        out = None
-        file = self._file(sig, target_context.codegen())
-        try:
-            reduced = None if file is None else file.load(0)
-            out = None if reduced is None else CompileResult._rebuild(target_context, *reduced)
-        except MemoryError:
-            raise
-        except Exception:  # a file that is damaged or vanishes is one that is not there
-            with contextlib.suppress(OSError):
-                file.flush()  # type: ignore[union-attr]
+        rtsys.initialize(target_context)  # all that running code needs; what compiling needs is loaded when compiling
+        own = self._file(sig, target_context.codegen())
+        out = None if own is None else _loaded(own, target_context, ours=True)
+        for file in self._brought(sig, target_context.codegen()) if out is None else ():
+            out = _loaded(file, target_context, ours=False)
+            if out is not None:
+                break
         while out is None and _listeners:
-            _listeners.pop()(file is not None)
+            _listeners.pop()(own is not None)
         return out
 
     def save_overload(self, sig: Any, cres: Any) -> None:
@@ -94,13 +101,47 @@ class KernelCache(NullCache):
         return _digest([_digest_file(source) for source in sorted(_sources_of(self._function))])
 
     def _file(self, sig: Any, codegen: Any) -> IndexDataCacheFile | None:
-        """Return the file of a signature; its name says all that the code depends on."""
+        """Return the file of a signature."""
         folder = self.cache_path
-        if folder is None:
-            return None
+        return None if folder is None else self._file_for(folder, sig, codegen.magic_tuple())
+
+    def _brought(self, sig: Any, codegen: Any) -> Iterator[IndexDataCacheFile]:
+        """Yield the files of a signature that came with the package and run on this processor, best first."""
+        triple, *_ = codegen.magic_tuple()
+        for name in _usable_processors():
+            yield self._file_for(str(BROUGHT), sig, (triple, name, ""))
+
+    def _file_for(self, folder: str, sig: Any, processor: tuple[str, str, str]) -> IndexDataCacheFile:
+        """Return a file whose name says all that the code depends on."""
         how = (CHECKED, config.BOUNDSCHECK, sys.version_info[:2], numba.__version__)
-        digest = _digest((str(sig), codegen.magic_tuple(), how))
+        digest = _digest((str(sig), processor, how))
         return IndexDataCacheFile(folder, f"{self._name}-{self._digest_of_sources}-{digest}", b"")
+
+
+def _loaded(file: IndexDataCacheFile, target_context: Any, ours: bool) -> Any:
+    """Return the compiled code in a file, or None where it is damaged, vanishes or is not there."""
+    try:
+        reduced = file.load(0)
+        return None if reduced is None else CompileResult._rebuild(target_context, *reduced)
+    except MemoryError:
+        raise
+    except Exception:  # of whatever kind: it is compiled then
+        with contextlib.suppress(OSError):
+            if ours:
+                file.flush()
+        return None
+
+
+@functools.cache
+def _usable_processors() -> tuple[str, ...]:
+    """Return the names in `PROCESSORS` that this processor can stand in for, if the package has kernels for any."""
+    if not BROUGHT.is_dir():
+        return ()
+    try:
+        features = get_host_cpu_features()
+    except RuntimeError:  # where it cannot be told
+        return ()
+    return tuple(name for name, needs in PROCESSORS.items() if all(features.get(need) for need in needs))
 
 
 def _digest(value: object) -> str:

@@ -22,6 +22,8 @@ from longtail.validate import large_empty, large_joined, memory_limit
 MOST_INDEXED = 1 << 24  # features, so that the lines of a chunk can be counted in 24 bits
 DENSE_ENTRIES = 1.5  # for every sixteen children: lines with as many are kept as dense rows
 SHARE_OF_SPREAD = 6  # of a limit on memory, that part may be
+NOTHING_SPREAD = (np.empty((0, 0), np.uint64), np.empty(0, np.int64), np.empty(0, np.int8), np.empty(0, np.int64))
+SPREAD_FROM = 100  # rows that must come before the search is made fast: one text alone is answered sooner without
 LARGEST_SPREAD = 512 << 20  # bytes of the index and the dense blocks that make the search fast
 
 
@@ -115,6 +117,16 @@ class Chunks:
         """Where the entries of every line start, and the end: int64 (n_lines + 1,), made when it is first needed."""
         return _ends_of(self.counts)
 
+    def spread_for(self, n_rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Return `spread` once it pays, and empty arrays while too few rows have been searched."""
+        self._searched[0] += n_rows
+        return self.spread if self._searched[0] >= SPREAD_FROM else NOTHING_SPREAD
+
+    @cached_property
+    def _searched(self) -> list[int]:
+        """How many rows have been searched, in a list of one number."""
+        return [0]
+
     @cached_property
     def spread(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """An index of the lines and their weights as dense int8 rows, which make the search fast; made once.
@@ -128,7 +140,7 @@ class Chunks:
         block_indptr = np.concatenate([[0], np.cumsum(np.diff(self.line_indptr) * widths)]).astype(np.int64)
         nothing, index_bytes = np.empty(0, dtype=np.int64), self.n_chunks * n_words * 8
         if index_bytes > largest_spread() or self.n_features > MOST_INDEXED:
-            return np.empty((0, 0), dtype=np.uint64), nothing, np.empty(0, dtype=np.int8), nothing
+            return NOTHING_SPREAD
         index = index_lines(self.line_indptr, self.features, n_words)
         if index_bytes + int(block_indptr[-1]) > largest_spread():
             lines = (self.line_indptr, self.child_indptr, self.counts, self.children, self.weights)

@@ -86,7 +86,7 @@ def search_rows(
     out_nodes, out_scores = large_empty((n, plan.n_kept), np.int32), large_empty((n, plan.n_kept), np.float32)
     indptr = X.indptr.astype(np.int64, copy=False)
     size = max(1, min(BLOCK_ROWS, -(-n // n_jobs)))
-    spread = chunks.spread
+    spread = chunks.spread_for(n)
     entry_indptr = NO_PLACES if spread[0].size else chunks.entry_indptr
 
     def walk(at: slice) -> None:
@@ -155,6 +155,7 @@ def search_few(
     """
     n = indptr.size - 1
     labels, scores = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
+    spread = chunks.spread_for(n)
     sound = search_each(
         indptr,
         ids,
@@ -164,12 +165,12 @@ def search_few(
         chunks.child_indptr,
         chunks.line_indptr,
         chunks.features,
-        NO_PLACES if chunks.spread[0].size else chunks.entry_indptr,
+        NO_PLACES if spread[0].size else chunks.entry_indptr,
         chunks.children,
         chunks.weights,
         chunks.scales,
         chunks.bias,
-        *chunks.spread,
+        *spread,
         plan.widths,
         plan.powers,
         plan.slopes,
