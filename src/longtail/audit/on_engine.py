@@ -54,7 +54,10 @@ class AuditsElsewhere:
 
 def prepare_layer(arrays: Arrays, settings: Json) -> tuple[AuditedLayer, Json]:
     """Put shared arrays together to a layer."""
-    circle = LabelCircle(*settings["circle"], arrays["positions"]) if "circle" in settings else None
+    circle = None
+    if "circle" in settings:
+        size, k = settings["circle"]
+        circle = LabelCircle(size, k, arrays["positions"])
     parts = (arrays["W"], arrays.get("bias"), settings["box"], settings["threshold"], arrays["lengths"], circle)
     return AuditedLayer(*parts), settings
 
@@ -66,7 +69,7 @@ def audit_some(given: tuple[AuditedLayer, Json], task: dict[str, Any]) -> Arrays
     out: Arrays = {}
     with threadpool_limits(1, user_api="blas"):
         for i, one in enumerate(task["sets"]):
-            finders: dict[str, WitnessFinder] = {how: (lambda members, x=x: x) for how, x in one["guesses"].items()}
+            finders = {how: _always(x) for how, x in one["guesses"].items()}
             found = audit_set(layer, one["members"], settings["eps"], settings["exact"], finders, TimeLeft(until))
             out[f"{i}.radius"] = np.array([found.radius, found.radius_at_most])
             for name, word in (("verdict", found.verdict), ("how", found.how)):
@@ -79,6 +82,11 @@ def audit_some(given: tuple[AuditedLayer, Json], task: dict[str, Any]) -> Arrays
 
 
 AUDITS = Work(prepare_layer, audit_some)
+
+
+def _always(x: np.ndarray | None) -> WitnessFinder:
+    """Return the function whose guess is x, for any set."""
+    return lambda members: x
 
 
 def _audit_of(part: Arrays, i: int, threshold: bool) -> SetAudit:
