@@ -43,7 +43,9 @@ class AuditsElsewhere:
             {"members": members, "guesses": {how: find(members) for how, find in witnesses.items()}} for members in sets
         ]
         left = None if until == np.inf else max(until - time.monotonic(), 0.0)
-        tasks = [{"sets": asked[at], "seconds": left} for at in blocks(len(asked), SETS_OF_A_TASK)]
+        tasks: list[dict[str, Any]] = [
+            {"sets": asked[at], "seconds": left} for at in blocks(len(asked), SETS_OF_A_TASK)
+        ]
         parts = self.engine.map(AUDITS, [self.shared], self.settings, tasks)
         return [
             _audit_of(part, i, self.settings["threshold"])
