@@ -46,7 +46,6 @@ from longtail.tree import LabelTreeClassifier
 
 NODES = (2, 4)
 THREADS = 2
-KILLS_OF_A_TRAINING = 4
 STORE = 1 << 30  # bytes of shared memory of a node
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -242,8 +241,7 @@ def random_kills(cluster: SimulatedCluster, rows: Path, wanted: int, seconds: fl
     chance, killed, digests, times, failures = random.Random(seed), 0, [], [], []
     while killed < wanted:
         driver = Driver(rows, cluster, "--warm")
-        before = killed
-        while driver.process.poll() is None and killed < min(wanted, before + KILLS_OF_A_TRAINING):
+        while driver.process.poll() is None and killed < wanted:
             time.sleep(chance.uniform(0.1, 1.0) * seconds / 2)
             if driver.process.poll() is None:
                 cluster.kill_one(chance.randrange(len(cluster.nodes)))

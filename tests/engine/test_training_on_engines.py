@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from other_process import OtherProcess
 
 from longtail import Dataset, Eagle, LabelTreeClassifier, OneVsAllClassifier, Tagger, TfidfFeatures
+from longtail.audit import argmaxable, winnable
 from longtail.data.synthetic.generate import make_extreme, make_topics
 from longtail.engine import Checkpoint, LocalEngine, running_on
 from longtail.errors import DataError
@@ -164,3 +165,20 @@ def test_predictions_of_rows_of_features_are_the_same(monkeypatch):
     assert there.ids.tobytes() == tagger.predict_topk(data.X, 3).ids.tobytes()
     with pytest.raises(DataError, match="the model was trained on rows of features, and the data has only texts"):
         Scoring(tagger, OtherProcess()).predict_topk(make_topics(20, 3)[0], 3)
+
+
+@pytest.mark.parametrize("radius", ["exact", "bound"])
+def test_audits_are_the_same_on_every_engine(radius):
+    chance = np.random.default_rng(0)
+    W, inputs = chance.normal(size=(12, 4)), chance.normal(size=(30, 4))
+    Y = chance.random((40, 12)) < 0.25
+    found = []
+    for engine in (None, OtherProcess()):
+        with running_on(engine):
+            found.append(argmaxable(W, Y, inputs=inputs, radius=radius, n_jobs=1))
+            found.append(winnable(W, n_jobs=1))
+    for here, there in zip(found[:2], found[2:], strict=True):
+        assert here.verdicts.tolist() == there.verdicts.tolist() and here.radius.tolist() == there.radius.tolist()
+        assert here.how == there.how if isinstance(here.how, list) else list(here.how) == list(there.how)
+        facts = [[one.to_facts() for one in audit.certificates] for audit in (here, there)]
+        assert facts[0] == facts[1]

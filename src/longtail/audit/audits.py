@@ -7,17 +7,19 @@ of the largest ball of inputs which one threshold serves, so every input in the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from longtail.audit.audited_layer import AuditedLayer
-from longtail.audit.certificate_search import WitnessFinder, audit_sets, deadline
+from longtail.audit.certificate_search import SetAudit, WitnessFinder, audit_sets, deadline
 from longtail.audit.dft_witness import dft_witness, find_circle
 from longtail.audit.label_sets import LabelSets, distinct_sets, listed_sets
+from longtail.audit.on_engine import AuditsElsewhere
 from longtail.audit.projection import audit_by_projection
 from longtail.audit.read_weights import BiasLike, LayerLike
 from longtail.audit.result import Audit
+from longtail.engine import in_use
 from longtail.errors import DataError
 from longtail.kernels import Progress, blocks
 from longtail.validate import LabelNumbers, MatrixLike, check_choice, check_real, resolve_jobs
@@ -95,7 +97,8 @@ def argmaxable(
         by_formula = witnesses_by_formula(layer)
         if by_formula is not None:
             witnesses["DFT formula"] = by_formula
-        audits = audit_sets(layer, sets, eps, exact, witnesses, n_jobs, progress, until)
+        elsewhere = _elsewhere(layer, eps, exact, witnesses)
+        audits = audit_sets(layer, sets, eps, exact, witnesses, n_jobs, progress, until, elsewhere)
     return Audit.collect(layer, sets, audits, kind="label sets", eps=eps)
 
 
@@ -173,8 +176,20 @@ def _audit_ranking(
     eps = check_real("eps", eps, low=0, open_low=True)
     exact = check_choice("radius", radius, RADII) == "exact"
     witnesses: dict[str, WitnessFinder] = {"own direction": lambda members: own_direction(layer, members)}
-    audits = audit_sets(layer, sets, eps, exact, witnesses, resolve_jobs(n_jobs), progress, until)
+    elsewhere = _elsewhere(layer, eps, exact, witnesses)
+    audits = audit_sets(layer, sets, eps, exact, witnesses, resolve_jobs(n_jobs), progress, until, elsewhere)
     return Audit.collect(layer, sets, audits, kind=kind, eps=eps)
+
+
+def _elsewhere(
+    layer: AuditedLayer, eps: float, exact: bool, witnesses: dict[str, WitnessFinder]
+) -> Callable[[list[np.ndarray], float], list[SetAudit]] | None:
+    """Return the function that audits sets on the engine in use, where that is not this process."""
+    engine = in_use()
+    if engine is None or engine.in_process:
+        return None
+    there = AuditsElsewhere(layer, engine, eps, exact)
+    return lambda sets, until: there.audit(sets, witnesses, until)
 
 
 def witnesses_among(inputs: object, layer: AuditedLayer, sets: LabelSets) -> WitnessFinder:

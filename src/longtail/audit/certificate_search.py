@@ -51,11 +51,12 @@ def audit_sets(
     n_jobs: int,
     progress: Progress | None,
     until: float = np.inf,
+    elsewhere: Callable[[list[np.ndarray], float], list[SetAudit]] | None = None,
 ) -> list[SetAudit]:
     """Audit every set by linear programs; `witnesses` are guesses of an input, tried in their order.
 
     Sets are taken in waves. A wave begins with the proofs known from earlier ones: a combination of labels that proves
-    one set impossible often fits others.
+    one set impossible often fits others. `elsewhere` audits sets in place of `audit_set`.
     """
     layer.lp_columns, layer.lp_offsets  # noqa: B018  made once, before the threads start
     known = KnownProofs()
@@ -71,7 +72,11 @@ def audit_sets(
             def search(i: int, members: list[np.ndarray] = members, time_left: TimeLeft = time_left) -> SetAudit:
                 return audit_set(layer, members[i], eps, exact, witnesses, time_left)
 
-            for i, audit in zip(open_, run_tasks(search, open_, n_jobs, stop=time_left.stop), strict=True):
+            if elsewhere is None:
+                found = run_tasks(search, open_, n_jobs, stop=time_left.stop)
+            else:
+                found = elsewhere([members[i] for i in open_], until)
+            for i, audit in zip(open_, found, strict=True):
                 audits[i] = audit
                 if audit.verdict == IMPOSSIBLE:
                     known.add(members[i], audit.certificate)

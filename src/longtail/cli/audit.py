@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from longtail.cli.engine_options import engine_options, running_as_asked
 from longtail.cli.options import (
     data_options,
     how_to_read,
@@ -51,6 +52,7 @@ MORE = "--details shows how this was found, --report FILE.html writes a page."
 @click.option("--report", type=click.Path(path_type=Path), help="Write a page (HTML) with plots.")
 @click.option("--fail-if-any", is_flag=True, help="Exit with 7 unless every set of DATA is proved to be possible.")
 @click.option("--details", is_flag=True, help="Show the verdicts, radii and counts of specialists too.")
+@engine_options
 @jobs_option
 @data_options
 @vocabulary_options
@@ -83,7 +85,7 @@ def audit(
     rows = None if data is None else _read_label_sets(data, options, taggers)
     names = ("classes", "top_k", "box", "eps", "radius", "rows", "seconds", "limit", "random_state")
     asked = {name: options[name] for name in names}
-    with progress(None, "Auditing", unit="sets") as advance:
+    with running_as_asked(options), progress(None, "Auditing", unit="sets") as advance:
         audited = audit_model(layer, rows, n_jobs=options["jobs"], progress=as_callback(advance), **asked)
     facts = audited.facts
     subject = weights if weights is not None else model
