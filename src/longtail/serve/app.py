@@ -76,5 +76,6 @@ def create_app(settings: ServeSettings, server: Server | None = None, slot: int 
         },
         lifespan=lifespan,
     )
+    app.router.redirect_slashes = False  # a redirect would name the host and the scheme that a caller claims
     app.state.server = owner
     return app

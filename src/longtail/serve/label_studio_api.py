@@ -31,6 +31,7 @@ ROOT = "/label-studio"
 KEPT = ("ANNOTATION_CREATED", "ANNOTATION_UPDATED")
 LABELS = 50  # that are looked at, where the configuration lists none
 QUESTIONS_KEPT = 32
+CHOICES_KEPT = 200_000  # of all questions together
 MOST_UPWARDS = 50  # steps from a concept to the top
 
 
@@ -172,8 +173,9 @@ class _Questions:
         if found is None:
             found = await self.server.run(partial(_question, served, text))
         self._known[key] = found
-        while len(self._known) > QUESTIONS_KEPT:
-            self._known.popitem(last=False)
+        choices = sum(len(known.control.paths) for known in self._known.values())
+        while len(self._known) > QUESTIONS_KEPT or (choices > CHOICES_KEPT and self._known):
+            choices -= len(self._known.popitem(last=False)[1].control.paths)
         return found
 
 

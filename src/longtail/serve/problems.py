@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
@@ -66,8 +67,20 @@ async def answer_problem(request: Request, error: Exception) -> Response:
     if isinstance(error, Problem):
         return problem(error.status, error.title, error.detail, error.headers)
     if isinstance(error, LongtailError):
-        return problem(status_of(error), "", str(error))
+        return problem(status_of(error), "", without_folders(str(error), request.app.state.server.settings.paths()))
     raise error
+
+
+def without_folders(sentence: str, paths: Iterable[Path]) -> str:
+    """Return a sentence that names files of the server by their names alone: where they lie is nobody's business.
+
+    >>> without_folders("/srv/models/tags/manifest.json is damaged.", [Path("/srv/models/tags")])
+    'tags/manifest.json is damaged.'
+    """
+    for path in paths:
+        for written in (path, path.absolute(), path.resolve()):
+            sentence = sentence.replace(str(written), path.name)
+    return sentence
 
 
 async def answer_http_exception(request: Request, error: Exception) -> Response:
