@@ -320,7 +320,8 @@ def test_what_people_write_in_reviews_is_for_its_owner_only(tmp_path):
     assert stat.S_IMODE((tmp_path / "reviews.db").stat().st_mode) == 0o600
 
 
-def test_a_model_is_not_put_back_while_another_change_is_on_its_way(tmp_path):
+def test_a_model_is_not_put_back_while_another_change_is_on_its_way(tmp_path, monkeypatch):
+    monkeypatch.setattr("longtail.serve.review_api.is_updating", lambda store: False)  # the other one begins just then
     folder = lt.Tagger(random_state=0).fit(["red apple", "fast car"] * 20, [["a"], ["b"]] * 20).save(tmp_path / "m")
     settings = ServeSettings({"m": folder}, reviews=tmp_path / "reviews.db", log_requests=False)
     from starlette.testclient import TestClient
@@ -328,7 +329,7 @@ def test_a_model_is_not_put_back_while_another_change_is_on_its_way(tmp_path):
     with TestClient(create_app(settings), base_url="http://127.0.0.1") as client:
         with updating(ReviewStore(tmp_path / "reviews.db")):
             got = client.post(f"{V1}/review/put-back")
-        assert got.status_code == 409 and "running" in got.json()["detail"]
+        assert got.status_code == 422 and "running already" in got.json()["detail"]
         assert "no earlier model" in client.post(f"{V1}/review/put-back").json()["detail"]
 
 
