@@ -274,7 +274,7 @@ def test_a_language_that_is_not_there_is_refused_before_names_are_made(client_of
 
 
 def test_configurations_that_are_kept_have_a_limit(client_of, things, monkeypatch):
-    monkeypatch.setattr("longtail.serve.label_studio_api.CHOICES_KEPT", 10)
+    monkeypatch.setattr("longtail.serve.label_studio_api.NAMES_KEPT", 10)
     from longtail.serve.label_studio_api import _Questions
 
     seen = []

@@ -21,8 +21,8 @@ class RunFolder:
 
     def secret(self) -> bytes:
         """Return the secret of this server, made by the first process that asks."""
-        file, made = self.path / "secret", self.path / f"secret.{os.getpid()}"
-        with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as opened:
+        file, made = self.path / "secret", self.path / f"secret.{secrets.token_hex(8)}"
+        with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as opened:
             opened.write(secrets.token_bytes(32))
         with contextlib.suppress(FileExistsError):
             os.link(made, file)  # whole, or not there: half a secret could be guessed
