@@ -189,8 +189,8 @@ class BatchJobs:
         except FileNotFoundError:
             pass  # it was removed meanwhile
         except (LongtailError, Problem, OSError, MemoryError) as error:
-            told = error.strerror if isinstance(error, OSError) else str(error).replace(f"{upload}", "the upload")
-            self._fail(job, told or type(error).__name__)
+            words = error.strerror if isinstance(error, OSError) else str(error).replace(f"{upload}", "the upload")
+            self._fail(job, words or type(error).__name__)
         except Exception:
             LOG.exception("the batch %s failed", job.id)
             self._fail(job, "the server failed on this batch; its log has the reason.")
