@@ -255,13 +255,19 @@ def with_decimal_point(text: str) -> str | None:
     return text.replace(",", ".") if DECIMAL_COMMA.fullmatch(text) else None
 
 
+NAMES_COMPARED, LETTERS_COMPARED = 1000, 60
+
+
 def near(value: object, allowed: Iterable[str]) -> str:
-    """Return " Did you mean 'x'?" for the nearest allowed name, or nothing.
+    """Return " Did you mean 'x'?" for the nearest allowed name, or nothing; long names and lists are not compared.
 
     >>> near("tnf", ["man", "tfn"])
     " Did you mean 'tfn'?"
     >>> near("zebra", ["man", "tfn"])
     ''
     """
-    hits = difflib.get_close_matches(str(value), list(allowed), n=1, cutoff=0.6)
+    names, wanted = list(allowed), str(value)
+    if len(names) > NAMES_COMPARED or len(wanted) > LETTERS_COMPARED:
+        return ""  # it would take seconds, and a server that says so could be kept from its work
+    hits = difflib.get_close_matches(wanted, names, n=1, cutoff=0.6)
     return f" Did you mean '{hits[0]}'?" if hits else ""

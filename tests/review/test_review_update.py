@@ -167,9 +167,9 @@ def test_equal_models_are_not_worse(store, folder):
 
 
 def test_one_update_at_a_time(store, folder):
-    from longtail.review.update import _only_one
+    from longtail.review.update import updating
 
-    with _only_one(store):
+    with updating(store):
         assert is_updating(store)
         with pytest.raises(DataError, match="is running already"):
             update_from_reviews(store, folder)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from longtail.data.formats.files import replacing
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the last four are full-width
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the last four are full-width
 
 
 def plain_cell(cell: object) -> object:

@@ -36,5 +36,6 @@ from .update import is_updating as is_updating
 from .update import update_from_reviews as update_from_reviews
 from .update import update_quietly as update_quietly
 from .update import update_state as update_state
+from .update import updating as updating
 from .verdicts import ReviewedRow as ReviewedRow
 from .verdicts import reviewed_rows as reviewed_rows

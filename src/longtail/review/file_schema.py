@@ -129,6 +129,7 @@ def create_file(path: Path, meta: dict[str, str]) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         temporary.unlink(missing_ok=True)
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))  # what people wrote is theirs
         with contextlib.closing(sqlite3.connect(temporary, isolation_level=None)) as db:
             db.executescript(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}; BEGIN;")
             for statement in statements():

@@ -80,7 +80,7 @@ def update_from_reviews(
     """
     folder = Path(folder)
     margin, fewest = check_real("margin", margin, low=0), check_integer("fewest", fewest, low=2)
-    with _only_one(store):
+    with updating(store):
         state: ReviewUpdateFacts = {"state": "running", "swapped": False, "sentence": "The update is running."}
         state["at"] = now()
 
@@ -357,14 +357,14 @@ def _keep_state(store: ReviewStore, state: ReviewUpdateFacts) -> None:
 def is_updating(store: ReviewStore) -> bool:
     """Say whether a process is making a new model from this review file."""
     try:
-        with _only_one(store):
+        with updating(store):
             return False
     except DataError:
         return True
 
 
 @contextlib.contextmanager
-def _only_one(store: ReviewStore) -> Iterator[None]:
+def updating(store: ReviewStore) -> Iterator[None]:
     """Hold the right to update; a killed process loses it."""
     try:
         import fcntl

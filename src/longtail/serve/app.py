@@ -60,7 +60,8 @@ class Routes(Router):
     """Routes that need not be gone through for an address that was asked for before."""
 
     def __init__(self, routes: Sequence[BaseRoute], lifespan: Lifespan[Starlette]) -> None:
-        super().__init__(routes, lifespan=lifespan)
+        # a redirect would name the host and the scheme that a caller claims
+        super().__init__(routes, redirect_slashes=False, lifespan=lifespan)
         self._remembered: dict[tuple[str, str], tuple[ASGIApp, Mapping[str, Any], Mapping[str, Any]]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -46,7 +46,8 @@ def routes(server: Server) -> list[BaseRoute]:
 
     async def list_batches(request: Request) -> Response:
         caller: Caller = request.scope["longtail.caller"]
-        found = jobs.listed(caller.name, admin=caller.role == "admin")
+        # who asks an open server is nobody in particular: the id of a batch is all that tells whose it is
+        found = [] if caller.by == "open" else jobs.listed(caller.name, admin=caller.role == "admin")
         return json_answer({"batches": [job.facts() for job in found]})
 
     async def batch(request: Request) -> Response:

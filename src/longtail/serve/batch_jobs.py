@@ -75,22 +75,24 @@ class BatchJobs:
     ) -> Job:
         """Take an upload and begin to work on it."""
         self.server.models.get(model).wish(how)
-        self._make_room()
+        self._make_room(owner)
         job = Job(secrets.token_hex(16), model, owner, "running", now(), os.getpid())
         folder = self.folder / job.id
         folder.mkdir(mode=0o700)
         upload = folder / f"rows.{kind}"
+        loop = asyncio.get_running_loop()
         try:
+            self._store(job)  # it counts from now on
             with upload.open("wb") as file:
                 async for chunk in body:
-                    await asyncio.get_running_loop().run_in_executor(self._files, file.write, chunk)
-            self._store(job)
+                    await loop.run_in_executor(self._files, file.write, chunk)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
         task = asyncio.create_task(self._work(job, upload, kind, how, text_columns))
         self._tasks[job.id] = task
         task.add_done_callback(lambda _: self._tasks.pop(job.id, None))
+        task.add_done_callback(lambda _: loop.call_later(KEPT, shutil.rmtree, folder, True))
         return job
 
     def get(self, id: str, caller: str, *, admin: bool = False) -> Job:
@@ -125,18 +127,23 @@ class BatchJobs:
             task.cancel()
         self._files.shutdown(wait=True, cancel_futures=True)
 
-    def _make_room(self) -> None:
-        """Remove finished batches that are old or too many; refuse another one where all are running."""
+    def _make_room(self, owner: str) -> None:
+        """Remove finished batches that are too many, those of the owner first; refuse one more than may be running."""
+        most = self.server.settings.jobs
+        share = most if self.server.tokens is None else (most + 1) // 2  # of one of several callers
         with self._lock:
             jobs = [job for job in (self._read(path.name) for path in self.folder.iterdir()) if job is not None]
-            finished = sorted((job for job in jobs if job.state != "running"), key=lambda job: job.created_at)
-            over = len(jobs) - self.server.settings.jobs + 1
-            for at, job in enumerate(finished):
-                age = time.time() - datetime.fromisoformat(job.created_at).timestamp()
-                if at < over or age > KEPT:
-                    shutil.rmtree(self.folder / job.id, ignore_errors=True)
-            if len(jobs) - len(finished) >= self.server.settings.jobs:
-                raise Busy(f"{len(jobs) - len(finished)} batches are running; try again when one is done.", 10)
+            running = [job for job in jobs if job.state == "running"]
+            own = sum(job.owner == owner for job in running)
+            if len(running) >= most or own >= share:
+                whose = "of yours " if own >= share and own < len(running) else ""
+                raise Busy(
+                    f"{own if whose else len(running)} batches {whose}are running; try again when one is done.", 10
+                )
+            finished = [job for job in jobs if job.state != "running"]
+            finished.sort(key=lambda job: (job.owner != owner, job.created_at))
+            for job in finished[: max(0, len(jobs) - most + 1)]:
+                shutil.rmtree(self.folder / job.id, ignore_errors=True)
 
     def _store(self, job: Job) -> None:
         """Write how far a batch is, in one step; raises OSError where its folder was removed."""
@@ -146,12 +153,17 @@ class BatchJobs:
         temporary.replace(file)
 
     def _read(self, id: str) -> Job | None:
+        file = self.folder / id / "state.json"
         try:
-            job = Job(**json.loads((self.folder / id / "state.json").read_bytes()))
+            job = Job(**json.loads(file.read_bytes()))
+            age = time.time() - file.stat().st_mtime
         except (OSError, ValueError, TypeError):
             return None
         if job.state == "running" and not lives(job.process):
             return replace(job, state="failed", error="the process that worked on it has ended.")
+        if job.state != "running" and age > KEPT:
+            shutil.rmtree(file.parent, ignore_errors=True)
+            return None
         return job
 
     async def _work(self, job: Job, upload: Path, kind: str, how: How, text_columns: Sequence[str]) -> None:
@@ -166,6 +178,9 @@ class BatchJobs:
                 while (block := await loop.run_in_executor(self._files, next, blocks, None)) is not None:
                     found = await self._suggest(job.model, list(block.texts or ()), how)
                     await loop.run_in_executor(self._files, write_block, block, job.done, found, lines, table)
+                    if lines.tell() + table.tell() > settings.result_bytes:
+                        told = f"the result has more than {settings.result_bytes} bytes"
+                        raise Problem(413, f"{told}; ask for fewer labels, or send fewer rows at once.")
                     job = replace(job, done=job.done + block.n_rows)
                     self._store(job)
             self._store(replace(job, state="done", rows=job.done))
@@ -174,7 +189,8 @@ class BatchJobs:
         except FileNotFoundError:
             pass  # it was removed meanwhile
         except (LongtailError, Problem, OSError, MemoryError) as error:
-            self._fail(job, str(error).replace(f"{upload}", "the upload") or type(error).__name__)
+            words = error.strerror if isinstance(error, OSError) else str(error).replace(f"{upload}", "the upload")
+            self._fail(job, words or type(error).__name__)
         except Exception:
             LOG.exception("the batch %s failed", job.id)
             self._fail(job, "the server failed on this batch; its log has the reason.")
@@ -182,6 +198,8 @@ class BatchJobs:
             upload.unlink(missing_ok=True)
 
     def _fail(self, job: Job, sentence: str) -> None:
+        for format in ("jsonl", "csv"):
+            (self.folder / job.id / f"result.{format}").unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             self._store(replace(job, state="failed", error=one_line(sentence)))
 

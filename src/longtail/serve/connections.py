@@ -187,7 +187,7 @@ def fast_connection() -> type[asyncio.Protocol]:
 
     class FastConnection(Patient, HttpToolsProtocol):  # type: ignore[misc]
         reading = ""  # what part of a request is being read: "head", "body" or none
-        head_bytes = 0
+        head_bytes = trailer_bytes = 0
 
         def is_reading_body(self) -> bool:
             return self.reading == "body"
@@ -203,8 +203,17 @@ def fast_connection() -> type[asyncio.Protocol]:
             self.reading = "head"
             super().on_message_begin()
 
+        def on_header(self, name: bytes, value: bytes) -> None:
+            if self.reading == "head":
+                super().on_header(name, value)
+                return
+            self.trailer_bytes += len(name) + len(value)  # after a body: nobody reads them
+            if self.trailer_bytes > LARGEST_HEAD and not self.transport.is_closing():
+                self._close()
+
         def on_headers_complete(self) -> None:
             self.reading = "body"
+            self.trailer_bytes = 0
             super().on_headers_complete()
 
         def on_message_complete(self) -> None:

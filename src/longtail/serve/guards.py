@@ -10,7 +10,7 @@ import os
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -33,8 +33,10 @@ LARGEST_HEADERS = 32 << 10
 SAFE = ("GET", "HEAD", "OPTIONS")
 CALLERS_REMEMBERED = 10_000
 HOSTS_REMEMBERED = 100
-ONCE = frozenset((b"host", b"authorization", b"origin", b"content-length", b"content-type"))  # headers
-PROXIED = frozenset((b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via"))  # headers that proxies add
+ONCE = frozenset((b"host", b"authorization", b"origin", b"content-length", b"content-type", b"transfer-encoding"))
+FORWARDED = frozenset(
+    (b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip", b"via")
+)
 LOCAL = Caller("local", "admin", "local")
 ANYONE = Caller("anyone", "suggest", "open")
 ENCODE = json.JSONEncoder().encode
@@ -109,7 +111,7 @@ class Guards:
             except (Problem, LongtailError, HTTPException) as error:
                 if watch.status:  # too late: the answer has begun
                     raise
-                await answer_to_error(scope, error)(scope, receive, headers)
+                await answer_to_error(scope, error, self.settings.paths())(scope, receive, headers)
         except ClientGone:
             watch.status = watch.status or 499
         except Exception:
@@ -138,9 +140,11 @@ class Guards:
             raise Problem(414, f"the address has {url} bytes; at most {LONGEST_URL} are read.")
         if b"content-encoding" in found and found[b"content-encoding"].strip().lower() != b"identity":
             raise Problem(415, "bodies are read as they are; send them without Content-Encoding.")
+        if b"transfer-encoding" in found and b"content-length" in found:  # a proxy may read the other one
+            close = {"Connection": "close"}
+            raise Problem(400, "a body has a Content-Length or a Transfer-Encoding, not both.", close)
         self._check_host(found)
-        if scope["method"] not in SAFE:
-            self._check_origin(found)
+        self._check_origin(found, changes=scope["method"] not in SAFE)
         caller = self._caller(scope, found)
         scope["longtail.caller"] = caller
         if self.at_once > self.settings.requests_at_once:
@@ -162,13 +166,13 @@ class Guards:
         else:
             raise Problem(421, f"this server is not known as {host!r:.100}; its names can be set when it is started.")
 
-    def _check_origin(self, headers: Mapping[bytes, bytes]) -> None:
-        """Refuse changes that a page of another site asks a browser for."""
+    def _check_origin(self, headers: Mapping[bytes, bytes], *, changes: bool) -> None:
+        """Refuse what a page of another site asks a browser for; a link there may lead here."""
         site = headers.get(b"sec-fetch-site", b"none")
-        origin = headers.get(b"origin")
-        if site in (b"cross-site", b"same-site"):
+        if site in (b"cross-site", b"same-site") and (changes or headers.get(b"sec-fetch-mode") != b"navigate"):
             raise Refused(403, "this request comes from a page of another site.")
-        if origin is not None:
+        origin = headers.get(b"origin")
+        if changes and origin is not None:
             scheme, _, host = origin.decode("latin-1").partition("://")
             same = host.lower() == headers.get(b"host", b"").decode("latin-1").lower()
             if not same or scheme != ("https" if self.settings.https else "http"):
@@ -182,7 +186,7 @@ class Guards:
         if tokens is None:
             if settings.open:
                 return ANYONE
-            if not PROXIED.isdisjoint(headers):
+            if is_forwarded(headers):
                 raise Refused(
                     403, "a proxy stands before this server, which has no tokens; start it with a file of tokens."
                 )
@@ -291,6 +295,15 @@ def token_of(authorization: str) -> str | None:
         return base64.b64decode(value.strip(), validate=True).decode("utf-8").partition(":")[2]
     except ValueError:
         return None
+
+
+def is_forwarded(headers: Iterable[bytes]) -> bool:
+    """Say whether a proxy has passed a request on, and says so.
+
+    >>> is_forwarded({b"x-forwarded-for": b"1.2.3.4"}), is_forwarded({})
+    (True, False)
+    """
+    return not FORWARDED.isdisjoint(headers)
 
 
 class ClientGone(Exception):

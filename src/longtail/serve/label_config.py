@@ -18,6 +18,7 @@ TEXTS = ("text", "hypertext")  # tags whose values are texts
 CONTROLS = ("choices", "taxonomy")
 TAG = re.compile(r"(<[^<>]*>)")
 TAG_NAME = re.compile(r"<(/?[a-z]+)")
+NUMBERED = re.compile(r"&#(?:[0-9]{8,}|[xX][0-9a-fA-F]{7,});?")  # no character has so large a number
 UNREAD = ("script", "style")
 
 
@@ -193,4 +194,4 @@ def without_tags(markup: str) -> str:
             inside = ""
         elif name is not None and not inside and name[1] in UNREAD:
             inside = name[1]
-    return " ".join(html.unescape(" ".join(words)).split())
+    return " ".join(html.unescape(NUMBERED.sub("\ufffd", " ".join(words))).split())

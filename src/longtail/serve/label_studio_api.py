@@ -31,6 +31,7 @@ ROOT = "/label-studio"
 KEPT = ("ANNOTATION_CREATED", "ANNOTATION_UPDATED")
 LABELS = 50  # that are looked at, where the configuration lists none
 QUESTIONS_KEPT = 32
+NAMES_KEPT = 500_000  # on the paths of all of them together
 MOST_UPWARDS = 50  # steps from a concept to the top
 
 
@@ -154,6 +155,7 @@ class _Question(NamedTuple):
 
     control: Control
     offered: dict[str, tuple[str, ...]]
+    names: int  # on all paths together
 
 
 class _Questions:
@@ -172,15 +174,16 @@ class _Questions:
         if found is None:
             found = await self.server.run(partial(_question, served, text))
         self._known[key] = found
-        while len(self._known) > QUESTIONS_KEPT:
-            self._known.popitem(last=False)
+        names = sum(known.names for known in self._known.values())
+        while len(self._known) > QUESTIONS_KEPT or names > NAMES_KEPT:
+            names -= self._known.popitem(last=False)[1].names
         return found
 
 
 def _question(served: ServedModel, config: str) -> _Question:
     """Return the question of a configuration."""
     control = _control(config)
-    return _Question(control, _offered(served, control))
+    return _Question(control, _offered(served, control), sum(map(len, control.paths.values())))
 
 
 async def _suggest(

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from longtail.errors import LongtailError, ModelError, one_line
 from longtail.pipeline import Tagger, open_model
-from longtail.serve.problems import Problem
+from longtail.serve.problems import Problem, without_folders
 from longtail.serve.settings import ServeSettings
 from longtail.serve.suggesting import ServedModel
-from longtail.storage import folder_digest, read_manifest
+from longtail.storage import copy_folder, folder_digest
 
 LOG = logging.getLogger("longtail.serve")
 MANIFEST, SIGNATURE = "manifest.json", "manifest.sig"
@@ -85,8 +85,9 @@ class ModelShelf:
                 fresh = self._load(id)
             except (LongtailError, OSError, MemoryError) as error:
                 self._seen[id] = now
-                self.problems[id] = one_line(str(error) or type(error).__name__)
-                LOG.warning("the model %s was not replaced: %s", id, self.problems[id])
+                told = one_line(str(error) or type(error).__name__)
+                self.problems[id] = without_folders(told, [*filter(None, [self._copies]), self._folders[id]])
+                LOG.warning("the model %s was not replaced: %s", id, told)
                 if only_if_changed:
                     return False
                 raise
@@ -130,9 +131,7 @@ class ModelShelf:
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             temporary = Path(tempfile.mkdtemp(dir=copies / id, prefix="new-"))
             try:
-                for name in (MANIFEST, SIGNATURE, *read_manifest(folder)["files"]):
-                    if name != SIGNATURE or (folder / name).exists():
-                        shutil.copyfile(folder / name, temporary / name)
+                copy_folder(folder, temporary)  # which reads regular files only, as long as the manifest says
                 with contextlib.suppress(OSError):  # another process was faster
                     temporary.rename(target)
             except OSError as error:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -80,12 +81,29 @@ def status_of(error: LongtailError) -> int:
     return 422 if isinstance(error, ParameterError | DataError | ModelError) else 500
 
 
-def answer_to_error(scope: Scope, error: Problem | LongtailError | HTTPException) -> Response:
-    """Return the answer to a request that was refused: by us, or because no route takes it."""
+def without_folders(sentence: str, paths: Iterable[Path]) -> str:
+    """Return a sentence that names files of the server by their names alone: where they lie is nobody's business.
+
+    >>> without_folders("/srv/models/tags/manifest.json is damaged.", [Path("/srv/models/tags")])
+    'tags/manifest.json is damaged.'
+    """
+    for path in paths:
+        for written in (path, path.absolute(), path.resolve()):
+            sentence = sentence.replace(str(written), path.name)
+    return sentence
+
+
+def answer_to_error(
+    scope: Scope, error: Problem | LongtailError | HTTPException, paths: Iterable[Path] = ()
+) -> Response:
+    """Return the answer to a request that was refused: by us, or because no route takes it.
+
+    `paths` are the files and folders of the server, which no answer tells the place of.
+    """
     if isinstance(error, Problem):
         return problem(error.status, error.title, error.detail, error.headers)
     if isinstance(error, LongtailError):
-        return problem(status_of(error), "", str(error))
+        return problem(status_of(error), "", without_folders(str(error), paths))
     status, headers = error.status_code, error.headers
     if status == 404:
         return problem(404, "", f"there is nothing at {scope['path']!r:.200}.")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import multiprocessing
 import multiprocessing.process
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, TypeVar
 
 from starlette.concurrency import run_in_threadpool
@@ -39,10 +41,11 @@ from longtail.review import (
     suggest_items,
     update_quietly,
     update_state,
+    updating,
 )
 from longtail.serve.guards import watch_of
 from longtail.serve.operations import Described, Gives, Operation, Takes
-from longtail.serve.problems import Busy, Problem, json_answer
+from longtail.serve.problems import Busy, Problem, json_answer, without_folders
 from longtail.serve.requests import Fields, query, query_integer, read_body, read_json
 from longtail.serve.server import Server
 from longtail.serve.tokens import require
@@ -77,6 +80,7 @@ class Reviews:
     def __init__(self, server: Server, store: ReviewStore) -> None:
         self.server, self.store = server, store
         self.model = server.models.default
+        self.importing = asyncio.Lock()
         self._suggesting = threading.Lock()
         self._suggested: object = None  # the model and the rows for which everything is suggested
         self._updating: multiprocessing.process.BaseProcess | None = None
@@ -171,6 +175,9 @@ class Reviews:
         child = self._updating
         if child is not None and child.is_alive() and facts["state"] != "running":
             facts |= {"state": "running", "stage": "Starting", "sentence": "The update is running."}
+        if "backup" in facts:
+            facts["backup"] = Path(facts["backup"]).name
+        facts["sentence"] = without_folders(facts["sentence"], self.server.settings.paths())
         return facts
 
 
@@ -201,9 +208,13 @@ def _row_routes(reviews: Reviews) -> list[BaseRoute]:
         return json_answer({**item_facts(item), "decided": [decision_facts(one) for one in decided]})
 
     async def import_items(request: Request) -> Response:
+        if reviews.importing.locked():  # a large one is held in memory
+            raise Busy("rows are being added by somebody else; try again soon.")
         watch_of(request.scope).body_limit = reviews.server.settings.upload_bytes
-        raw = await read_body(request)
+        async with reviews.importing:
+            return json_answer(await imported(await read_body(request)), 201)
 
+    async def imported(raw: bytes) -> dict[str, int]:
         def work() -> tuple[int, int]:
             items = items_of_jsonl(raw)
             vocabulary = reviews.server.models.get(reviews.model).tagger.vocabulary_
@@ -214,7 +225,7 @@ def _row_routes(reviews: Reviews) -> list[BaseRoute]:
             return counts
 
         added, known = await reviews.do(work)
-        return json_answer({"added": added, "known": known}, 201)
+        return {"added": added, "known": known}
 
     async def export_items(request: Request) -> Response:
         part = query(request, ("part",)).get("part", "training")
@@ -266,7 +277,7 @@ def _decision_routes(reviews: Reviews) -> list[BaseRoute]:
         return json_answer(decision_facts(made), 201)
 
     async def undo(request: Request) -> Response:
-        reviewer, number = require(request, "review"), request.path_params["number"]
+        reviewer, number = require(request, "review"), decision_number(request.path_params["number"])
         made = await reviews.do(lambda: store.undo(number, reviewer))
         return json_answer(decision_facts(made), 201)
 
@@ -282,7 +293,7 @@ def _decision_routes(reviews: Reviews) -> list[BaseRoute]:
     done = Described("Finish a row: what was not rejected stands.", "review", gives=created, errors=[404])
     return [
         Operation("POST", f"{ROOT}/decisions", decide, decided),
-        Operation("POST", f"{ROOT}/decisions/{{number:int}}/undo", undo, undone),
+        Operation("POST", f"{ROOT}/decisions/{{number}}/undo", undo, undone),
         Operation("POST", f"{ROOT}/items/{{item:path}}/done", finish, done),
     ]
 
@@ -341,10 +352,15 @@ def _update_routes(reviews: Reviews) -> list[BaseRoute]:
         return json_answer(await reviews.do(reviews.update_facts))
 
     async def put_model_back(request: Request) -> Response:
+        folder = reviews.server.settings.models[reviews.model]
+
+        def work() -> tuple[str, str]:
+            with updating(reviews.store):  # neither an update nor another admin may meet this one
+                return put_back(folder)
+
         if is_updating(reviews.store):
             raise Problem(409, "an update is running; wait for its end.")
-        folder = reviews.server.settings.models[reviews.model]
-        before, after = await reviews.do(lambda: put_back(folder), heavy=True)
+        before, after = await reviews.do(work, heavy=True)
         return json_answer({"before": before, "after": after})
 
     begun = Described("Make a new model of the reviews.", "admin", takes=[Takes(OBJECT)], gives=Gives(OBJECT, 202))
@@ -354,6 +370,13 @@ def _update_routes(reviews: Reviews) -> list[BaseRoute]:
         Operation("GET", f"{ROOT}/update", update_progress, Described("How far an update is.", "review", model)),
         Operation("POST", f"{ROOT}/put-back", put_model_back, Described("Put the model before back.", "admin")),
     ]
+
+
+def decision_number(text: str) -> int:
+    """Return the number of a decision, as SQLite can hold it."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise Problem(404, f"there is no decision {text!r:.80}.")
+    return int(text)
 
 
 def item_facts(item: Item) -> dict[str, Any]:

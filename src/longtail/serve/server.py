@@ -44,7 +44,7 @@ class Server:
         self.settings = settings
         self.tokens = None if settings.tokens is None else Tokens(settings.tokens)
         self.folder = RunFolder(settings.run_folder)
-        self.sessions = Sessions(self.tokens, self.folder.secret())
+        self.sessions = Sessions(self.tokens, self.folder)
         self.metrics = Metrics(())
         copies = self.folder.path / "models" if settings.copy_models else None
         try:
@@ -150,7 +150,7 @@ class Server:
                 try:
                     self.tokens.refresh()
                 except LongtailError as error:
-                    LOG.warning("the tokens stay as they were: %s", error)
+                    LOG.warning("the file of tokens is not as it should be: %s", error)
             asked = self.folder.asked_to_look()
             if asked > self._asked or time.monotonic() - self._looked >= self.settings.watch_seconds:
                 self._asked, self._looked = asked, time.monotonic()

@@ -12,13 +12,19 @@ from longtail.serve.operations import Described, Gives, Operation, Takes
 from longtail.serve.problems import Refused, json_answer
 from longtail.serve.requests import Fields, read_json
 from longtail.serve.server import Server
-from longtail.serve.sessions import cookie_of, set_cookie
+from longtail.serve.sessions import Session, cookie_of, set_cookie
 from longtail.serve.tokens import Caller
 
 
 def routes(server: Server) -> list[BaseRoute]:
     """Return the routes."""
     https = server.settings.https
+
+    def session_of(request: Request) -> Session | None:
+        """Return the session by which a caller is known; None where it is something else."""
+        caller: Caller | None = request.scope.get("longtail.caller")
+        cookie = cookie_of(request.headers.get("cookie", ""), https=https)
+        return None if cookie is None or caller is None or caller.by != "session" else server.sessions.find(cookie)
 
     async def sign_in(request: Request) -> Response:
         fields = Fields(await read_json(request))
@@ -32,14 +38,16 @@ def routes(server: Server) -> list[BaseRoute]:
         return json_answer(facts, headers={"Set-Cookie": set_cookie(session.cookie, https=https)})
 
     async def sign_out(request: Request) -> Response:
+        session = session_of(request)
+        if session is not None:
+            server.sessions.end(session)
         return Response(status_code=204, headers={"Set-Cookie": set_cookie("", https=https, lifetime=0)})
 
     async def who_am_i(request: Request) -> Response:
         caller: Caller | None = request.scope.get("longtail.caller")
         if caller is None:
             raise Refused(401, "nobody has signed in; send a token.")
-        cookie = cookie_of(request.headers.get("cookie", ""), https=https)
-        session = None if cookie is None or caller.by != "session" else server.sessions.find(cookie)
+        session = session_of(request)
         csrf = None if session is None else server.sessions.csrf(session)
         return json_answer({"name": caller.name, "role": caller.role, "csrf": csrf})
 

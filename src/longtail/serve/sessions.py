@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 
 from longtail.serve.problems import Refused
+from longtail.serve.run_folder import RunFolder
 from longtail.serve.tokens import Token, Tokens
 
 LIFETIME = 12 * 3600  # seconds
@@ -24,10 +25,10 @@ class Session:
 
 
 class Sessions:
-    """Makes and reads the cookies of one server. Nothing is stored: a cookie is signed, and falls with its token."""
+    """Makes and reads the cookies of one server: signed, they fall with their token, and when someone signs out."""
 
-    def __init__(self, tokens: Tokens | None, secret: bytes) -> None:
-        self._tokens, self._secret = tokens, secret
+    def __init__(self, tokens: Tokens | None, folder: RunFolder) -> None:
+        self._tokens, self._folder, self._secret = tokens, folder, folder.secret()
 
     def begin(self, token: Token) -> Session:
         """Return a new session of someone who has shown a token."""
@@ -39,9 +40,15 @@ class Sessions:
         said, _, signature = cookie.rpartition(".")
         if not hmac.compare_digest(signature.encode(), self._signed("session", said).encode()) or self._tokens is None:
             return None
-        key, until, _ = said.split(".")
+        key, until, nonce = said.split(".")
         token = self._tokens.by_session_key(key)
-        return None if token is None or int(until) < time.time() else Session(token, cookie)
+        if token is None or int(until) < time.time() or self._folder.has_ended(nonce):
+            return None
+        return Session(token, cookie)
+
+    def end(self, session: Session) -> None:
+        """End a session: its cookie, if somebody has a copy of it, opens nothing any more."""
+        self._folder.end_session(session.cookie.split(".")[2])
 
     def csrf(self, session: Session) -> str:
         """Return what a page must send in the header `X-CSRF-Token` with every change."""

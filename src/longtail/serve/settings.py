@@ -57,6 +57,8 @@ class ServeSettings:
         Private folder that the processes of one server share; made and removed where it is None.
     body_bytes, upload_bytes : int
         Largest body of a request; largest upload of a batch.
+    result_bytes : int, default=1 GiB
+        Largest result of a batch.
     rows : int, default=1000
         Most texts of one request.
     text_characters : int, default=200000
@@ -102,6 +104,7 @@ class ServeSettings:
     run_folder: Path | None = None
     body_bytes: int = 4 << 20
     upload_bytes: int = 256 << 20
+    result_bytes: int = 1 << 30
     rows: int = 1000
     text_characters: int = 200_000
     most_labels: int = 1000
@@ -126,9 +129,25 @@ class ServeSettings:
                 allowed = "1 to 64 of the letters a-z, digits, dots, hyphens and underscores"
                 raise ParameterError(name="the id of a model", allowed=allowed, got=id)
         check_integer("port", self.port, low=0, high=65535)
-        for name in ("body_bytes", "upload_bytes", "rows", "text_characters", "most_labels", "most_tags", "queue_rows"):
+        for name in (
+            "body_bytes",
+            "upload_bytes",
+            "result_bytes",
+            "rows",
+            "text_characters",
+            "most_labels",
+            "most_tags",
+        ):
             check_integer(name, getattr(self, name), low=1)
-        for name in ("batch_rows", "batch_characters", "requests_at_once", "connections", "jobs", "workers"):
+        for name in (
+            "queue_rows",
+            "batch_rows",
+            "batch_characters",
+            "requests_at_once",
+            "connections",
+            "jobs",
+            "workers",
+        ):
             check_integer(name, getattr(self, name), low=1)
         for name in ("seconds", "body_seconds", "send_seconds", "watch_seconds"):
             check_real(name, getattr(self, name), low=0, open_low=True)
@@ -146,6 +165,11 @@ class ServeSettings:
     def is_loopback(self) -> bool:
         """Whether only programs on this machine can reach the server."""
         return self.host in LOOPBACK
+
+    def paths(self) -> list[Path]:
+        """Return the files and folders of a server."""
+        own = (self.tokens, self.reviews, self.key, self.log, self.run_folder)
+        return [*self.models.values(), *(path for path in own if path is not None)]
 
     @property
     def default_model(self) -> str:

@@ -200,7 +200,7 @@ class ServedModel:
         if meant:
             hint = f" It may mean {', '.join(repr(id) for id in meant[:3])}."
         else:
-            hint = near(name, self.tagger.labels_) if len(self.numbers) <= 20_000 else ""
+            hint = near(name, self.tagger.labels_)
         raise ParameterError(name=argument, allowed=f"a label of the model {self.id!r}", got=name[:200], hint=hint)
 
     def wish(self, how: How) -> Wish:
@@ -226,6 +226,9 @@ class ServedModel:
         own = self.tagger.vocabulary_
         if own is None or language is None or language == own.shown_language:
             return own
+        if language not in own.languages:  # refused before a vocabulary is made for it
+            listed = ", ".join(filter(None, own.languages[:20])) or "its names have none"
+            raise ParameterError(name="language", allowed=f"a language of the vocabulary ({listed})", got=language[:50])
         with self._lock:
             if language not in self._languages:
                 shown = Vocabulary.from_part(own.to_part())

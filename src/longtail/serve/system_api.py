@@ -7,6 +7,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from longtail.serve import schemas
+from longtail.serve.guards import is_forwarded
 from longtail.serve.longtail_api import ROOT
 from longtail.serve.openapi import openapi_document
 from longtail.serve.operations import Described, Gives, Operation
@@ -25,10 +26,12 @@ def routes(server: Server) -> list[BaseRoute]:
         return json_answer({"status": "UP"})
 
     async def ready(request: Request) -> Response:
+        if request.scope["longtail.caller"] is None:  # names of models are for those who may ask them
+            return json_answer({"status": "READY"})
         return json_answer({"status": "READY", "models": [served.id for served in server.models]})
 
     async def metrics(request: Request) -> Response:
-        if not server.settings.is_loopback:
+        if not server.settings.is_loopback or is_forwarded({name for name, _ in request.scope["headers"]}):
             require(request, "admin" if server.tokens is not None else "suggest")
         return PlainTextResponse(server.metrics.text(), media_type="text/plain; version=0.0.4")
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import re
 import secrets
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,10 +73,16 @@ class Tokens:
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the file again if it has changed; raises ParameterError, and the tokens stay as they were."""
+        """Read the file again if it has changed; raises ParameterError where it cannot be read.
+
+        The tokens stay as they were then; of a file that was removed, none is left.
+        """
         try:
             found = self.path.stat()
         except OSError as error:
+            if isinstance(error, FileNotFoundError):  # who removes the file wants nobody to come in
+                with self._lock:
+                    self._by_digest, self._by_session_key, self._state = {}, {}, None
             raise ParameterError(f"{self.path} cannot be read: {error.strerror}.") from error
         state = (found.st_ino, found.st_mtime_ns, found.st_size)
         with self._lock:
@@ -144,21 +152,40 @@ def add_token(path: Path, name: str, role: str) -> str:
         allowed = "1 to 64 letters, digits, dots, hyphens, underscores or @, the first a letter or digit"
         raise ParameterError(name="name", allowed=allowed, got=name)
     check_choice("role", role, ROLES)
-    tokens = read_tokens(path) if path.exists() else []
-    if any(token.name == name for token in tokens):
-        raise ParameterError(f"{path} has a token of {name!r} already; remove it first.")
     token = PREFIX + secrets.token_urlsafe(32)
-    write_tokens(path, [*tokens, Token(name, role, digest_of(token))])
+    with _changing(path):
+        tokens = read_tokens(path) if path.exists() else []
+        if any(token.name == name for token in tokens):
+            raise ParameterError(f"{path} has a token of {name!r} already; remove it first.")
+        write_tokens(path, [*tokens, Token(name, role, digest_of(token))])
     return token
 
 
 def remove_token(path: Path, name: str) -> None:
     """Remove the token of someone from a file; servers refuse it within a second."""
-    tokens = read_tokens(path)
-    kept = [token for token in tokens if token.name != name]
-    if len(kept) == len(tokens):
-        raise ParameterError(f"{path} has no token of {name!r}.")
-    write_tokens(path, kept)
+    with _changing(path):
+        tokens = read_tokens(path)
+        kept = [token for token in tokens if token.name != name]
+        if len(kept) == len(tokens):
+            raise ParameterError(f"{path} has no token of {name!r}.")
+        write_tokens(path, kept)
+
+
+@contextlib.contextmanager
+def _changing(path: Path) -> Iterator[None]:
+    """Hold the right to change a file of tokens: two changes at once could bring a removed token back."""
+    try:
+        import fcntl
+
+        handle = os.open(path.absolute().parent, os.O_RDONLY)
+    except (ImportError, OSError):  # no locks on this system; no such folder, which is told when it is written
+        yield
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def require(request: HTTPConnection, role: str) -> str:

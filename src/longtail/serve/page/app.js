@@ -2,7 +2,7 @@
 
 import { announce, button, h, icon, show, svg } from "./dom.js";
 import { events, hasReviews, known, may, meetServer, signOut } from "./server.js";
-import { chooseModel, chosenModel } from "./settings.js";
+import { chooseModel, chosenModel, draft } from "./settings.js";
 import { openSignIn, signInForm } from "./sign_in.js";
 import { LANGUAGES, chooseLanguage, currentLanguage, t } from "./words.js";
 
@@ -24,7 +24,11 @@ let drawn = 0; // counts the views begun, so that a slow one does not draw over 
 
 function address() {
   const [name, ...rest] = location.hash.replace(/^#\/?/, "").split("/");
-  return { name: name || "try", rest: rest.map(decodeURIComponent) };
+  try {
+    return { name: name || "try", rest: rest.map(decodeURIComponent) };
+  } catch {
+    return { name: "try", rest: [] }; // no address of ours
+  }
 }
 
 function offered() {
@@ -75,6 +79,7 @@ function accountButton() {
   const { name, role } = known.session;
   const leavePage = async () => {
     await signOut();
+    draft.text = ""; // the next person finds nothing of this one
     draw();
   };
   return h("details", { class: "account" },

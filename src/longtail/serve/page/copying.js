@@ -6,7 +6,7 @@ import { t } from "./words.js";
 /** One cell of CSV. Programs for tables run cells that begin as a formula does; these get an apostrophe in front. */
 export function csvCell(value) {
   const plain = value === null || value === undefined ? "" : String(value);
-  const safe = typeof value !== "number" && /^[=+\-@\t\r]/.test(plain) ? `'${plain}` : plain;
+  const safe = typeof value !== "number" && /^[=+\-@\t\r\n＝＋－＠]/.test(plain) ? `'${plain}` : plain;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
