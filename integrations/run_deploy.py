@@ -75,7 +75,7 @@ def main() -> None:
         secured = ("--tokens", "tokens", "--https", "--name", NAME)
         first = stack.enter_context(server(told, ports["first"], "first", *secured))
         second = stack.enter_context(server(told, ports["second"], "second", *secured))
-        nginx = ["nginx", "-p", folder, "-c", folder / "nginx.conf"]
+        nginx: list[str | Path] = ["nginx", "-p", folder, "-c", folder / "nginx.conf"]
         told.run(*nginx, "-t")
         stack.enter_context(Background(told, nginx, f"http://127.0.0.1:{ports['http']}/health-of-nginx"))
         site = Site(ports["https"], token, folder / "site.pem")

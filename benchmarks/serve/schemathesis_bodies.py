@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import schemathesis
+import schemathesis  # type: ignore[import-not-found, unused-ignore]
 
 
 @schemathesis.serializer("application/x-ndjson", "text/csv")

@@ -1,6 +1,7 @@
 """Requests that arrive together are scored together, with the results of each alone, and within limits."""
 
 import asyncio
+import threading
 import time
 
 import pytest
@@ -96,6 +97,28 @@ def test_an_answer_that_takes_too_long(client_of, things, monkeypatch):
     monkeypatch.setattr("longtail.serve.suggesting.ServedModel.suggest", lambda *args: time.sleep(0.5))
     got = client.post("/v1/longtail/models/things/suggest", json={"text": "a"})
     assert got.status_code == 503 and got.headers["Retry-After"] and "0.1 seconds" in got.json()["detail"]
+
+
+def test_quick_batches_are_scored_on_the_loop_and_slow_ones_on_a_thread(server, monkeypatch):
+    threads, suggest = [], type(server.models.get("things")).suggest
+    pause = 0.0
+
+    def noted(self, texts, wishes):
+        threads.append(threading.current_thread())
+        time.sleep(pause)
+        return suggest(self, texts, wishes)
+
+    monkeypatch.setattr("longtail.serve.suggesting.ServedModel.suggest", noted)
+
+    async def ask(times):
+        for _ in range(times):
+            await server.suggest("things", ["red apple"], How())
+        return threads[-1]
+
+    assert asyncio.run(ask(1)) is not threading.main_thread()  # nothing is known of the model yet
+    assert asyncio.run(ask(20)) is threading.main_thread()
+    pause = 0.01
+    assert asyncio.run(ask(20)) is not threading.main_thread()
 
 
 def test_one_at_fault_does_not_fail_the_others(server, monkeypatch):

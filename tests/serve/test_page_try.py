@@ -210,6 +210,10 @@ def test_a_file_is_tagged_and_downloaded(page):
     table = "key;note;body\n" + "".join(f"{i};x;{text}\n" for i, text in enumerate(rows(40, seed=1)[0]))
     page.set_input_files("main input[type=file]", [{"name": "b.csv", "mimeType": "text/csv", "buffer": table.encode()}])
     assert page.get_by_label("Column with the text").input_value() == "body"
+    page.get_by_text("Join further columns").click()
+    assert page.get_by_role("checkbox", name="body").is_disabled()
+    page.get_by_role("checkbox", name="note").check()
+    expect(page.locator(".preview th.chosen")).to_have_text(["note", "body"])
     page.get_by_label("Tags a row, at most").fill("2")
     page.get_by_role("button", name="Tag the file").click()
     page.get_by_text("done · 40 of 40 rows").wait_for()
@@ -274,6 +278,18 @@ def test_german_from_the_browser_and_by_the_switch(browser, address):
         page.locator(".tag", has_text="Cats").wait_for()
         page.reload()
         page.get_by_role("link", name="Compare").wait_for()
+
+
+def test_refusals_are_said_in_german(browser, address):
+    with opened(browser, address, locale="de-DE", view="labels/nothing-of-this-name") as page:
+        page.get_by_text("Das Modell hat kein Schlagwort nothing-of-this-name.").wait_for()
+        page.goto(f"{address}/#/batch")
+        broken = {"name": "bad.jsonl", "mimeType": "", "buffer": b'{"text": "a"}\n{"text": 3}\n'}
+        page.set_input_files("main input[type=file]", [broken])
+        page.get_by_role("button", name="Datei verschlagworten").click()
+        page.locator(".job .notice.bad").wait_for()
+        said = page.locator(".job .notice.bad").inner_text()
+        assert said.startswith("Das hat nicht geklappt. Der Server sagt: „") and "line 2" in said
 
 
 def test_colours_follow_the_system_and_the_switch(browser, address):

@@ -86,7 +86,8 @@ class Patient(Base):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the head of a request; one connection too many is told so and closed."""
-        super().connection_made(cast("asyncio.Transport", JoinedWrites(transport, self.loop)))
+        self._joined = JoinedWrites(transport, self.loop)
+        super().connection_made(cast("asyncio.Transport", self._joined))
         if len(self.connections) > self.most:
             transport.write(refusal(503, f"{self.most} connections are open, which is the limit; try again soon."))
             self._close()
@@ -114,7 +115,7 @@ class Patient(Base):
     def on_response_complete(self) -> None:
         """Wait for the next request, or for the rest of this one."""
         self._stop_waiting()
-        self.transport.flush()
+        self._joined.flush()
         super().on_response_complete()
         if self.transport.is_closing():
             self._wait(CLOSING_SECONDS)
