@@ -295,11 +295,13 @@ def test_signing_in_shows_what_a_role_may_do(browser, tokens):
         page.locator(".tag", has_text="Cats").wait_for()
         page.reload()
         page.locator("main.view-try").wait_for()
+        page.locator(".paper-text").fill("private words")
         page.get_by_label("Signed in as ms-suggest").click()
         page.get_by_role("button", name="Sign out").click()
         page.get_by_label("Token").fill(made["admin"])
         page.keyboard.press("Enter")
         page.get_by_role("link", name="Models").wait_for()
+        expect(page.locator(".paper-text")).to_have_value("")  # the next person finds nothing of this one
         assert found == [[]] and "lt_" not in page.evaluate("JSON.stringify(localStorage) + document.cookie")
 
 

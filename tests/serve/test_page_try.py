@@ -339,3 +339,10 @@ def test_axe_finds_nothing_and_nothing_is_wider_than_the_screen(browser, address
         page.locator(".preview").wait_for()
         found["batch"] = complaints(page), is_wider_than_screen(page)
         assert found == {view: ([], False) for view in found}
+
+
+def test_an_address_that_is_none_shows_a_view(browser, address):
+    with opened(browser, address) as page:
+        page.goto(f"{address}/#/labels/%")
+        page.reload()
+        page.wait_for_selector("main.view-try")
