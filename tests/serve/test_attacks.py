@@ -221,7 +221,7 @@ def test_an_upload_that_is_being_sent_is_a_batch_already(things, tmp_path):
             raise ConnectionError
 
         with pytest.raises(ConnectionError):
-            await jobs.begin("things", How(), "csv", body(), "ada")
+            await jobs.begin("things", How(), "csv", body(), "ada", ["text"])
         assert jobs.listed("ada") == [] and not any(jobs.folder.iterdir())
 
     asyncio.run(begin())
