@@ -136,10 +136,9 @@ class BatchJobs:
             running = [job for job in jobs if job.state == "running"]
             own = sum(job.owner == owner for job in running)
             if len(running) >= most or own >= share:
-                whose = "of yours " if own >= share and own < len(running) else ""
-                raise Busy(
-                    f"{own if whose else len(running)} batches {whose}are running; try again when one is done.", 10
-                )
+                if own >= share and own < len(running):
+                    raise Busy(f"{own} batches of yours are running; try again when one is done.", 10)
+                raise Busy(f"{len(running)} batches are running; try again when one is done.", 10)
             finished = [job for job in jobs if job.state != "running"]
             finished.sort(key=lambda job: (job.owner != owner, job.created_at))
             for job in finished[: max(0, len(jobs) - most + 1)]:

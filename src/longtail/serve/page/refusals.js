@@ -8,7 +8,7 @@ const SAID = [
   [/^text must have at most (?<most>\d+) characters; got (?<got>\d+)\.$/, "refused.long-text"],
   [/^texts must have at most (?<most>\d+) entries; got (?<got>\d+)\.$/, "refused.many-texts"],
   [/^more than (?<rate>\S+) requests a second come from here; try again in (?<seconds>\d+) s\.$/, "refused.rate"],
-  [/^(?<n>\d+) batches are running; try again when one is done\.$/, "refused.batches"],
+  [/^(?<n>\d+) batches (?:of yours )?are running; try again when one is done\.$/, "refused.batches"],
   [/^the answer was not ready within (?<seconds>\S+) seconds; try again later\.$/, "refused.late"],
   [/^\d+ (?:texts|pieces of work|requests) are .*try again soon\.$/, "refused.busy"],
   [/^the body did not come within (?<seconds>\S+) seconds\.$/, "refused.slow"],
