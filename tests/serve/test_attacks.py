@@ -341,3 +341,15 @@ def test_private_copies_are_made_of_regular_files_only(tmp_path):
     part.symlink_to("/dev/zero")
     with pytest.raises(ModelError):
         create_app(ServeSettings({"m": folder}, copy_models=True, log_requests=False))
+
+
+def test_rows_are_added_by_one_caller_at_a_time(client_of, things, tmp_path, monkeypatch):
+    client = client_of(things, reviews=tmp_path / "reviews.db")
+    began, go_on = threading.Event(), threading.Event()
+    monkeypatch.setattr("longtail.serve.review_api.items_of_jsonl", lambda raw: began.set() or (go_on.wait(20) and []))
+    with ThreadPoolExecutor(1) as thread:
+        first = thread.submit(client.post, f"{V1}/review/items", content=b'{"text": "a"}')
+        assert began.wait(20)
+        assert client.post(f"{V1}/review/items", content=b'{"text": "b"}').status_code == 503
+        go_on.set()
+        assert first.result().status_code == 201
