@@ -89,6 +89,13 @@ def test_a_better_model_is_put_in_place_and_the_old_one_kept(store, folder):
     assert lt.load(folder).data_["rows_of_updates"] == facts["rows"]
 
 
+def test_a_signed_model_is_not_replaced_by_one_that_is_not(store, folder):
+    before = folder_digest(folder)
+    with pytest.raises(ModelError, match="model must be signed, and a new model is not"):
+        update_from_reviews(store, folder, key=folder.with_name("key.pub"))
+    assert folder_digest(folder) == before and not is_updating(store)
+
+
 def test_rows_are_learned_once_unless_their_labels_change(store, folder):
     update_from_reviews(store, folder, fewest=10)
     again = update_from_reviews(store, folder, fewest=10)

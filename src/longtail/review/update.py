@@ -69,7 +69,7 @@ def update_from_reviews(
     n_jobs : int or None, default=None
         Threads; None for all cores.
     key : str, Path, bytes or None, default=None
-        Public key that the old model must be signed with.
+        Public key that the old model must be signed with. Only with `swap=False`: a new model is not signed.
     progress : callable or None, default=None
         Called with stage, done and total.
 
@@ -80,6 +80,10 @@ def update_from_reviews(
     """
     folder = Path(folder)
     margin, fewest = check_real("margin", margin, low=0), check_integer("fewest", fewest, low=2)
+    if key is not None and swap:
+        raise ModelError(
+            f"{folder.name} must be signed, and a new model is not: update a copy of it, sign that and put it in place."
+        )
     with updating(store):
         state: ReviewUpdateFacts = {"state": "running", "swapped": False, "sentence": "The update is running."}
         state["at"] = now()
@@ -317,12 +321,12 @@ def _rows_needed(compared: ReviewComparisonFacts) -> int | None:
     return None if room <= 0 else int(np.ceil(compared["rows"] * (width / room) ** 2 / 10) * 10)
 
 
-def update_quietly(path: Path, folder: Path, key: str | Path | None = None) -> None:
+def update_quietly(path: Path, folder: Path) -> None:
     """Make a new model in a process of its own, less urgent than others; what happens is in `update_state` alone."""
     with contextlib.suppress(OSError, AttributeError):
         os.nice(10)
     with contextlib.suppress(LongtailError, KeyboardInterrupt), ReviewStore(path) as store:
-        update_from_reviews(store, folder, key=key, n_jobs=1)
+        update_from_reviews(store, folder, n_jobs=1)
 
 
 # --- the state of an update, for those who wait for it ----------------------------------------------------------------

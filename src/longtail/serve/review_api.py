@@ -163,9 +163,14 @@ class Reviews:
         """Begin to make a new model from the reviews, in a process of its own that is less urgent than answering."""
         if is_updating(self.store):
             raise Problem(409, "an update is running already.")
-        folder, key = self.server.settings.models[self.model], self.server.settings.key
+        folder = self.server.settings.models[self.model]
+        if self.server.settings.key is not None:
+            raise Problem(
+                409,
+                f"{folder.name} must be signed, and a new model is not: update a copy of it, sign that and replace it.",
+            )
         own = multiprocessing.get_context("spawn")
-        self._updating = own.Process(target=update_quietly, args=(self.store.path, folder, key), daemon=True)
+        self._updating = own.Process(target=update_quietly, args=(self.store.path, folder), daemon=True)
         self._updating.start()
         return {"state": "running", "stage": "Starting", "done": 0, "total": 1, "comparison": None, "swapped": False}
 
