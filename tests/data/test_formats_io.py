@@ -70,7 +70,8 @@ def test_what_cannot_be_guessed_is_said(tmp_path):
     sentence = refused(put(tmp_path, "[1, 2]", "a.json"))
     assert sentence == "a.json is a JSON array; write one object per line (JSONL) instead."
     assert refused(tmp_path).endswith(
-        "the known layouts: it has no trn.json, no *_trn_split.txt, no *.txt beside *.tsv or *.key and no X.npz."
+        "the known layouts: it has no trn.json, no *_trn_split.txt, no *.txt beside *.tsv or *.key, "
+        "no store.json and no X.npz."
     )
     assert refused(put(tmp_path, "PK", "rows.xlsx")) == (
         "rows.xlsx is a spreadsheet's own format; save it as CSV in the spreadsheet program."
