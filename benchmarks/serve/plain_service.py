@@ -30,7 +30,7 @@ def main() -> None:
     port, workers = int(sys.argv[1]), int(sys.argv[2])
     data = load_bundled("debtags")
     used = np.flatnonzero(np.bincount(data.Y.indices, minlength=data.n_labels))
-    words = TfidfVectorizer(min_df=2, sublinear_tf=True)
+    words = TfidfVectorizer(min_df=2, sublinear_tf=True, dtype=np.float32)  # as W is: else that is copied each time
     model = OneVsRestClassifier(SGDClassifier(loss="log_loss", max_iter=10, tol=1e-2, random_state=0), n_jobs=2)
     model.fit(words.fit_transform(list(data.texts or ())), data.Y[:, used])
     coefficients = np.vstack([one.coef_ for one in model.estimators_]).astype(np.float32)
