@@ -13,9 +13,20 @@ GROUPS = ("readers", "sides", "models", "commands")
 @cache
 def all_targets() -> dict[str, Target]:
     """Return every target whose packages are installed."""
-    from fuzz.targets import commands, corpora, folders, matrices, models, parquet, records, side_files, vocabularies
+    from fuzz.targets import (
+        commands,
+        corpora,
+        folders,
+        matrices,
+        models,
+        parquet,
+        records,
+        row_stores,
+        side_files,
+        vocabularies,
+    )
 
-    modules = (records, corpora, matrices, parquet, folders, side_files, vocabularies, models, commands)
+    modules = (records, corpora, matrices, parquet, folders, row_stores, side_files, vocabularies, models, commands)
     listed = [target for module in modules for target in module.targets()]
     return {t.name: t for t in listed if all(importlib.util.find_spec(package) for package in t.needs)}
 
