@@ -248,7 +248,11 @@ def test_train_asks_its_own_model_and_reports_it(files, run, tmp_path):
         (["--groups", "pages.jsonl", "-o", "o.csv", "--text-column", ""], 2, "--text-column must be a name or a list"),
         (["--groups", "pages.jsonl", "-o", "o.csv", "--group-column", ""], 2, "--group-column must be the name of a"),
         (["--groups", "pages.jsonl", "-o", "o", "--to", "xmc"], 3, "rows.jsonl has texts and no features; write it as"),
-        (["--groups", "pages.jsonl", "-o", "o", "--to", "libsvm"], 3, "fasttext, annif or annif-folder (--to), not as"),
+        (
+            ["--groups", "pages.jsonl", "-o", "o", "--to", "libsvm"],
+            3,
+            "fasttext, store, annif or annif-folder (--to), not as",
+        ),
         (["--groups", "pages.jsonl", "-o", "."], 3, "its name does not tell the format to write"),
         (["--groups", "pages.jsonl", "-o", "rows.jsonl"], 2, "--output must be another file than those that are read"),
         (["--groups", "pages.jsonl", "-o", "o.xmc", "--confidence"], 2, "--confidence needs one of ['jsonl', 'csv'"),
@@ -325,7 +329,7 @@ def test_options_of_groups_need_groups(files, run, tmp_path):
 
 def test_features_are_not_written_as_texts(toy, run):
     told = run("impute", toy / "toy.npz", "--groups", toy / "both.npz", "-o", toy / "out.jsonl", code=3)
-    assert "has features and no texts; write it as npz, xmc or libsvm (--to), not as jsonl." in told
+    assert "has features and no texts; write it as npz, xmc, libsvm or store (--to), not as jsonl." in told
     assert not (toy / "out.jsonl").exists()
 
 

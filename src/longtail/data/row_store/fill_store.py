@@ -35,6 +35,7 @@ def fill_store(store: StoreWriter, blocks: Iterator[Dataset], progress: Progress
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> from longtail.data import StoreWriter, open_store
     >>> folder = Path(tempfile.mkdtemp()) / "rows.store"
     >>> with StoreWriter(folder) as store:
