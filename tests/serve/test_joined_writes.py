@@ -70,3 +70,11 @@ def test_an_end_sends_what_is_held_and_a_cut_does_not():
     assert after([say("close")])[-1] == [b"last words", "close"]
     assert after([say("abort")])[-1] == ["abort"]
     assert after([say("flush"), lambda joined: joined.is_closing()])[-1] == [b"last words"]
+
+
+def test_nothing_is_written_to_a_connection_that_has_gone():
+    def answer_to_nobody(joined):
+        joined.write(b"answer")
+        joined._transport.close()  # the other side has gone
+
+    assert after([answer_to_nobody])[-1] == ["close"]

@@ -50,12 +50,13 @@ class JoinedWrites:
             self.flush()
 
     def flush(self) -> None:
-        """Send what is held."""
+        """Send what is held, unless the other side has gone."""
         if self._held:
             data = b"".join(self._held)
             self._held.clear()
             self._size = 0
-            self._transport.write(data)
+            if not self._transport.is_closing():
+                self._transport.write(data)
 
     def close(self) -> None:
         """Send what is held, and close the connection."""
