@@ -3,7 +3,8 @@
     python benchmarks/project/cold_start.py
 
 A tagger is trained on the bundled `debtags`. Then one text is tagged again and again, each time in a new process: once
-with an empty cache of compiled kernels, which must say that it compiles, and then with a warm one. Wall seconds.
+with an empty cache of compiled kernels, which must say that it compiles, and then with a warm one. Wall seconds, and
+the most memory that a process held.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -37,35 +39,52 @@ def main() -> None:
         data.write_text(json.dumps(TEXT) + "\n")
         run(["train", "bundled:debtags", "-o", str(work / "model")], os.environ)
         predict = ["predict", str(work / "model"), str(data)]
-        first_seconds, first = run(predict, env)
-        again_seconds, again = run(predict, env)
+        first, again = run(predict, env), run(predict, env)
         later = [run(predict, env) for _ in range(args.repeats)]
-    seconds = [t for t, _ in later]
-    compiles = "compil" in first.stderr.lower()
+    seconds = [done.seconds for done in later]
+    compiles = "compil" in first.said
     facts = start_facts(args, {}) | {
         "seconds": seconds,
         "median_seconds": statistics.median(seconds),
         "worst_seconds": max(seconds),
+        "peak_mb": round(statistics.median(done.peak_mb for done in later), 1),
         "goal_seconds": GOAL,
         "first_run_ever": {
-            "seconds": first_seconds,
+            "seconds": first.seconds,
             "says_that_it_compiles": compiles,
-            "second_run_says_so": "compil" in again.stderr.lower(),
-            "second_run_seconds": again_seconds,
+            "second_run_says_so": "compil" in again.said,
+            "second_run_seconds": again.seconds,
         },
-        "same_output": len({done.stdout for _, done in later} | {first.stdout}) == 1,
+        "same_output": len({done.printed for done in (first, *later)}) == 1,
     }
     write_results(facts, args.output)
     print(f"one text, fresh process: {statistics.median(seconds):.2f} s (worst {max(seconds):.2f}), goal {GOAL} s")
-    print(f"first run ever: {first_seconds:.1f} s, says that it compiles: {compiles}")
+    print(f"first run ever: {first.seconds:.1f} s, says that it compiles: {compiles}")
 
 
-def run(words: list[str], env: Mapping[str, str]) -> tuple[float, subprocess.CompletedProcess[str]]:
-    """Run longtail in a process of its own; return the seconds and what it printed."""
+class Run(NamedTuple):
+    """A command that has ended."""
+
+    seconds: float
+    printed: str
+    said: str  # on stderr, in small letters
+    peak_mb: float
+
+
+def run(words: list[str], env: Mapping[str, str]) -> Run:
+    """Run longtail in a process of its own."""
     started = time.perf_counter()
-    command = [sys.executable, "-m", "longtail", *words]
-    done = subprocess.run(command, env=dict(env), capture_output=True, text=True, check=True)
-    return time.perf_counter() - started, done
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as told:
+        command = [sys.executable, "-m", "longtail", *words]
+        process = subprocess.Popen(command, env=dict(env), stdout=out, stderr=told)
+        _, status, used = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        told.seek(0)
+        if process.returncode:
+            raise SystemExit(told.read())
+        return Run(seconds, out.read(), told.read().lower(), used.ru_maxrss / 1e3)
 
 
 if __name__ == "__main__":
