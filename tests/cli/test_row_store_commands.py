@@ -77,7 +77,7 @@ def test_a_store_without_texts_trains_and_is_judged_by_its_features(folder, tmp_
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
-        (["train", "{}/texts.store", "-o", "{}/m", "--memory", "1MB"], r"--memory must be at least 0.\d\dGB"),
+        (["train", "{}/texts.store", "-o", "{}/m", "--memory", "1MB"], r"at least [\d.]+GB .* got 1000000 bytes"),
         (["train", "{}/texts.store", "-o", "{}/m", "--memory", "2 bytes"], "--memory must be a size such as 2GB"),
         (["train", "{}/texts.store", "-o", "{}/m", "--memory", "2GB", "--method", "ova"], "other than 'tree'"),
         (["train", "{}/texts.store", "-o", "{}/m", "--ngrams", "2"], "--ngrams has no effect: .* give it to convert"),
@@ -108,3 +108,11 @@ def test_a_limit_on_the_words_counted_is_told(tmp_path, monkeypatch, capsys):
     assert main(["convert", str(tmp_path / "rows.jsonl"), "-o", str(tmp_path / "s"), "--memory", "1MB"]) == 0
     assert "more different words than memory allowed" in capsys.readouterr().out
     assert np.isfinite(open_store(tmp_path / "s").arrays["X.values"]).all()
+
+
+def test_labels_without_rows_and_label_texts_stay(tmp_path, capsys):
+    assert main(["convert", "bundled:debtags", "-o", str(tmp_path / "s"), "--no-features"]) == 0
+    assert "with 566 labels" in capsys.readouterr().out
+    data, bundled = open_store(tmp_path / "s").dataset(), lt.data.load_bundled("debtags")
+    assert list(data.label_names) == list(bundled.label_names) and list(data.label_texts) == list(bundled.label_texts)
+    assert (data.Y != bundled.Y).nnz == 0

@@ -97,6 +97,18 @@ def test_a_checkpoint_removes_its_own_files_only(tmp_path):
     assert (tmp_path / "kept" / "mine.txt").exists()
 
 
+def test_the_end_of_one_work_leaves_that_of_another(tmp_path):
+    double(LocalEngine(1, checkpoint=Checkpoint(tmp_path / "kept")))  # and was interrupted
+    other = Checkpoint(tmp_path / "kept")
+    double(LocalEngine(1, checkpoint=other), add=2)
+    other.drop()
+    again = Checkpoint(tmp_path / "kept")
+    double(LocalEngine(1, checkpoint=again))
+    assert (again.taken, again.added) == (len(TASKS), 0)
+    again.drop()
+    assert not (tmp_path / "kept").exists()
+
+
 def test_a_checkpoint_that_cannot_be_used_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ModelError, match=r"file cannot be used: .*exists\."):

@@ -78,7 +78,7 @@ def test_a_better_model_is_put_in_place_and_the_old_one_kept(store, folder):
     facts = update_from_reviews(store, folder, fewest=10)
     assert facts["state"] == "done" and facts["swapped"], facts["sentence"]
     assert facts["comparison"]["difference"] > 0.3 and facts["comparison"]["low"] > 0
-    assert facts["sentence"].endswith("The old one is kept in model.previous.")
+    assert facts["sentence"].endswith("It has 1 new label: 'plant'. The old one is kept in model.previous.")
     assert folder_digest(folder) == facts["new_digest"] != before
     assert lt.load(folder).predict(["a tall oak tree"])[0][0] == "plant"
     assert folder_digest(folder.with_name("model.previous")) == before
@@ -87,6 +87,19 @@ def test_a_better_model_is_put_in_place_and_the_old_one_kept(store, folder):
     # control rows were not learned
     assert facts["rows"] + facts["comparison"]["rows"] == 48
     assert lt.load(folder).data_["rows_of_updates"] == facts["rows"]
+
+
+def test_the_reviews_of_another_model_are_refused(store, tmp_path):
+    other = tmp_path / "other"
+    Tagger(random_state=0).fit(["a sonnet", "a waltz"] * 20, [["poem"], ["dance"]] * 20).save(other)
+    before = folder_digest(other)
+    for ask in (
+        lambda: update_from_reviews(store, other, fewest=10),
+        lambda: suggest_items(store, load_tagger(other), before),
+    ):
+        with pytest.raises(DataError, match="those of another model: this one knows 0 of the 2 labels"):
+            ask()
+    assert folder_digest(other) == before
 
 
 def test_a_signed_model_is_not_replaced_by_one_that_is_not(store, folder):

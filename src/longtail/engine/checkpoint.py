@@ -65,6 +65,7 @@ class Checkpoint:
             raise ModelError(f"{mark} is damaged; remove the folder to begin anew.") from error
         found = [RESULT.fullmatch(name) for name in names]
         self._files = {match[1]: match[2] for match in found if match is not None}
+        self._used: set[str] = set()
 
     def keys(self, work: str, shared: Sequence[str], settings: Json, tasks: Sequence[Any]) -> list[str]:
         """Return the digest of all that each task depends on."""
@@ -89,6 +90,7 @@ class Checkpoint:
         except (OSError, ModelError):
             return None  # computed again
         self.taken += 1
+        self._used.add(key)
         return out
 
     def add(self, key: str, result: dict[str, np.ndarray]) -> None:
@@ -104,15 +106,24 @@ class Checkpoint:
                 part.unlink()
             raise ModelError(f"the checkpoint {self.folder} cannot be written: {error.strerror}.") from error
         self._files[key] = digest
+        self._used.add(key)
         self.added += 1
 
     def drop(self) -> None:
-        """Remove the folder, with what is ours in it, when the work is done."""
-        if not (self.folder / MARK).is_file():
+        """Remove the results of this work when it is done, and the folder where it holds none of other work."""
+        mark = self.folder / MARK
+        if not mark.is_file():
             return
+        others = False
         for path in list(self.folder.iterdir()):
-            if path.name == MARK or RESULT.fullmatch(path.name) or PART.fullmatch(path.name):
+            result = RESULT.fullmatch(path.name)
+            if result is not None and result[1] not in self._used:
+                others = True
+            elif result is not None or PART.fullmatch(path.name):
                 path.unlink(missing_ok=True)
+        if others:
+            return
+        mark.unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # it holds files of others too
             self.folder.rmdir()
 

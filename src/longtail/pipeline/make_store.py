@@ -78,7 +78,15 @@ def convert_to_store(
     with StoreWriter(target, Path(plain_name(path)).stem) as store:
         names, texts = _listed(labels_file, reading)
         store.label_names, store.label_texts = names, texts
-        fill_store(store, _blocks(path, names, part, split, reading), _told(progress, "Reading rows"))
+        if is_streamed(path, reading.get("format")):
+            blocks = _blocks(path, names, reading)
+        else:
+            whole = read(path, part=part, split=split, labels_required=False, label_names=names, **reading)
+            if names is None:  # all labels of the file, also those that no row has
+                store.label_names, store.label_texts = whole.label_names, whole.label_texts
+            blocks = iter([whole])
+            del whole
+        fill_store(store, blocks, _told(progress, "Reading rows"))
         found = store.strings_so_far("texts")
         if found is not None and store.n_features is None and features is not None:
             missed = features.fit_blocks(_parts(found, progress, "Counting words"), most_terms=most_terms)
@@ -113,20 +121,15 @@ def _listed(labels_file: str | Path | None, reading: dict[str, Any]) -> tuple[An
     return listed.names, listed.texts_of(listed.names)
 
 
-def _blocks(
-    path: Path, names: Sequence[str] | None, part: str, split: int, reading: dict[str, Any]
-) -> Iterator[Dataset]:
-    """Yield the rows of a file block by block; a format that cannot be read so is read as a whole."""
-    if is_streamed(path, reading.get("format")):
-        streamed = {name: value for name, value in reading.items() if name not in ("group_column", "n_labels")}
-        n_rows = 0
-        for block in iter_texts(path, ROWS_AT_ONCE, **{"labels_column": "labels", **streamed}, label_names=names):
-            n_rows += block.n_rows
-            yield block
-        if not n_rows:
-            raise DataError(f"{path} has no rows.")
-        return
-    yield read(path, part=part, split=split, labels_required=False, label_names=names, **reading)
+def _blocks(path: Path, names: Sequence[str] | None, reading: dict[str, Any]) -> Iterator[Dataset]:
+    """Yield the rows of a file block by block."""
+    streamed = {name: value for name, value in reading.items() if name not in ("group_column", "n_labels")}
+    n_rows = 0
+    for block in iter_texts(path, ROWS_AT_ONCE, **{"labels_column": "labels", **streamed}, label_names=names):
+        n_rows += block.n_rows
+        yield block
+    if not n_rows:
+        raise DataError(f"{path} has no rows.")
 
 
 def _parts(texts: MappedStrings, progress: Stages | None, stage: str) -> Iterator[Sequence[str]]:

@@ -119,7 +119,7 @@ def threads_within_limit(data: Dataset, tagger: Tagger) -> int:
                 "{name} must be at least {needed} for this training, with one thread; got {got}.",
                 name=Parameter("memory"),
                 needed=f"{needed / 1e9 + 0.005:.2f}GB",
-                got=f"{limit / 1e9:.2f}GB",
+                got=f"{limit / 1e9:.2f}GB" if limit >= 1e7 else f"{limit} bytes",
             )
         jobs = max(1, jobs // 2)
     return jobs

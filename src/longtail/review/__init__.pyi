@@ -24,6 +24,7 @@ from .store import NewItem as NewItem
 from .store import NotThere as NotThere
 from .store import ReviewStore as ReviewStore
 from .store import SuggestedTag as SuggestedTag
+from .suggest import check_belongs as check_belongs
 from .suggest import check_given_labels as check_given_labels
 from .suggest import row_uncertainty as row_uncertainty
 from .suggest import suggest_for as suggest_for

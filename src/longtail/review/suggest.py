@@ -63,6 +63,19 @@ def row_uncertainty(chances: np.ndarray, threshold: float) -> float:
     return float(np.where(entropy < 1e-9, 0.0, entropy).sum())
 
 
+def check_belongs(store: ReviewStore, tagger: Tagger) -> None:
+    """Refuse a model that knows less than half of the labels that people judged: those of another one were shown."""
+    with store.reading() as db:
+        asked = "SELECT DISTINCT label FROM decisions WHERE verdict IN ('accept', 'reject')"
+        judged = [row[0] for row in db.execute(asked)]
+    known = set(tagger.labels_) & set(judged)
+    if 2 * len(known) < len(judged):
+        raise DataError(
+            f"the reviews in {store.path} are those of another model: this one knows {len(known):,} of the "
+            f"{len(judged):,} labels that were accepted or rejected there. Begin a review file of its own."
+        )
+
+
 def suggest_items(
     store: ReviewStore, tagger: Tagger, digest: str, *, k: int = SUGGESTED, progress: Stages | None = None
 ) -> int:
@@ -74,6 +87,7 @@ def suggest_items(
     if not tagger.reads_texts_:
         raise DataError("rows under review are texts, and the model was trained on rows of features.")
     check_integer("k", k, low=1)
+    check_belongs(store, tagger)
     threshold = decision_facts(tagger)["threshold"]
     done, total = 0, _count_to_do(store, digest)
     for numbers, texts in _to_do(store, digest):

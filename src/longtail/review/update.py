@@ -23,8 +23,9 @@ from longtail.errors import DataError, LongtailError, ModelError, one_line
 from longtail.facts import ReviewComparisonFacts, ReviewUpdateFacts
 from longtail.model import Estimator, Stages, Updatable, clone
 from longtail.pipeline import Tagger, load_tagger
+from longtail.report import plural
 from longtail.review.store import ReviewStore, now
-from longtail.review.suggest import check_given_labels, suggest_items
+from longtail.review.suggest import check_belongs, check_given_labels, suggest_items
 from longtail.review.swap import CANDIDATE, beside, install, remove
 from longtail.review.verdicts import ReviewedRow, reviewed_rows
 from longtail.storage import check_target, folder_digest
@@ -33,6 +34,7 @@ from longtail.validate import check_integer, check_real
 MARGIN = 1.0  # points of F1 that a new model may be worse by, at the lower end of the interval
 FEWEST_CONTROL_ROWS = 50
 RESAMPLES = 4000
+LABELS_SHOWN = 5
 STATE = "update"  # in the table meta
 IDLE: ReviewUpdateFacts = {"state": "idle", "swapped": False, "sentence": "No update was asked for yet."}
 
@@ -117,6 +119,7 @@ def _update(
     margin, fewest, swap, n_jobs, key = how
     digest = folder_digest(folder)
     old = load_tagger(folder, key=key)
+    check_belongs(store, old)
     control = list(reviewed_rows(store, control=True))
     rows = new_rows(store, digest) if data is None else list(reviewed_rows(store, control=False))
     state.update({"old_digest": digest, "rows": len(rows), "method": "update" if data is None else "retrain"})
@@ -145,9 +148,19 @@ def _update(
         raise ModelError(f"{folder} was replaced by another model meanwhile; nothing was swapped.")
     backup = install(candidate, folder)
     state.update({"swapped": True, "backup": str(backup)})
-    state["sentence"] = sentence_of(compared, swapped=True) + f" The old one is kept in {backup.name}."
+    told = sentence_of(compared, swapped=True) + _new_labels(old, new)
+    state["sentence"] = f"{told} The old one is kept in {backup.name}."
     suggest_items(store, new, new_digest, progress=tell)
     check_given_labels(store, n_jobs=n_jobs)
+
+
+def _new_labels(old: Tagger, new: Tagger) -> str:
+    """Return a sentence that names labels that a model has learned and the one before did not have."""
+    added = sorted(set(new.labels_) - set(old.labels_))
+    if not added:
+        return ""
+    shown = ", ".join(f"'{label}'" for label in added[:LABELS_SHOWN]) + (", …" if len(added) > LABELS_SHOWN else "")
+    return f" It has {plural(len(added), 'new label')}: {shown}."
 
 
 def new_rows(store: ReviewStore, digest: str) -> list[ReviewedRow]:

@@ -30,6 +30,7 @@ from longtail.review import (
     ReviewStore,
     add_rows,
     agreement_facts,
+    check_belongs,
     export_records,
     is_updating,
     items_of_jsonl,
@@ -192,6 +193,7 @@ def routes(server: Server) -> list[BaseRoute]:
         return []
     reviews = Reviews(server, server.reviews)
     server.at_end(reviews.close)
+    check_belongs(reviews.store, server.models.get(reviews.model).tagger)
     reviews.suggest()
     return [*_row_routes(reviews), *_decision_routes(reviews), *_fact_routes(reviews), *_update_routes(reviews)]
 
