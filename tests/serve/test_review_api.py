@@ -10,7 +10,7 @@ pytest.importorskip("starlette")
 from starlette.testclient import TestClient
 
 import longtail as lt
-from longtail.review import ReviewStore
+from longtail.review import ReviewStore, next_items, release
 from longtail.serve import ServeSettings, create_app
 
 TEXTS = ["red apple", "green apple", "fast car", "old car"]
@@ -60,6 +60,20 @@ def test_a_row_is_reviewed_from_queue_to_export(client):
     progress = client.get(f"{ROOT}/progress").json()
     assert progress["counts"]["finished"] == 1 and progress["reviewers"][0]["added"] == 1
     assert client.get(f"{ROOT}/agreement").json()["alpha"] is None
+
+
+def test_a_queue_says_what_others_hold(client, tmp_path):
+    add(client, 40)
+    with ReviewStore(tmp_path / "reviews.db") as store:
+        taken, _ = next_items(store, "ada", "newest", 4)
+    got = client.get(f"{ROOT}/queue", params={"order": "newest", "limit": 20}).json()
+    assert not {row.item.id for row in taken} & {item["id"] for item in got["items"]}
+    assert (got["left"], got["with_others"]) == (40, 4)
+    client.post(f"{ROOT}/items/{got['items'][0]['id']}/done")
+    with ReviewStore(tmp_path / "reviews.db") as store:
+        release(store, "ada")
+    got = client.get(f"{ROOT}/queue", params={"order": "newest", "limit": 1}).json()
+    assert (got["left"], got["with_others"]) == (39, 0)
 
 
 def test_guidelines_are_read_and_written(client):

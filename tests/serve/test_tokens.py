@@ -29,6 +29,11 @@ def test_roles(client_of, things, tokens):
     assert client.post(SUGGEST, json={"text": "apple"}).headers["www-authenticate"] == "Bearer"
     for wrong in (bearer("lt_no"), {"Authorization": f"Basic {made['admin']}"}, bearer("")):
         assert client.post(SUGGEST, json={"text": "apple"}, headers=wrong).status_code == 401
+    said = [
+        client.post(SUGGEST, json={"text": "a"}, headers=h).json()["detail"] for h in ({}, bearer(""), bearer("lt_no"))
+    ]
+    assert said[0] == said[1] != said[2] == "this token is not known here." and said[0].startswith("this needs a token")
+    assert client.get("/v1/longtail/session", headers=bearer("lt_no")).json()["detail"] == said[2]
     assert client.post(SUGGEST, json={"text": "apple"}, headers=bearer(made["suggest"])).status_code == 200
     assert client.post(RELOAD, headers=bearer(made["review"])).status_code == 403
     assert client.post(RELOAD, headers=bearer(made["admin"])).status_code == 200

@@ -112,6 +112,7 @@ class ReviewComparisonFacts(TypedDict):
     margin: float  # the interval must lie above minus this
     not_worse: bool
     unjudged: int  # labels that only the new model gives, and that nobody was shown: they count as wrong
+    rows_needed: int | None  # about how many control rows would tell, if the difference stays as it is
     precision_at: dict[str, Any]  # P@1, P@3, P@5 before and after
 
 
@@ -123,6 +124,8 @@ class ReviewUpdateFacts(TypedDict, total=False):
     done: int
     total: int
     rows: int  # reviewed rows that were learned
+    control: int  # finished control rows
+    fewest: int  # as many of them are needed to compare
     method: str  # "update" or "retrain"
     old_digest: str
     new_digest: str

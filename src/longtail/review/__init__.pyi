@@ -15,6 +15,7 @@ from .queue import MOST_AT_ONCE as MOST_AT_ONCE
 from .queue import ORDERS as ORDERS
 from .queue import SHARES as SHARES
 from .queue import Queued as Queued
+from .queue import held_by_others as held_by_others
 from .queue import next_items as next_items
 from .queue import release as release
 from .store import Decision as Decision

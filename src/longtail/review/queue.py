@@ -89,6 +89,21 @@ def next_items(
     return out, int(left)
 
 
+def held_by_others(store: ReviewStore, reviewer: str) -> int:
+    """Return how many rows that a person could still finish are in the hands of others now, who may give them back."""
+    with store.reading() as db:
+        found = db.execute(
+            "SELECT COUNT(DISTINCT l.item) FROM leases l JOIN items i ON i.number = l.item"
+            " WHERE i.open = 1 AND l.reviewer <> :me AND l.until >= :now"
+            " AND NOT EXISTS (SELECT 1 FROM finished f WHERE f.item = i.number AND f.reviewer = :me)"
+            " AND NOT EXISTS (SELECT 1 FROM leases m WHERE m.item = i.number AND m.reviewer = :me)"
+            " AND (SELECT COUNT(*) FROM leases k WHERE k.item = i.number AND k.until >= :now)"
+            " >= 1 + i.twice - i.finished",
+            {"me": reviewer, "now": time.time()},
+        )
+        return int(found.fetchone()[0])
+
+
 def release(store: ReviewStore, reviewer: str) -> None:
     """Give back all rows that a person has open."""
     with store.writing() as db:

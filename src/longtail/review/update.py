@@ -122,7 +122,8 @@ def _update(
     check_belongs(store, old)
     control = list(reviewed_rows(store, control=True))
     rows = new_rows(store, digest) if data is None else list(reviewed_rows(store, control=False))
-    state.update({"old_digest": digest, "rows": len(rows), "method": "update" if data is None else "retrain"})
+    state.update({"old_digest": digest, "rows": len(rows), "control": len(control), "fewest": fewest})
+    state["method"] = "update" if data is None else "retrain"
     if not rows:
         state["sentence"] = "There are no reviewed rows that the model has not learned."
         return
@@ -265,7 +266,7 @@ def compare_on_control(
     low, high = _interval(difference)
     seen = [set(row.values()) for row in control]
     unjudged = sum(len(labels - shown) for labels, shown in zip(given[1], seen, strict=True))
-    return {
+    compared: ReviewComparisonFacts = {
         "rows": len(control),
         "metric": "F1 of the labels given to a row",
         "before": float(before.mean()),
@@ -276,8 +277,11 @@ def compare_on_control(
         "margin": margin / 100,
         "not_worse": bool(low > -margin / 100),
         "unjudged": unjudged,
+        "rows_needed": None,
         "precision_at": _precision_at(old, new, texts, truth),
     }
+    compared["rows_needed"] = _rows_needed(compared)
+    return compared
 
 
 def _f1(given: set[str], true: set[str]) -> float:
@@ -322,7 +326,7 @@ def sentence_of(compared: ReviewComparisonFacts, *, swapped: bool, asked: bool =
     if compared["not_worse"]:
         return f"{facts}: the new model is not worse" + ("." if asked else "; nothing was swapped, as asked.")
     why = "is worse" if high < 0 else f"may be worse by more than {margin:g} points"
-    more = _rows_needed(compared)
+    more = compared["rows_needed"]
     hint = "" if high < 0 or more is None else f" About {more:,} finished control rows would tell."
     return f"{facts}: the new model {why}; the old one stays.{hint}"
 

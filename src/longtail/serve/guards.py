@@ -195,6 +195,7 @@ class Guards:
         if given is not None:
             token = token_of(given.decode("latin-1"))
             known = None if token is None else tokens.find(token)
+            scope["longtail.token_unknown"] = bool(token) and known is None
             return None if known is None else Caller(known.name, known.role, "token")
         cookie = cookie_of(headers.get(b"cookie", b"").decode("latin-1"), https=settings.https)
         session = None if cookie is None else self.server.sessions.find(cookie)

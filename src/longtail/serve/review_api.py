@@ -32,6 +32,7 @@ from longtail.review import (
     agreement_facts,
     check_belongs,
     export_records,
+    held_by_others,
     is_updating,
     items_of_jsonl,
     json_line,
@@ -207,7 +208,8 @@ def _row_routes(reviews: Reviews) -> list[BaseRoute]:
         reviews.check_model(asked.get("model"))
         limit = query_integer(asked, "limit", 1, low=1, high=MOST_AT_ONCE)
         rows, left = await reviews.do(lambda: reviews.next_items(reviewer, asked.get("order", "mixed"), limit))
-        return json_answer({"items": [queued_facts(row) for row in rows], "left": left})
+        held = await reviews.do(lambda: held_by_others(store, reviewer))
+        return json_answer({"items": [queued_facts(row) for row in rows], "left": left, "with_others": min(held, left)})
 
     async def review_item(request: Request) -> Response:
         reviewer, id = require(request, "review"), request.path_params["item"]
@@ -297,7 +299,12 @@ def _decision_routes(reviews: Reviews) -> list[BaseRoute]:
         "Accept, reject or add a label.", "review", takes=[Takes(DECISION)], gives=created, errors=[404]
     )
     undone = Described("Take back a decision.", "review", gives=created, errors=[404])
-    done = Described("Finish a row: what was not rejected stands.", "review", gives=created, errors=[404])
+    done = Described(
+        "Finish a row: given labels, those the model would give, and accepted ones stand, unless rejected.",
+        "review",
+        gives=created,
+        errors=[404],
+    )
     return [
         Operation("POST", f"{ROOT}/decisions", decide, decided),
         Operation("POST", f"{ROOT}/decisions/{{number}}/undo", undo, undone),

@@ -45,6 +45,8 @@ def routes(server: Server) -> list[BaseRoute]:
 
     async def who_am_i(request: Request) -> Response:
         caller: Caller | None = request.scope.get("longtail.caller")
+        if caller is None and request.scope.get("longtail.token_unknown"):
+            raise Refused(401, "this token is not known here.")
         if caller is None:
             raise Refused(401, "nobody has signed in; send a token.")
         session = session_of(request)

@@ -191,6 +191,8 @@ def _changing(path: Path) -> Iterator[None]:
 def require(request: HTTPConnection, role: str) -> str:
     """Return the name of the caller; raises Refused where nobody is known (401) or the role is too small (403)."""
     caller: Caller | None = request.scope.get("longtail.caller")
+    if caller is None and request.scope.get("longtail.token_unknown"):
+        raise Refused(401, "this token is not known here.")
     if caller is None:
         raise Refused(401, "this needs a token: send it in the header 'Authorization: Bearer TOKEN', or sign in.")
     if not may(caller.role, role):

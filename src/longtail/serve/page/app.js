@@ -20,6 +20,7 @@ const THEMES = ["auto", "light", "dark"];
 
 const page = document.getElementById("page");
 let leave = null; // what the shown view does when it is left
+let shownTo = null; // who the shown view is for, where somebody has signed in
 let drawn = 0; // counts the views begun, so that a slow one does not draw over a later one
 
 function address() {
@@ -124,6 +125,7 @@ async function drawView() {
   leave?.();
   leave = null;
   const { name, rest } = address();
+  shownTo = known.session?.name ?? null;
   if (known.session === null) {
     document.title = `${t("sign-in.title")} · longtail`;
     main.className = "view narrow";
@@ -183,6 +185,11 @@ async function begin() {
   });
   events.addEventListener("models", () => document.getElementById("head") && drawHeader());
   events.addEventListener("signin-needed", () => known.session !== null && openSignIn());
+  events.addEventListener("session", () => {
+    if (known.session === null || shownTo === null || shownTo === known.session.name) return;
+    draft.text = ""; // somebody else has signed in
+    draw();
+  });
   document.addEventListener("click", (event) => {
     for (const open of document.querySelectorAll("details.account[open]")) if (!open.contains(event.target)) open.open = false;
   });

@@ -124,7 +124,17 @@ export class Outbox extends EventTarget {
     }
   }
 
+  /** Wait until what can be sent now is sent; not longer than so many milliseconds. */
+  async settled(longest) {
+    const until = Date.now() + longest;
+    while (this.mine().length && !this.problem && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+
   async sendAll() {
+    if (this.mine().length === 0 && this.problem) {
+      this.problem = null; // it was that of somebody else
+      this.tell("change");
+    }
     while (this.mine().length) {
       const [entry] = this.mine();
       this.current = entry.key;

@@ -27,6 +27,7 @@ const KINDS = [401, 403, 404, 408, 409, 413, 415, 421, 422, 429, 431, 500, 503];
 
 /** The sentence of a refusal, or of a batch that failed, for the reader; what has no words of its own is quoted. */
 export function refusalWords(status, sentence) {
+  if (status === 401 && /^this needs a token: |^nobody has signed in; /.test(sentence)) return t("refused.401"); // that is for programs
   if (currentLanguage() === "en") return sentence;
   for (const [pattern, key] of SAID) {
     const found = pattern.exec(sentence);

@@ -30,7 +30,9 @@ function alphaWords(alpha) {
 function worstLabels(model, labels) {
   const judged = labels.filter((one) => one.precision !== null && one.pairs >= FEWEST_JUDGED).sort((a, b) => a.precision - b.precision || b.pairs - a.pairs);
   if (judged.length === 0) return h("p", { class: "empty" }, t("dashboard.no-labels"));
-  const rows = judged.slice(0, WORST).map((one) => h("tr", null,
+  const wrong = judged.filter((one) => one.precision < 1);
+  if (wrong.length === 0) return h("p", { class: "empty" }, t("dashboard.none-wrong"));
+  const rows = wrong.slice(0, WORST).map((one) => h("tr", null,
     h("td", null, labelLink(model, one)),
     h("td", { class: "number" }, percent(one.precision)),
     h("td", null, intervalBar(one), h("span", { class: "only-heard" }, `${percent(one.low)} – ${percent(one.high)}`)),

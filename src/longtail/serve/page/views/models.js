@@ -4,6 +4,7 @@ import { announce, button, h, show } from "../dom.js";
 import { copyButton } from "../copying.js";
 import { scrolling } from "../plots.js";
 import { ask, hasReviews, known, loadModels, may, modelName, modelPath } from "../server.js";
+import { points, updateWords } from "../update_words.js";
 import { moment, number, percent, t } from "../words.js";
 
 const LOOK_EVERY = 1000;
@@ -43,8 +44,7 @@ function modelCard(model, { changed }) {
 
 function comparison(facts) {
   if (!facts) return null;
-  const rows = [[facts.metric, facts.before, facts.after], ...Object.entries(facts.precision_at ?? {}).map(([name, one]) => [name.toUpperCase(), one.before, one.after])];
-  const points = (share) => `${share >= 0 ? "+" : "−"}${number(Math.abs(share) * 100, 1)}`;
+  const rows = [[t("models.metric"), facts.before, facts.after], ...Object.entries(facts.precision_at ?? {}).map(([name, one]) => [name.toUpperCase(), one.before, one.after])];
   return scrolling(t("models.comparison"), h("table", null,
     h("caption", { class: "only-heard" }, t("models.comparison")),
     h("thead", null, h("tr", null, h("th", { scope: "col" }, t("models.on-rows", { n: facts.rows })), h("th", { scope: "col", class: "number" }, t("models.before")), h("th", { scope: "col", class: "number" }, t("models.after")), h("th", { scope: "col", class: "number" }, t("models.change")))),
@@ -72,7 +72,7 @@ class Update {
     this.state = facts.state;
     this.draw(facts);
     if (ended) {
-      announce(facts.sentence || t(`models.update.${facts.state}`), { urgent: facts.state === "failed" });
+      announce(updateWords(facts) || t(`models.update.${facts.state}`), { urgent: facts.state === "failed" });
       if (facts.swapped) {
         await loadModels();
         this.changed();
@@ -114,7 +114,7 @@ class Update {
       h("p", { class: "soft" }, t("models.update-about"), known.models.length > 1 && ` ${t("models.update-of", { name: modelName(this.model) })}`),
       problem && h("p", { class: "notice bad", role: "alert" }, problem),
       running && h("div", null, h("progress", { max: facts.total || 1, value: facts.total ? facts.done : null, "aria-label": t("models.update") }), h("p", { class: "soft" }, facts.stage)),
-      !running && facts.state !== "idle" && facts.sentence && h("p", { class: `notice ${facts.state === "failed" ? "bad" : facts.swapped ? "good" : ""}` }, facts.sentence),
+      !running && facts.state !== "idle" && facts.sentence && h("p", { class: `notice ${facts.state === "failed" ? "bad" : facts.swapped ? "good" : ""}` }, updateWords(facts)),
       !running && comparison(facts.comparison),
       h("div", { class: "line" }, go, !running && facts.swapped && facts.backup && button(t("models.put-back"), () => this.putBack())));
   }

@@ -6,13 +6,16 @@ import { labelPicker } from "../label_picker.js";
 import { nameOf } from "../label_names.js";
 import { markedText } from "../marked_text.js";
 import { outbox } from "../outbox.js";
-import { ask, modelPath, reviewedWords } from "../server.js";
+import { ask, events, modelPath, reviewedWords } from "../server.js";
 import { keep, recall } from "../settings.js";
+import { openSignIn } from "../sign_in.js";
 import { bar, shownName, shownStrength, strength } from "../tag_rows.js";
 import { moment, t } from "../words.js";
 
 const ORDERS = ["mixed", "uncertain", "suspect", "control", "newest"];
 const FETCHED = 8;
+const LONGEST_WAIT = 2000; // for decisions on their way, before more rows are asked for
+const RETRY_EVERY = 5000;
 const KEYS = [
   ["j / ↓", "next"], ["k / ↑", "before"], ["a", "accept"], ["r", "reject"], ["+", "add"], ["u", "undo"],
   ["↵", "done"], ["s", "skip"], ["g", "guideline"], ["?", "help"],
@@ -43,6 +46,10 @@ class ReviewView {
     this.items = [];
     this.at = 0; // the row shown
     this.left = 0;
+    this.withOthers = 0; // of those left, how many others have open
+    this.asked = 0; // counts the questions for rows, so that the last one alone is heard
+    this.asking = false;
+    this.timer = 0;
     this.cursor = 0;
     this.past = []; // what was decided in this visit, the last at the end
     this.finished = new Set();
@@ -51,6 +58,7 @@ class ReviewView {
     this.keydown = (event) => this.key(event);
     this.changed = () => this.drawOutbox();
     this.stored = (event) => this.noteStored(event.detail);
+    this.back = () => this.failed && this.load();
   }
 
   async render() {
@@ -61,8 +69,7 @@ class ReviewView {
       onchange: (event) => {
         this.order = event.target.value;
         keep("order", this.order);
-        this.items = [];
-        this.load();
+        this.anew();
       },
     }, ORDERS.map((order) => h("option", { value: order, selected: order === this.order }, t(`review.order.${order}`))));
     show(this.root,
@@ -74,6 +81,7 @@ class ReviewView {
     document.addEventListener("keydown", this.keydown);
     this.box.addEventListener("change", this.changed);
     this.box.addEventListener("stored", this.stored);
+    events.addEventListener("session", this.back);
     this.drawOutbox();
     this.box.flush();
     await this.load();
@@ -83,27 +91,48 @@ class ReviewView {
     document.removeEventListener("keydown", this.keydown);
     this.box.removeEventListener("change", this.changed);
     this.box.removeEventListener("stored", this.stored);
+    events.removeEventListener("session", this.back);
+    clearTimeout(this.timer);
+    this.asked += 1;
   }
 
   get item() {
     return this.items[this.at] ?? null;
   }
 
+  /** Begin with the first row of the order; texts that were skipped come again. */
+  anew() {
+    this.items = [];
+    this.at = 0;
+    return this.load();
+  }
+
   async load() {
-    if (this.items.length === 0) show(this.body, h("p", { class: "empty" }, t("loading")));
+    const turn = (this.asked += 1);
+    this.asking = true;
+    clearTimeout(this.timer);
+    if (this.item === null) this.draw();
     try {
+      await this.box.settled(LONGEST_WAIT); // what is done is not handed out again
+      const waiting = this.box.mine().filter((entry) => entry.kind === "done" && this.finished.has(entry.item)).length;
       const query = new URLSearchParams({ model: this.model, order: this.order, limit: FETCHED });
       const answer = await ask(`/review/queue?${query}`);
+      if (turn !== this.asked) return;
+      this.asking = false;
       const have = new Set([...this.items.map((item) => item.id), ...this.finished]);
       const fresh = answer.items.filter((item) => !have.has(item.id)).map((item) => ({ ...item, candidates: candidatesOf(item) }));
       const wasEmpty = this.item === null;
       this.items.push(...fresh);
-      this.left = answer.left;
+      this.left = Math.max(0, answer.left - waiting);
+      this.withOthers = answer.with_others ?? 0;
       this.failed = null;
       if (wasEmpty) this.open(this.at);
       else this.drawCounter();
     } catch (error) {
+      if (turn !== this.asked) return;
+      this.asking = false;
       this.failed = error;
+      if (error.passing) this.timer = setTimeout(() => this.load(), RETRY_EVERY);
       if (this.item === null) this.draw();
     }
   }
@@ -190,7 +219,7 @@ class ReviewView {
       this.left += 1;
       this.box.undo(last.key, { item: last.item.id });
       announce(t("review.undone-row"));
-      this.open(this.items.indexOf(last.item));
+      this.open(this.placeOf(last.item));
       return;
     }
     const { item, candidate, was, key } = last;
@@ -198,10 +227,21 @@ class ReviewView {
     Object.assign(candidate, was);
     if (candidate.added && !candidate.verdict) item.candidates.splice(item.candidates.indexOf(candidate), 1);
     announce(t("review.undone", { name: shownName(candidate) }));
-    if (item !== this.item) this.open(this.items.indexOf(item));
+    if (item !== this.item) this.open(this.placeOf(item));
     this.cursor = Math.max(0, item.candidates.indexOf(candidate));
     this.drawCandidates();
     this.focusCursor();
+  }
+
+  /** Where a row stands; one of another order is put before the row shown. */
+  placeOf(item) {
+    const found = this.items.findIndex((one) => one.id === item.id);
+    if (found >= 0) {
+      this.items[found] = item;
+      return found;
+    }
+    this.items.splice(this.at, 0, item);
+    return this.at;
   }
 
   done() {
@@ -220,6 +260,7 @@ class ReviewView {
     const next = this.items.findIndex((item, i) => i > this.at && !this.finished.has(item.id));
     const waiting = this.items.filter((item, i) => i > this.at && !this.finished.has(item.id)).length;
     this.at = next < 0 ? this.items.length : next;
+    this.asking ||= waiting <= 3;
     this.open(this.at);
     if (waiting <= 3) this.load();
   }
@@ -277,11 +318,18 @@ class ReviewView {
     this.drawCounter();
     if (!this.item) {
       this.picker = null;
-      const words = this.failed ? (this.failed.status === 0 ? t("offline") : this.failed.message) : t("review.finished");
+      if (this.asking && !this.failed) {
+        show(this.body, h("p", { class: "empty" }, t("loading")));
+        return;
+      }
+      const ended = this.failed ? [] : this.endWords();
+      const words = this.failed && (this.failed.status === 0 ? t("offline") : this.failed.message);
       show(this.body, h("div", { class: "finished" },
-        h("p", { class: this.failed ? "notice bad" : "" }, words),
-        !this.failed && h("p", { class: "soft small" }, t("review.more-rows"), " ", h("code", null, "longtail review import")),
-        button(t("review.look-again"), () => this.load(), { kind: "main" }),
+        words && h("p", { class: "notice bad" }, words),
+        ended.map((sentence) => h("p", null, sentence)),
+        !this.failed && this.left === 0 && h("p", { class: "soft small" }, t("review.more-rows"), " ", h("code", null, "longtail review import")),
+        this.failed?.status === 401 && button(t("sign-in.send"), () => openSignIn(), { kind: "main" }),
+        button(t("review.look-again"), () => this.anew(), { kind: this.failed?.status === 401 ? "" : "main" }),
         this.past.length > 0 && button(t("review.key.undo"), () => this.undo(), { icon: "undo" })));
       return;
     }
@@ -308,6 +356,20 @@ class ReviewView {
             button(t("review.done"), () => this.done(), { kind: "main", icon: "next", "aria-keyshortcuts": "Enter" })),
           h("p", { class: "key-hints" }, KEYS.slice(0, 7).map(([key, name]) => h("span", null, h("kbd", null, key.split(" / ")[0]), " ", t(`review.short.${name}`)))))));
     this.drawCandidates();
+  }
+
+  /** Why no row is shown, in sentences: all is done, or the rest is skipped, open with others, or in other orders. */
+  endWords() {
+    const skipped = this.items.filter((item) => !this.finished.has(item.id)).length;
+    const rest = Math.max(0, this.left - skipped);
+    const withOthers = this.order === "mixed" ? rest : Math.min(rest, this.withOthers); // "mixed" has all that is free
+    const elsewhere = rest - withOthers;
+    if (skipped + rest === 0) return [t("review.finished")];
+    return [
+      skipped > 0 && t("review.skipped", { n: skipped }),
+      elsewhere > 0 && t("review.other-orders", { n: elsewhere }),
+      withOthers > 0 && t("review.with-others", { n: withOthers }),
+    ].filter(Boolean);
   }
 
   why() {
@@ -412,19 +474,21 @@ class ReviewView {
   drawOutbox() {
     const mine = this.box.mine().length;
     const others = this.box.others();
+    const ofOthers = others.length > 0 && h("p", { class: "notice outbox" }, t("review.of-others", { n: others.length, who: [...new Set(others.map((one) => one.who))].join(", ") }));
     const problem = this.box.problem;
     this.banner.dataset.waiting = mine;
     if (this.item) this.refreshStamps();
     if (mine && problem) {
-      const refused = !problem.passing && problem.status !== 401;
-      const why = problem.status === 0 ? t("offline") : problem.message;
+      const signedOut = problem.status === 401;
+      const refused = !problem.passing && !signedOut;
+      const why = signedOut ? t("review.sign-in", { n: mine }) : problem.status === 0 ? t("offline") : problem.message;
       show(this.banner, h("div", { class: "notice bad outbox" },
-        h("span", null, t("review.unsaved", { n: mine }), " ", why, " ", !refused && t("review.retrying")),
-        button(t("again"), () => this.box.flush({ again: true }), { kind: "small" }),
-        refused && button(t("review.drop"), () => this.box.drop(), { kind: "small bad" })));
-    } else if (others.length) {
-      show(this.banner, h("p", { class: "notice outbox" }, t("review.of-others", { n: others.length, who: [...new Set(others.map((one) => one.who))].join(", ") })));
-    } else show(this.banner);
+        h("span", null, t("review.unsaved", { n: mine }), " ", why, " ", problem.passing && t("review.retrying")),
+        signedOut
+          ? button(t("sign-in.send"), () => openSignIn(), { kind: "small" })
+          : button(t("again"), () => this.box.flush({ again: true }), { kind: "small" }),
+        refused && button(t("review.drop"), () => this.box.drop(), { kind: "small bad" })), ofOthers);
+    } else show(this.banner, ofOthers);
   }
 }
 
