@@ -229,6 +229,11 @@ class MissingExtraError(LongtailError, ImportError):
     def __init__(self, what: str, package: str, extra: str) -> None:
         super().__init__(f"{what} needs the package '{package}'; install it with: pip install 'longtail[{extra}]'")
 
+    def restate(self, template: str | None = None, /, **fields: Any) -> None:
+        """Change fields, or the whole template, and say the sentence anew."""
+        super().restate(template, **fields)
+        self.msg = self.args[0]  # which an ImportError says
+
 
 def one_line(sentence: str) -> str:
     """Return a sentence in one line of bounded length, though it may name what a stranger wrote.

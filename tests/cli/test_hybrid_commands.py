@@ -1,6 +1,7 @@
 """The commands with a hybrid of words: train, explain, inspect, evaluate, add labels; no torch is needed."""
 
 import json
+import sys
 import time
 
 import numpy as np
@@ -35,6 +36,18 @@ def test_train_says_how_good_every_expert_is(files, run, tmp_path):
     out = run("train", files / "rows.jsonl", "-o", tmp_path / "model", *WORDS)
     assert "Trained hybrid (tree, names) on 600 texts" in out
     assert "Experts on these, P@1/P@5: tree " in out and "together" in out
+
+
+def test_a_missing_torch_is_told_with_what_needs_none(files, run, tmp_path, monkeypatch):
+    for package in ("torch", "transformers"):
+        monkeypatch.setitem(sys.modules, package, None)
+    for more in ((), ("--force",)):
+        told = run("train", files / "rows.jsonl", "-o", tmp_path / "model", "--method", "hybrid", *more, code=5)
+        assert (
+            "The encoder of a hybrid needs the package 'torch'; install it with: pip install 'longtail[torch]'. "
+            in told
+        )
+        assert f"With --experts tree,names or {' '.join(UNIVERSAL)} none is needed." in told and "Prime" not in told
 
 
 def test_an_explanation_says_which_expert_brought_a_label(model, run):

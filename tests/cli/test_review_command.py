@@ -46,6 +46,12 @@ def finish_all(label="plant"):
             store.finish(str(i), "ada")
 
 
+def test_notes_name_options(work, capfd):
+    (work / "rows.csv").write_bytes('text,labels\nein grüner Baum,"a,b"\nroter Apfel,"c,b"\n'.encode("cp1252"))
+    code, _, err = run(capfd, "review", "import", "reviews.db", "rows.csv")
+    assert code == 0 and "use --label-separator ," in err and "use --encoding" in err and "pass " not in err
+
+
 def test_from_rows_to_a_new_model_and_back(work, capfd):
     code, out, _ = run(capfd, "review", "import", "reviews.db", "rows.jsonl", "--model", "model", "--control", "0.3")
     assert code == 0 and out.startswith("reviews.db: 60 new rows.")

@@ -9,6 +9,7 @@ from other_process import OtherProcess
 
 from longtail import Dataset, Eagle, LabelTreeClassifier, OneVsAllClassifier, Tagger, TfidfFeatures
 from longtail.audit import argmaxable, winnable
+from longtail.cli import main
 from longtail.data.synthetic.generate import make_extreme, make_topics
 from longtail.engine import Checkpoint, LocalEngine, running_on
 from longtail.errors import DataError
@@ -96,7 +97,7 @@ def test_a_tagger_trains_on_an_engine(tmp_path):
     assert np.array_equal(*(tagger.predict_topk(data.texts[:20]).ids for tagger in taggers))
 
 
-def test_train_resumes_from_a_checkpoint_and_removes_it(run, tmp_path, monkeypatch):
+def test_train_resumes_from_a_checkpoint_and_removes_it(run, capfd, tmp_path, monkeypatch):
     data = tmp_path / "rows.jsonl"
     topics = make_topics(400, 20)[0]
     names = [list(topics.labels_of(row)) for row in range(topics.n_rows)]
@@ -116,7 +117,9 @@ def test_train_resumes_from_a_checkpoint_and_removes_it(run, tmp_path, monkeypat
     told = run("train", data, "-o", tmp_path / "model", *kept, code=130)
     assert "kept keeps the work that was finished; the same command goes on from there." in told
     monkeypatch.undo()
-    run("train", data, "-o", tmp_path / "model", *kept)
+    with pytest.raises(SystemExit):
+        main(list(map(str, ("train", data, "-o", tmp_path / "model", *kept))))
+    assert f"took up 3 finished tasks of {tmp_path / 'kept'}." in capfd.readouterr().err
     assert not (tmp_path / "kept").exists()
     for file in (tmp_path / "plain").iterdir():
         assert file.read_bytes() == (tmp_path / "model" / file.name).read_bytes()

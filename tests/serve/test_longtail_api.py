@@ -1,5 +1,6 @@
 """Explanations, thresholds, targets, streams and batches over HTTP."""
 
+import gzip
 import json
 import time
 from itertools import pairwise
@@ -45,6 +46,19 @@ def test_thresholds_are_counted_on_held_out_rows(client_of, tmp_path):
     assert all(tag["probability"] >= at["threshold"] for tag in careful)
     got = client.post(f"{ONE}/suggest", json={**asked, "target": "macro-f1@5"})
     assert got.status_code == 422 and "decision" in got.json()["detail"]
+
+
+def test_what_no_label_can_reach_is_refused(client_of, things):
+    client = client_of(things)
+    assert lt.load(things).model_.calibrated_
+    for threshold in (7, -0.1):
+        got = client.post(f"{ONE}/suggest", json={"text": "red apple", "threshold": threshold})
+        assert got.status_code == 422 and "threshold must be a probability between 0 and 1" in got.json()["detail"]
+    got = client.post(f"{ONE}/suggest-stream?threshold=7", content=b"")
+    assert got.status_code == 422
+    assert client.post(f"{ONE}/suggest", json={"text": "red apple", "threshold": 1}).status_code == 200
+    got = client.post(f"{ONE}/suggest", json={"text": "red apple", "language": "xx"})
+    assert got.status_code == 422 and "language cannot be chosen: the model 'things' has no" in got.json()["detail"]
 
 
 def test_thresholds_of_a_model_that_is_not_calibrated(client_of, tmp_path):
@@ -118,6 +132,17 @@ def test_batches_that_cannot_be_read_fail_in_one_sentence(client_of, things):
     assert client.post("/v1/longtail/batches", content=b"a" * 2000, headers=ndjson).status_code == 413
     assert client.post("/v1/longtail/batches", content=b"a", headers={"Content-Type": "text/html"}).status_code == 415
     assert client.post("/v1/longtail/batches?model=x", content=b"a", headers=ndjson).status_code == 404
+
+
+def test_an_upload_that_is_packed_or_broken_is_told(client_of, things):
+    client = client_of(things)
+    csv, ndjson = {"Content-Type": "text/csv"}, {"Content-Type": "application/x-ndjson"}
+    for packed, what in ((gzip.compress(b"text\na\n"), "a packed file (gzip)"), (b"PK\x03\x04..", "a zip archive or")):
+        got = client.post("/v1/longtail/batches", content=packed, headers=csv)
+        assert got.status_code == 415 and got.json()["detail"].startswith(f"the upload is {what}")
+    assert client.get("/v1/longtail/batches").json() == {"batches": []}
+    got = client.post("/v1/longtail/batches", content=b'{"text": "a"}\n{"text": "b"\n', headers=ndjson)
+    assert finished(client, got.json()["id"])["error"].startswith("the upload line 2 is not JSON")
 
 
 def test_a_batch_joins_the_columns_that_are_named(client_of, things):

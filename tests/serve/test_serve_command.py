@@ -116,9 +116,44 @@ def test_what_cannot_be_served_is_told_in_one_sentence(things, tmp_path, run):
     assert "does not exist" in run("serve", tmp_path / "nothing", code=4)
     assert "can be reached from other machines" in run("serve", things, "--host", "0.0.0.0", code=2)
     assert "two models are called 'things'" in run("serve", things, things, code=2)
-    assert "cannot be listened at" in run("serve", things, "--host", "256.1.1.1", "--open", code=2)
+    assert "use --tokens with a file of tokens, or use --open" in run("serve", things, "--host", "0.0.0.0", code=2)
+    told = run("serve", things, "--host", "256.1.1.1", "--open", code=2)
+    assert "--host '256.1.1.1' cannot be listened at" in told and "8383" not in told
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert f"--port {port} at '127.0.0.1' cannot be" in run("serve", things, "--port", port, code=2)
     assert "is not a file of tokens" in run("serve", things, "--tokens", __file__, code=2)
     assert "does not exist" in run("serve", tmp_path / "nothing", "--workers", 2, code=4)
+
+
+def test_what_cannot_be_meant_is_refused_before_anything_starts(things, tmp_path, run):
+    log, refused = tmp_path / "nowhere" / "log", {"code": 2}
+    assert f"--log {log} cannot be written: the folder {log.parent} does not" in run(
+        "serve", things, "--log", log, **refused
+    )
+    for workers in (1, 2):
+        told = run("serve", things, "--log", tmp_path, "--workers", workers, **refused)
+        assert f"--log {tmp_path} cannot be written: Is a directory." in told
+    assert "--max-body must be an integer >= 1; got 0." in run("serve", things, "--max-body", 0, **refused)
+    assert "--max-upload must be an integer >= 1; got -1." in run("serve", things, "--max-upload", -1, **refused)
+    for name in ("http://x.y/", "x.y:80", "", "a b"):
+        told = run("serve", things, "--name", name, **refused)
+        assert (
+            "--name must be the name of a host such as 'tags.example.org', without http:// and without a port; "
+            f"got {name!r}." in told
+        )
+    told = run("serve", things, "--open", "--tokens", tmp_path / "tokens", **refused)
+    assert "--open cannot be used with --tokens: it lets anyone in without a token" in told
+    told = run("serve", things, "--open", "--reviews", tmp_path / "reviews.db", **refused)
+    assert "--open cannot be used with --reviews: it lets anyone ask for suggestions and nobody review" in told
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_settings_take_folders_as_text(things, tmp_path):
+    from longtail.serve import ServeSettings
+
+    settings = ServeSettings({"things": str(things)}, log=str(tmp_path / "log"), hosts=("tags.example.org", "::1"))
+    assert settings.models == {"things": things} and settings.log == tmp_path / "log"
 
 
 def test_connections_that_ask_for_nothing_or_too_much_are_closed(things, monkeypatch):

@@ -48,6 +48,14 @@ def test_the_file_holds_no_token_and_is_private(tokens):
         add_token(file, "admin-er", "admin")
 
 
+def test_a_token_that_cannot_be_made_is_refused_in_one_sentence(run, tmp_path):
+    told = run("tokens", "add", "a b", tmp_path / "tokens", code=2)
+    assert "error: the name of a token must be 1 to 64 letters" in told and "bundled" not in told
+    file = tmp_path / "nowhere" / "tokens"
+    told = run("tokens", "add", "ada", file, code=2)
+    assert f"error: {file} cannot be written: the folder {file.parent} does not exist." in told
+
+
 def test_a_removed_token_is_refused_soon(client_of, things, tokens):
     file, made = tokens
     client = client_of(things, tokens=file)

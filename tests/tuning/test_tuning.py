@@ -82,7 +82,7 @@ def test_rows_of_features_are_searched_too():
     X = lt.TfidfFeatures().fit_transform(TOPICS.texts)
     found = lt.tune(Dataset(X=X, Y=TOPICS.Y), "tree", trials=2, metric="p@1")
     assert "ngrams" not in found.facts["trials"][0]["settings"]
-    with pytest.raises(ParameterError, match="space must be settings of the method 'tree'; got 'min_df'"):
+    with pytest.raises(ParameterError, match=r"space must be one of .* 'tree': .*max_leaf.*; got 'min_df'"):
         lt.tune(Dataset(X=X, Y=TOPICS.Y), "tree", space={"min_df": [1, 2]})
 
 
@@ -130,4 +130,8 @@ def test_the_command_shows_a_table_and_writes_a_model(run, tmp_path):
     trained = lt.load(tmp_path / "model")
     assert trained.model_.get_params()["C"] == facts["trials"][0]["settings"].get("C", 1.0)
     assert "--try must be NAME=LOW..HIGH" in run("tune", data, "--try", "C", code=2)
-    assert "got 'D'" in run("tune", data, "--try", "D=1,2", "--trials", 2, code=2)
+    told = run("tune", data, "--try", "D=1,2", "--trials", 2, code=2)
+    assert "--try must be one of the settings" in told and "beam, bias" in told and "got 'D'" in told
+    for values in ("5..1", "1..1", "1..Infinity"):
+        told = run("tune", data, "--try", f"C={values}", code=2)
+        assert f"--try must be NAME=LOW..HIGH, the smaller number first; got '{values}'." in told

@@ -76,7 +76,7 @@ class Program(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was asked for."""
         try:
-            with warnings_as_notes(lambda: self.commands.get(ctx.invoked_subcommand or "")):
+            with warnings_as_notes(lambda: _running_command(ctx)):
                 out = super().invoke(ctx)
             flush_stdout()
             return out
@@ -86,6 +86,15 @@ class Program(click.Group):
         except BrokenPipeError:  # the reader of our output went away: not an error of ours
             forget_stdout()
             ctx.exit(0)
+
+
+def _running_command(ctx: click.Context) -> click.Command | None:
+    """Return the command that is running: of a group, the one below it."""
+    innermost = click.get_current_context(silent=True)
+    if innermost is not None and innermost is not ctx:
+        return innermost.command
+    group = ctx.command
+    return group.commands.get(ctx.invoked_subcommand or "") if isinstance(group, click.Group) else None
 
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}

@@ -55,7 +55,10 @@ def serve(models: tuple[str, ...], no_log: bool, max_body: int, max_upload: int,
     except ImportError:
         raise MissingExtraError("longtail serve", "starlette", "serve") from None
     from longtail.serve import ServeSettings, run_server
+    from longtail.validate import check_integer
 
+    check_integer("max_body", max_body, low=1)
+    check_integer("max_upload", max_upload, low=1)
     announce_compilation()
     settings = ServeSettings(
         named_folders(models),

@@ -107,6 +107,8 @@ def _train_and_write(data: str, model: Path, as_json: bool, options: dict[str, A
         tagger = _train(tagger, data, options, more)
         tagger.save(model)
     if engine.checkpoint is not None:
+        if engine.checkpoint.taken:
+            note(f"took up {plural(engine.checkpoint.taken, 'finished task')} of {checkpoint}.")
         engine.checkpoint.drop()
     size = sum(file.stat().st_size for file in model.iterdir())
     facts = {

@@ -28,7 +28,11 @@ from longtail.errors import (
 # Python's name -> the name of the command's parameter, where they differ
 ALIASES = {"random_state": "seed", "n_jobs": "jobs", "n_bootstrap": "resamples", "batch_rows": "batch"}
 ARGUMENTS = {"data": "DATA", "name": "the name after 'bundled:'"}  # parameters that are no options
-VALUES = {("zero_based", False): "1", ("zero_based", True): "0"}  # where the option takes other values
+VALUES = {
+    ("zero_based", False): "1",
+    ("zero_based", True): "0",
+    ("experts", ("tree", "names")): "tree,names",
+}  # where the option takes other values
 OF_TRAINING = {"calibrate": "--calibrate"}  # what other commands advise to train with
 NO_NUMBER = re.compile("Invalid value for '(--[a-zA-Z-]+)': '([^']*)' is not a valid float\\.")
 GUESSED, EXPECTED = "longtail.guessed_encodings", "longtail.expected_encoding"  # of a command, while it runs

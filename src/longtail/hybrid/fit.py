@@ -30,7 +30,7 @@ from longtail.hybrid.encoder_with_labels import EncoderWithLabels
 from longtail.hybrid.experts import AT, CandidateFeatures, Experts, HybridRows, names_of, texts_with_labels
 from longtail.hybrid.frozen_encoder import FrozenEncoder
 from longtail.hybrid.neighbours import Neighbours
-from longtail.hybrid.settings import classifier_epochs, frozen_params, needs_encoder, prime_params
+from longtail.hybrid.settings import classifier_epochs, encoder_device, frozen_params, needs_encoder, prime_params
 from longtail.kernels import blocks
 from longtail.model import EpochReport, Split, Stages, of_stage
 from longtail.name_matches import NameMatches
@@ -90,7 +90,7 @@ class Trainer:
         """Where the encoder runs while it is trained: "cpu" or "cuda"."""
         if is_universal(self.params["encoder"]):
             return "cpu"
-        return str(Prime(device=self.params["device"]).torch_device().type)
+        return encoder_device(self.params["device"])
 
     def fit_encoder(self, rows: np.ndarray, on_epoch: EpochReport | None) -> EncoderWithLabels | None:
         """Train the encoder, if it can be trained, and make the prototypes of labels."""

@@ -12,7 +12,7 @@ from longtail.data import Dataset
 from longtail.encoder import UniversalEncoder, is_universal
 from longtail.hybrid.frozen_encoder import MOST_EPOCHS
 from longtail.hybrid.logistic_vectors import LABELS_AT_ONCE
-from longtail.hybrid.settings import classifier_epochs, needs_encoder, prime_params
+from longtail.hybrid.settings import classifier_epochs, encoder_device, needs_encoder, prime_params
 from longtail.model import Shape, TrainingPlan, plan_row_training
 from longtail.planning import shape_of
 from longtail.prime import Prime, label_texts_of, texts_of
@@ -56,7 +56,7 @@ def plan_encoder(data: Dataset, model: Hybrid, shape: Shape, n_held_out: int, pr
     params = model.get_params(deep=False)
     if is_universal(model.encoder):
         return plan_frozen(data, model, probe)
-    device = str(Prime(device=model.device).torch_device().type)
+    device = encoder_device(model.device)
     prime = Prime(**prime_params(params, data.n_rows - n_held_out, device))
     return prime.plan(data, lambda: shape, n_held_out, probe)
 

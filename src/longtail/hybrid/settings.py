@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from longtail.errors import ParameterError
+from longtail.encoder import UNIVERSAL_ENCODER
+from longtail.errors import Keyword, MissingExtraError, ParameterError
 from longtail.hybrid.combine import EXPERTS
-from longtail.prime import encoder_shape
+from longtail.prime import Prime, encoder_shape
+from longtail.training import require_transformers
 
 ENCODED = ("prototypes", "classifier", "neighbours")  # experts that read the encoder's vectors
 PRESET = "prime-lite"
@@ -39,6 +41,19 @@ def check_experts(given: Any) -> tuple[str, ...]:
 def needs_encoder(experts: tuple[str, ...]) -> bool:
     """Say whether any expert reads the vectors of an encoder."""
     return any(name in ENCODED for name in experts)
+
+
+def encoder_device(device: Any) -> str:
+    """Return the kind of device that an encoder is trained on; torch, which that needs, may be missing."""
+    try:
+        require_transformers("The encoder of a hybrid")
+    except MissingExtraError as error:
+        words, other = Keyword("experts", ("tree", "names")), Keyword("encoder", UNIVERSAL_ENCODER)
+        error.restate(
+            "{sentence}. With {words} or {other} none is needed.", sentence=str(error), words=words, other=other
+        )
+        raise
+    return str(Prime(device=device).torch_device().type)
 
 
 def default_epochs(n_rows: int, device: str, minutes: float | None) -> int:

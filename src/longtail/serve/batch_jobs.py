@@ -35,6 +35,13 @@ FORMATS = {
     "application/jsonl": "jsonl",
     "application/json": "jsonl",
 }
+PACKED = {  # what such files begin with, what they are, and what helps
+    b"\x1f\x8b": ("a packed file (gzip)", "unpack it before it is sent"),
+    b"\xfd7zXZ\x00": ("a packed file (xz)", "unpack it before it is sent"),
+    b"BZh91AY&SY": ("a packed file (bzip2)", "unpack it before it is sent"),
+    b"(\xb5/\xfd": ("a packed file (zstd)", "unpack it before it is sent"),
+    b"PK\x03\x04": ("a zip archive or a spreadsheet's own format", "unpack it, or save it as CSV"),
+}
 BLOCK = 256  # rows
 KEPT = 3600.0  # seconds that a finished batch stays
 COLUMNS = ("id", "rank", "label", "name", "probability", "score", "assigned")
@@ -86,6 +93,7 @@ class BatchJobs:
             with upload.open("wb") as file:
                 async for chunk in body:
                     await loop.run_in_executor(self._files, file.write, chunk)
+            await loop.run_in_executor(self._files, refuse_packed, upload)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -209,6 +217,15 @@ class BatchJobs:
                 return await self.server.suggest(model, texts, how)
             except Busy:
                 await asyncio.sleep(0.5)
+
+
+def refuse_packed(upload: Path) -> None:
+    """Refuse an upload that is packed, whose bytes would be taken for letters."""
+    with upload.open("rb") as file:
+        head = file.read(max(map(len, PACKED)))
+    for mark, (what, remedy) in PACKED.items():
+        if head.startswith(mark):
+            raise Problem(415, f"the upload is {what}, not CSV or JSON lines; {remedy}.")
 
 
 def write_block(block: Dataset, first: int, found: Suggested, lines: IO[bytes], table: IO[bytes]) -> None:

@@ -13,13 +13,14 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from longtail.errors import LongtailError
+from longtail.errors import LongtailError, ParameterError
 from longtail.serve.metrics import OTHER
 from longtail.serve.problems import JSON_HEADER, Busy, Problem, Refused, answer_to_error, problem
 from longtail.serve.server import Server
@@ -366,7 +367,7 @@ class AccessLog:
         self.texts = settings.log_texts
         self._number: int | None = None
         if settings.log is not None:
-            self._number = os.open(settings.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640)
+            self._number = open_log(settings.log)
         elif settings.log_requests:
             self._number = 2
 
@@ -394,3 +395,21 @@ class AccessLog:
             os.write(self._number, ENCODE(line).encode("ascii") + b"\n")
         except OSError:
             self._number = None  # nobody reads it any more, or the disk is full: answering goes on
+
+
+def open_log(file: Path) -> int:
+    """Return the number of an access log that is open for more lines; it is made where there is none."""
+    try:
+        return os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640)
+    except OSError as error:
+        there = file.parent.is_dir()
+        why = error.strerror if there else f"the folder {file.parent} does not exist"
+        raise ParameterError(name="log", problem=f"{file} cannot be written: {why}.") from error
+
+
+def check_log(file: Path) -> None:
+    """Refuse, before anything is started, an access log that could not be written; nothing is left behind."""
+    is_new = not file.exists()
+    os.close(open_log(file))
+    if is_new:
+        file.unlink(missing_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import json
 import logging
 import os
@@ -23,10 +24,11 @@ import uvicorn
 from longtail.errors import DataWarning, LongtailError, ParameterError
 from longtail.serve.app import create_app
 from longtail.serve.connections import LARGEST_HEAD, connection_class
+from longtail.serve.guards import check_log
 from longtail.serve.heap import use_few_arenas
 from longtail.serve.run_folder import RunFolder
 from longtail.serve.server import Server
-from longtail.serve.settings import ServeSettings
+from longtail.serve.settings import PATHS, ServeSettings
 
 LOG = logging.getLogger("longtail.serve")
 BACKLOG = 2048
@@ -49,6 +51,8 @@ def run_server(settings: ServeSettings, tell: Tell | None = None) -> int:
         Called once when the server answers, with what the list of models says and the address of the page.
     """
     use_few_arenas()
+    if settings.log is not None:
+        check_log(settings.log)
     with contextlib.closing(listening_socket(settings)) as listening:
         if settings.workers > 1:
             return Supervisor(settings, listening, tell).run()
@@ -89,7 +93,12 @@ def listening_socket(settings: ServeSettings) -> socket.socket:
             return listening
     except (OSError, UnicodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no name of a host"
-        raise ParameterError(f"port {settings.port} at {settings.host!r} cannot be listened at: {why}.") from error
+        if not isinstance(error, OSError) or isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+            problem = f"{settings.host!r} cannot be listened at: {why}; give an address or a name of this machine."
+            raise ParameterError(name="host", problem=problem) from error
+        raise ParameterError(
+            name="port", problem=f"{settings.port} at {settings.host!r} cannot be listened at: {why}."
+        ) from error
 
 
 def serve_here(
@@ -265,7 +274,7 @@ def write_settings(settings: ServeSettings, file: Path) -> None:
 def read_settings(file: Path) -> ServeSettings:
     """Return the settings that another process wrote."""
     facts = json.loads(file.read_bytes())
-    for name in ("tokens", "reviews", "key", "log", "run_folder"):
+    for name in PATHS:
         if name in facts:
             facts[name] = Path(facts[name])
     facts["models"] = {id: Path(path) for id, path in facts["models"].items()}

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from longtail.errors import ParameterError
+from longtail.errors import Keyword, Parameter, ParameterError
 from longtail.validate import check_integer, check_real
 
 MODEL_ID = re.compile(r"[a-z0-9._-]{1,64}")
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 PORT = 8383
+PATHS = ("tokens", "reviews", "key", "log", "run_folder")
+HOST_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]{0,251}[A-Za-z0-9_])?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,7 @@ class ServeSettings:
 
     Parameters
     ----------
-    models : dict of str to Path
+    models : dict of str to Path or str
         Model folders by the ids that callers use; the first one is the default.
     host : str, default="127.0.0.1"
         Address to listen at. Beyond this machine only with `tokens`, or with `open`.
@@ -122,6 +124,10 @@ class ServeSettings:
     extra: Mapping[str, str] = field(default_factory=dict)  # settings of protocols, by name
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "models", {id: Path(folder) for id, folder in self.models.items()})
+        for name in PATHS:
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, Path(getattr(self, name)))
         if not self.models:
             raise ParameterError(name="models", problem="must hold at least one model folder; got 0.")
         for id in self.models:
@@ -155,11 +161,35 @@ class ServeSettings:
             check_real("rate", self.rate, low=0, open_low=True)
         if self.learn and self.reviews is None:
             raise ParameterError(name="learn", problem="needs a file of reviews: what is to be learned is kept there.")
+        for name in self.hosts:
+            if not HOST_NAME.fullmatch(name):
+                allowed = "the name of a host such as 'tags.example.org', without http:// and without a port"
+                raise ParameterError(name="hosts", allowed=allowed, got=name)
+        if self.open:
+            self._check_open()
         if self.tokens is None and not self.open and not self.is_loopback:
             raise ParameterError(
-                f"host {self.host!r} can be reached from other machines; give a file of tokens, or say that anyone may "
-                "ask for suggestions."
+                "host {host!r} can be reached from other machines; {tokens} with a file of tokens, or {open} to let "
+                "anyone ask for suggestions.",
+                host=self.host,
+                tokens=Keyword("tokens", verb="pass"),
+                open=Keyword("open", True, verb="pass"),
             )
+
+    def _check_open(self) -> None:
+        """Refuse what nobody could use where anyone may ask for suggestions, and for nothing else."""
+        beside = {
+            "tokens": "lets anyone in without a token; give one of the two",
+            "reviews": "lets anyone ask for suggestions and nobody review; people who review need tokens",
+        }
+        for name, why in beside.items():
+            if getattr(self, name) is not None:
+                raise ParameterError(
+                    "{open} cannot be used with {other}: it {why}.",
+                    open=Parameter("open"),
+                    other=Parameter(name),
+                    why=why,
+                )
 
     @property
     def is_loopback(self) -> bool:

@@ -216,6 +216,9 @@ class ServedModel:
 
     def _least(self, how: How) -> float | None:
         """Return the least probability (or score) of a label."""
+        if how.threshold is not None and self.tagger.model_.calibrated_ and not 0 <= how.threshold <= 1:
+            allowed = f"a probability between 0 and 1, since the model {self.id!r} is calibrated"
+            raise ParameterError(name="threshold", allowed=allowed, got=how.threshold)
         if how.target is None:
             return how.threshold
         least = threshold_for(self.tagger, how.target)
@@ -224,6 +227,9 @@ class ServedModel:
     def vocabulary(self, language: str | None = None) -> Vocabulary | None:
         """Return the vocabulary with names in a language; None where the model has none."""
         own = self.tagger.vocabulary_
+        if own is None and language is not None:
+            problem = f"cannot be chosen: the model {self.id!r} has no vocabulary, so its labels have one name each."
+            raise ParameterError(name="language", problem=problem)
         if own is None or language is None or language == own.shown_language:
             return own
         if language not in own.languages:  # refused before a vocabulary is made for it

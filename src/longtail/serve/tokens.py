@@ -132,7 +132,11 @@ def read_tokens(path: Path) -> list[Token]:
 def write_tokens(path: Path, tokens: list[Token]) -> None:
     """Write a file of tokens in one step, readable by its owner only."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    number = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        number = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:  # which names the temporary file
+        why = error.strerror if path.parent.is_dir() else f"the folder {path.parent} does not exist"
+        raise ParameterError(f"{path} cannot be written: {why}.") from error
     try:
         with os.fdopen(number, "w", encoding="utf-8") as file:
             file.write(HEAD)
@@ -150,7 +154,7 @@ def add_token(path: Path, name: str, role: str) -> str:
     """Add a token for someone to a file, which is made if need be; returns the token, which is stored nowhere."""
     if not NAME.fullmatch(name):
         allowed = "1 to 64 letters, digits, dots, hyphens, underscores or @, the first a letter or digit"
-        raise ParameterError(name="name", allowed=allowed, got=name)
+        raise ParameterError(name="the name of a token", allowed=allowed, got=name)
     check_choice("role", role, ROLES)
     token = PREFIX + secrets.token_urlsafe(32)
     with _changing(path):

@@ -99,7 +99,8 @@ def check_space(space: Space | None, method: str, model: XMCEstimator, has_texts
     of_texts: dict[str, Choice | Between] = {}
     for name, values in space.items():
         if name not in mine | texts:
-            allowed = f"settings of the method {method!r}" + (" or of TfidfFeatures" if has_texts else "")
+            of = f"one of the settings of the method {method!r}" + (" or of features of texts" if has_texts else "")
+            allowed = f"{of}: {', '.join(sorted(mine | texts, key=str.lower))}"
             hint = near(name, mine | texts)
             raise ParameterError(name="space", allowed=allowed, got=name, hint=hint)
         (of_model if name in mine else of_texts)[name] = _checked_values(name, values)
@@ -128,6 +129,8 @@ def parse_values(text: str) -> list[Any] | tuple[float, float]:
         ends = _value(low), _value(high)
         if not all(isinstance(end, int | float) and not isinstance(end, bool) for end in ends):
             raise ParameterError(name="try", allowed="NAME=LOW..HIGH or NAME=VALUE,VALUE", got=text)
+        if not (all(map(math.isfinite, ends)) and ends[0] < ends[1]):
+            raise ParameterError(name="try", allowed="NAME=LOW..HIGH, the smaller number first", got=text)
         return (ends[0], ends[1])
     return [_value(word) for word in text.split(",")]
 
