@@ -265,7 +265,7 @@ def prime_settings(experts: Experts) -> dict[str, Any]:
         return {}
     params = experts.encoder.get_params(deep=False)
     names = ("encoder", "epochs", "batch_size", "lr", "max_length", "preset")
-    known = {name: str(params[name]) if name == "encoder" else params[name] for name in names if name in params}
+    known = {name: Path(params[name]).name if name == "encoder" else params[name] for name in names if name in params}
     return {**known, "epochs_trained": len(experts.encoder.history_)}
 
 
