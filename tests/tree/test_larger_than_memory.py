@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from longtail.data.synthetic.generate import make_extreme
 from longtail.text import pifa
 from longtail.tree import LabelTreeClassifier
-from longtail.tree.level_kernels import gather_into
+from longtail.tree.chunk_kernels import gather_into
 from longtail.tree.level_rows import NodesOfRows, rows_at_nodes
 from longtail.tree.membership import NodeRows, binary
 from longtail.validate import limited_memory

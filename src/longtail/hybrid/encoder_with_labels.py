@@ -1,4 +1,4 @@
-"""What a hybrid asks of an encoder: vectors of texts, and vectors of labels in the same space."""
+"""The protocol of the encoder inside a hybrid: vectors of texts, and vectors of labels in the same space."""
 
 from __future__ import annotations
 

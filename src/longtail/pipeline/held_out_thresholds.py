@@ -1,4 +1,4 @@
-"""What every threshold gives on the rows held out of a training, and the threshold that suits a target."""
+"""Precision and recall at every threshold on the rows held out of a training, and the threshold that suits a target."""
 
 from __future__ import annotations
 

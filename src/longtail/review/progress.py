@@ -1,4 +1,4 @@
-"""What a dashboard shows: how often suggestions are right on the control sample, and who decided how much.
+"""Facts for the dashboard: how often suggestions are right on the control sample, and who decided how much.
 
 Precision is measured on finished control rows alone. The other rows were chosen because they are hard, or because a
 label looked wrong; what is right of them says nothing about all rows, and how likely each was to be chosen is not

@@ -1,4 +1,4 @@
-"""What a model suggests for the rows under review, how unsure it is of each, and which given labels look wrong.
+"""Suggestions of a model for the rows under review, how unsure it is of each, and which given labels look wrong.
 
 How unsure a model is of a row: the entropy of every label's probability, moved so that the model's threshold comes to
 one half, summed over the labels that nobody has decided. A label at the threshold counts one bit, a certain one

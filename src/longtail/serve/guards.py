@@ -1,4 +1,4 @@
-"""What every request passes first, and every answer last: sizes, hosts, origins, callers, rates, headers, the log."""
+"""The layer around all routes: sizes, hosts, origins, callers, rates and headers of every request, and the log."""
 
 from __future__ import annotations
 

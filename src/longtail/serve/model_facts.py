@@ -1,4 +1,4 @@
-"""What callers see of a model."""
+"""The facts about a model that callers of the server are told."""
 
 from __future__ import annotations
 

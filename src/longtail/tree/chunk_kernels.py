@@ -18,23 +18,19 @@ QUANTA = 127  # largest q: one byte a weight; precision at k is the same as with
 
 
 @njit(nogil=True, cache=True)
-def gather_rows(
+def gather_into(
     indptr, indices, data,  # IN   all rows, CSR
     rows,                   # IN   the rows of the chunk                     (m,)
     position,               # TMP  -1 on entry and on exit                   (n_features,) int32
+    local_indptr,           # IN   pointers of the chunk's rows              (m + 1,) int64
+    local_indices,          # OUT  their features, by position in those returned
+    local_data,             # OUT
 ):  # fmt: skip
-    """Return the rows as CSR over their own features, and those features, ascending."""
-    m = rows.size
-    local_indptr = np.empty(m + 1, dtype=np.int64)
-    local_indptr[0] = 0
-    for r in range(m):
-        local_indptr[r + 1] = local_indptr[r] + indptr[rows[r] + 1] - indptr[rows[r]]
-    local_indices = np.empty(local_indptr[m], dtype=np.int32)
-    local_data = np.empty(local_indptr[m], dtype=np.float32)
-    touched = np.empty(min(local_indptr[m], position.size), dtype=np.int32)
+    """Copy rows over their own features into given arrays; return those features, ascending."""
+    touched = np.empty(min(local_indptr[-1], position.size), dtype=np.int32)
     n_touched = 0
     at = 0
-    for r in range(m):
+    for r in range(rows.size):
         for t in range(indptr[rows[r]], indptr[rows[r] + 1]):
             f = indices[t]
             if position[f] < 0:
@@ -51,6 +47,24 @@ def gather_rows(
         local_indices[t] = position[local_indices[t]]
     for p in range(n_touched):
         position[features[p]] = -1
+    return features
+
+
+@njit(nogil=True, cache=True)
+def gather_rows(
+    indptr, indices, data,  # IN   all rows, CSR
+    rows,                   # IN   the rows of the chunk                     (m,)
+    position,               # TMP  -1 on entry and on exit                   (n_features,) int32
+):  # fmt: skip
+    """Return the rows as CSR over their own features, and those features, ascending."""
+    m = rows.size
+    local_indptr = np.empty(m + 1, dtype=np.int64)
+    local_indptr[0] = 0
+    for r in range(m):
+        local_indptr[r + 1] = local_indptr[r] + indptr[rows[r] + 1] - indptr[rows[r]]
+    local_indices = np.empty(local_indptr[m], dtype=np.int32)
+    local_data = np.empty(local_indptr[m], dtype=np.float32)
+    features = gather_into(indptr, indices, data, rows, position, local_indptr, local_indices, local_data)
     return local_indptr, local_indices, local_data, features
 
 

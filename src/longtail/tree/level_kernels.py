@@ -32,36 +32,3 @@ def put_rows_of_nodes(
                     if rows.size:
                         rows[fill[node]] = row
                     fill[node] += 1
-
-
-@njit(nogil=True, cache=True)
-def gather_into(
-    indptr, indices, data,  # IN   all rows, CSR
-    rows,                   # IN   the rows of the chunk                     (m,)
-    position,               # TMP  -1 on entry and on exit                   (n_features,) int32
-    local_indptr,           # IN   pointers of the chunk's rows              (m + 1,) int64
-    local_indices,          # OUT  their features, by position in those returned
-    local_data,             # OUT
-):  # fmt: skip
-    """Copy rows over their own features into given arrays; return those features, ascending."""
-    touched = np.empty(min(local_indptr[-1], position.size), dtype=np.int32)
-    n_touched = 0
-    at = 0
-    for r in range(rows.size):
-        for t in range(indptr[rows[r]], indptr[rows[r] + 1]):
-            f = indices[t]
-            if position[f] < 0:
-                position[f] = 0
-                touched[n_touched] = f
-                n_touched += 1
-            local_indices[at] = f
-            local_data[at] = data[t]
-            at += 1
-    features = np.sort(touched[:n_touched])
-    for p in range(n_touched):
-        position[features[p]] = p
-    for t in range(at):
-        local_indices[t] = position[local_indices[t]]
-    for p in range(n_touched):
-        position[features[p]] = -1
-    return features

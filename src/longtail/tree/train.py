@@ -17,10 +17,9 @@ from longtail.engine import Arrays, Engine, Shared, Work
 from longtail.kernels import EVERY_ROW, LANES, blocks, hinge_lanes, logistic_lanes, row_squares, scale_rows
 from longtail.model import has_idle_columns, row_scale
 from longtail.storage import Part
-from longtail.tree.chunk_kernels import gather_rows
+from longtail.tree.chunk_kernels import gather_into, gather_rows
 from longtail.tree.chunks import Chunks, PackedChunk
 from longtail.tree.label_tree import LabelTree
-from longtail.tree.level_kernels import gather_into
 from longtail.tree.level_rows import NodesOfRows, rows_at_nodes
 from longtail.tree.membership import (
     NO_NODES,
