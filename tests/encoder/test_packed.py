@@ -9,9 +9,10 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("default")]
 
-from longtail.encoder.packed import attend, attend_padded, can_pack, join_packed
+from longtail.encoder.packed import ARCHITECTURES, attend, attend_padded, can_pack, join_packed
 from longtail.encoder.text_encoder import TextEncoder, new_backbone, new_text_encoder
 from longtail.encoder.tokens import TokenRows
+from tests.encoder.saved_encoders import saved_encoder
 
 TEXTS = ["a red apple", "the monetary policy of the central bank, in brief", "Äpfel & Birnen", "x", "apple bank"]
 
@@ -37,6 +38,38 @@ def test_same_vectors_and_gradients_as_with_padding(pooling):
         np.testing.assert_allclose(by_packing[name], grad, atol=1e-4, err_msg=name)
 
 
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_every_architecture_that_is_packed_computes_what_transformers_does(architecture):
+    made = TextEncoder.from_part(saved_encoder(architecture)).eval()
+    assert made.packs
+    words = ["red apple", "a green pear of the garden", "<pad> old <pad> car", "blue house by the sea " * 9]
+    queries, labels = made.tokens(words), made.tokens(["apple", "old car"])
+    rows, of_labels = np.array([3, 0, 2, 1]), np.array([1, 0, 1])
+    grads = []
+    for together in (False, True):
+        made.zero_grad()
+        if together:
+            found = torch.cat(made.embed_together((queries, rows), (labels, of_labels)))
+        else:
+            found = torch.cat([made(*queries.pad(rows)), made(*labels.pad(of_labels))])
+        (found * torch.linspace(-1, 1, found.numel()).view_as(found)).sum().backward()
+        grads.append((found.detach(), {name: p.grad for name, p in made.named_parameters() if p.grad is not None}))
+    (padded, by_padding), (packed, by_packing) = grads
+    np.testing.assert_allclose(packed, padded, atol=1e-5)
+    assert by_padding.keys() == by_packing.keys()
+    for name, grad in by_padding.items():
+        np.testing.assert_allclose(by_packing[name], grad, atol=1e-4, err_msg=name)
+
+
+def test_dropout_is_drawn_where_attention_is_padded():
+    made = TextEncoder.from_part(saved_encoder("mpnet", attention_probs_dropout_prob=0.5)).train()
+    rows = made.tokens(["a green pear of the garden"]).pack(np.array([0]))
+    torch.manual_seed(0)
+    first, second = (made.embed_packed(rows).detach() for _ in range(2))
+    assert not torch.equal(first, second)
+    assert torch.equal(made.eval().embed_packed(rows), made.embed_packed(rows))
+
+
 def test_kinds_of_texts_go_through_together():
     made = encoder()
     queries, labels = made.tokens(TEXTS), made.tokens(["bank", "red apple"])
@@ -52,10 +85,12 @@ def test_joined_batches_are_numbered_on():
     assert both.text.tolist() == [0, 0, 1, 1, 1, 2, 2, 2]
     assert both.ends.tolist() == [0, 2, 5, 8]
     assert both.longest == 3
+    assert both.joined == ((2, 5, 3), (1, 3, 3))
 
 
-def test_a_text_without_tokens_has_no_vector_and_harms_no_other():
-    made = encoder()
+@pytest.mark.parametrize("architecture", ["bert", "mpnet"])
+def test_a_text_without_tokens_has_no_vector_and_harms_no_other(architecture):
+    made = TextEncoder.from_part(saved_encoder(architecture)).eval()
     rows = TokenRows([np.array([2, 5, 3]), np.array([], dtype=np.int32)])
     found = made.embed_packed(rows.pack(np.array([1, 0]))).detach().numpy()
     assert not found[0].any()

@@ -2,6 +2,8 @@
 
 Texts are short and of many lengths: half of a padded batch of titles is padding, and on a GPU every new shape of a
 batch has its price. Packed, each token is computed once and queries and labels go through the transformer together.
+MPNet adds to its attention a bias by the distance of two tokens, which attention without padding cannot take: there
+the attention alone is padded, queries and labels each to their own longest text.
 """
 
 from __future__ import annotations
@@ -11,8 +13,14 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from longtail.encoder.schema import PADDING_FIRST
+from longtail.encoder.weights import LAYER_NAMES, MPNET_BUCKETS, MPNET_PADDING
+
+ARCHITECTURES = ("bert", "camembert", "mpnet", "roberta", "xlm-roberta")
 ACTIVATIONS = ("gelu",)
+BACKENDS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]  # cuDNN plans every shape anew
 FLASH_WIDTHS = range(8, 257, 8)  # of an attention head
 FLASH_SINCE = (8, 0)  # compute capability
 FLASH_ARGUMENTS = (
@@ -28,6 +36,15 @@ FLASH_ARGUMENTS = (
     "return_debug_mask",
 )
 FEW_TOKENS = 512
+EVEN = 8  # padded attention has columns in multiples of this, which the hardware likes
+
+
+class Joined(NamedTuple):
+    """One of the batches that a packed batch was joined of; known without asking a GPU."""
+
+    n_texts: int
+    n_tokens: int
+    longest: int
 
 
 class PackedTexts(NamedTuple):
@@ -38,6 +55,7 @@ class PackedTexts(NamedTuple):
     text: Tensor  # int64 (n_tokens,): the text of each token
     ends: Tensor  # int32 (n_texts + 1,): 0, then where each text ends
     longest: int
+    joined: tuple[Joined, ...]
 
 
 def _flash_is_known() -> bool:
@@ -62,16 +80,17 @@ def join_packed(parts: list[PackedTexts]) -> PackedTexts:
         ends.append(part.ends[1:] + n_tokens)
         n_texts, n_tokens = n_texts + part.ends.numel() - 1, n_tokens + part.ids.numel()
     ids, positions = (torch.cat([part[at] for part in parts]) for at in (0, 1))
-    return PackedTexts(ids, positions, torch.cat(text), torch.cat(ends), max(part.longest for part in parts))
+    joined = tuple(batch for part in parts for batch in part.joined)
+    return PackedTexts(ids, positions, torch.cat(text), torch.cat(ends), max(part.longest for part in parts), joined)
 
 
 def can_pack(backbone: nn.Module) -> bool:
     """Say whether `packed_states` computes what this transformer does."""
     shape: Any = backbone.config
     return (
-        shape.model_type == "bert"
+        shape.model_type in ARCHITECTURES
         and shape.hidden_act in ACTIVATIONS
-        and getattr(shape, "position_embedding_type", "absolute") == "absolute"
+        and (getattr(shape, "position_embedding_type", None) or "absolute") == "absolute"
         and not getattr(shape, "is_decoder", False)
     )
 
@@ -79,20 +98,76 @@ def can_pack(backbone: nn.Module) -> bool:
 def packed_states(backbone: Any, batch: PackedTexts, dtype: torch.dtype = torch.float32) -> Tensor:
     """Return the last hidden state of every token (n_tokens, width), computed in `dtype`."""
     shape, training = backbone.config, backbone.training
-    drop, drop_attention = shape.hidden_dropout_prob, shape.attention_probs_dropout_prob
-    heads = shape.num_attention_heads
+    drop, drop_attention = shape.hidden_dropout_prob, shape.attention_probs_dropout_prob if training else 0.0
+    heads, names = shape.num_attention_heads, LAYER_NAMES[shape.model_type]
     start = backbone.embeddings
-    x = start.word_embeddings(batch.ids) + start.position_embeddings(batch.positions)
-    x = _norm((x + start.token_type_embeddings.weight[0]).to(dtype), start.LayerNorm)
-    x = F.dropout(x, drop, training)
+    x = start.word_embeddings(batch.ids) + start.position_embeddings(_position_numbers(shape, batch))
+    if hasattr(start, "token_type_embeddings"):
+        x = x + start.token_type_embeddings.weight[0]
+    x = F.dropout(_norm(x.to(dtype), start.LayerNorm), drop, training)
+    biased = _biased_parts(backbone, batch, dtype) if shape.model_type == "mpnet" else None
     for layer in backbone.encoder.layer:
-        own, out = layer.attention.self, layer.attention.output
-        q, k, v = _queries_keys_values(x, (own.query, own.key, own.value), heads)
-        seen = attend(q, k, v, batch, drop_attention if training else 0.0)
-        x = _norm(x + F.dropout(_linear(seen.reshape(x.shape[0], -1), out.dense), drop, training), out.LayerNorm)
-        inner = F.gelu(_linear(x, layer.intermediate.dense))
-        x = _norm(x + F.dropout(_linear(inner, layer.output.dense), drop, training), layer.output.LayerNorm)
+        part = layer.get_submodule
+        q, k, v = _queries_keys_values(x, (part(names.query), part(names.key), part(names.value)), heads)
+        if biased is None:
+            seen = attend(q, k, v, batch, drop_attention)
+        else:
+            seen = _attend_biased(q, k, v, biased, drop_attention)
+        out = _linear(seen.reshape(x.shape[0], -1), part(names.attended))
+        x = _norm(x + F.dropout(out, drop, training), part(names.attention_norm))
+        inner = F.gelu(_linear(x, part(names.inner)))
+        x = _norm(x + F.dropout(_linear(inner, part(names.outer)), drop, training), part(names.norm))
     return x
+
+
+def _position_numbers(shape: Any, batch: PackedTexts) -> Tensor:
+    """Return the position of every token; some transformers do not count the padding token, wherever it is."""
+    if shape.model_type == "mpnet":
+        padding = MPNET_PADDING
+    elif shape.model_type in PADDING_FIRST:
+        padding = int(shape.pad_token_id)
+    else:
+        return batch.positions
+    counted = (batch.ids != padding).long()
+    before = F.pad(counted.cumsum(0), (1, 0))
+    return (before[1:] - before[batch.ends.long()][batch.text]) * counted + padding
+
+
+class _BiasedPart(NamedTuple):
+    """Where the texts of one batch stand, padded, and what is added to their attention."""
+
+    tokens: slice  # of the packed ones
+    at: Tensor  # int64 (n_tokens,): where each stands among n_texts * columns
+    bias: Tensor  # (n_texts, heads, columns, columns): by the distance of two tokens; of padding, next to -infinity
+
+
+def _biased_parts(backbone: Any, batch: PackedTexts, dtype: torch.dtype) -> list[_BiasedPart]:
+    """Return the bias of MPNet's attention for the batches that were joined; all layers add the same."""
+    parts, text, token, ends = [], 0, 0, batch.ends
+    table = backbone.encoder.relative_attention_bias
+    for n_texts, n_tokens, longest in batch.joined:
+        columns, tokens = -(-longest // EVEN) * EVEN, slice(token, token + n_tokens)
+        column = torch.arange(columns, device=ends.device)
+        bucket = backbone.encoder.relative_position_bucket(column[None] - column[:, None], MPNET_BUCKETS)
+        near = table(bucket).permute(2, 0, 1).to(dtype)
+        lengths = ends[text : text + n_texts + 1].diff()
+        kept = column < lengths.clamp(min=1)[:, None]  # a text without tokens is not used, but must not be NaN
+        bias = torch.where(kept[:, None, None], near, torch.finfo(dtype).min)
+        parts.append(_BiasedPart(tokens, (batch.text[tokens] - text) * columns + batch.positions[tokens], bias))
+        text, token = text + n_texts, token + n_tokens
+    return parts
+
+
+def _attend_biased(q: Tensor, k: Tensor, v: Tensor, parts: list[_BiasedPart], dropout: float) -> Tensor:
+    """Return the attention of every token to those of its own text; all (n_tokens, heads, width of a head)."""
+    seen = []
+    for tokens, at, bias in parts:
+        n_texts, columns = len(bias), bias.shape[-1]
+        padded = (_spread(x[tokens], at, n_texts, columns) for x in (q, k, v))
+        with sdpa_kernel(BACKENDS):
+            out = F.scaled_dot_product_attention(*padded, bias, dropout)
+        seen.append(out.transpose(1, 2).flatten(0, 1)[at])
+    return torch.cat(seen)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, batch: PackedTexts, dropout: float = 0.0) -> Tensor:
@@ -114,16 +189,18 @@ def attend_padded(q: Tensor, k: Tensor, v: Tensor, batch: PackedTexts, dropout: 
         out = F.scaled_dot_product_attention(q, k, v, None, dropout)
         return out.transpose(1, 2).flatten(0, 1)
     at = batch.text * batch.longest + batch.positions
-
-    def padded(tokens: Tensor) -> Tensor:
-        out = tokens.new_zeros(n_texts * batch.longest, *tokens.shape[1:]).index_copy(0, at, tokens)
-        return out.view(n_texts, batch.longest, *tokens.shape[1:]).transpose(1, 2)
-
     lengths = batch.ends.diff()
     mask = torch.arange(batch.longest, device=q.device) < lengths[:, None]
     mask[:, 0] |= lengths == 0  # a text without tokens: its row is not used, but must not be NaN
-    seen = F.scaled_dot_product_attention(padded(q), padded(k), padded(v), mask[:, None, None], dropout)
-    return seen.transpose(1, 2).reshape(n_texts * batch.longest, *q.shape[1:])[at]
+    q, k, v = (_spread(tokens, at, n_texts, batch.longest) for tokens in (q, k, v))
+    seen = F.scaled_dot_product_attention(q, k, v, mask[:, None, None], dropout)
+    return seen.transpose(1, 2).flatten(0, 1)[at]
+
+
+def _spread(tokens: Tensor, at: Tensor, n_texts: int, columns: int) -> Tensor:
+    """Return packed tokens with padding, (n_texts, heads, columns, width of a head)."""
+    out = tokens.new_zeros(n_texts * columns, *tokens.shape[1:]).index_copy(0, at, tokens)
+    return out.view(n_texts, columns, *tokens.shape[1:]).transpose(1, 2)
 
 
 def mean_states(states: Tensor, batch: PackedTexts) -> Tensor:

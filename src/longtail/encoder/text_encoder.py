@@ -14,12 +14,20 @@ from typing import Any, Self
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention import sdpa_kernel
 
 from longtail.encoder.features import load_encoder
 from longtail.encoder.long_texts import cut_chunks, join_chunks, tokens_read
 from longtail.encoder.new_encoder import check_new_encoder
-from longtail.encoder.packed import PackedTexts, can_pack, first_states, join_packed, mean_states, packed_states
+from longtail.encoder.packed import (
+    BACKENDS,
+    PackedTexts,
+    can_pack,
+    first_states,
+    join_packed,
+    mean_states,
+    packed_states,
+)
 from longtail.encoder.schema import CONFIG, POOLINGS, TEXT_ENCODER_SCHEMA, config_problem, known_config, longest_text
 from longtail.encoder.tokenizer import saved_tokenizer, tokenize
 from longtail.encoder.tokenizer_check import tokenizer_problem
@@ -36,7 +44,6 @@ LONGEST_TRIED = 1024  # tokens
 REFUSED = (KeyError, TypeError, ValueError, RuntimeError, AttributeError, IndexError, ArithmeticError)
 TOKENS_AT_ONCE = {"cuda": 131_072, "cpu": 8_192}  # with padding; bounds the memory of encoding
 FEWEST_AT_ONCE = 512  # where the memory of a GPU is spent, before it is given up
-BACKENDS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]  # cuDNN plans every shape anew
 MODULES = ("Transformer", "Pooling", "Normalize")  # of a sentence-transformers model that this encoder can stand for
 
 

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from longtail.encoder.packed import PackedTexts
+from longtail.encoder.packed import Joined, PackedTexts
 from longtail.text import check_unicode
 from longtail.training import to_device
 
@@ -81,7 +81,8 @@ class TokenRows:
         text = torch.repeat_interleave(torch.arange(rows.size, device=self.device), counts, output_size=total)
         positions = torch.arange(total, device=self.device) - ends[text]
         ids = self.flat[self.starts[at][text] + positions].long()
-        return PackedTexts(ids, positions, text, ends.int(), max(1, int(lengths.max(initial=0))))
+        longest = max(1, int(lengths.max(initial=0)))
+        return PackedTexts(ids, positions, text, ends.int(), longest, (Joined(rows.size, total, longest),))
 
     def chunks(self, rows: np.ndarray, budget: int, padded: bool) -> list[np.ndarray]:
         """Return positions within `rows`, texts of like length together, in chunks of at most `budget` tokens.
