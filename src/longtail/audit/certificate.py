@@ -10,7 +10,10 @@ import numpy as np
 from longtail.errors import DataError
 from longtail.validate import Json
 
-ROBUST, REACHABLE, IMPOSSIBLE, UNDECIDED = "eps-argmaxable", "argmaxable", "not argmaxable", "undecided"
+ROBUST = "eps-argmaxable"
+REACHABLE = "argmaxable"
+IMPOSSIBLE = "not argmaxable"
+UNDECIDED = "undecided"
 VERDICTS = (ROBUST, REACHABLE, IMPOSSIBLE, UNDECIDED)
 Kind: TypeAlias = type[np.float64] | type[np.int64]
 KINDS: dict[str, Kind] = {

@@ -17,7 +17,8 @@ from longtail.text.stop_words import stop_words_of
 from longtail.text.unicode_tables import fold_table, fold_text
 from longtail.text.word_table import PackedTerms, WordTable, encode_texts, grown
 
-UNKNOWN, STOP_WORD = -1, -2  # in place of the number of a stem
+UNKNOWN = -1  # in place of the number of a stem
+STOP_WORD = -2  # in place of the number of a stem
 MOST_WORDS = 1_000_000  # words beyond those of names that are remembered between texts
 SHORTEST = 1  # letters of a word: "vitamin C" has two words
 WORDS = re.compile(r"\w+")
