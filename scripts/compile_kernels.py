@@ -1,10 +1,11 @@
-"""Compile the kernels that tagging and training need, for usual processors, to be brought along with the package.
+"""Compile the kernels that tagging and training need, for usual processors, to be brought along in a wheel.
 
     python scripts/compile_kernels.py
 
-The files lie in `src/longtail/kernels/compiled` then, and a package that is built has them. They are used by the same
-versions of Python and numba on processors of the same kind; others compile for themselves, as without them. Kernels are
-compiled by running: a processor that is not there is left out.
+`make dist` runs it for the wheels of single versions of Python. The files lie in `src/longtail/kernels/compiled`, or where
+`--output` says. They are used by the same versions of Python and numba, with the same sources, on processors that have
+all that a level (x86-64-v3, x86-64-v4) names; others compile for themselves, as without them. Kernels are compiled by
+running: a level that this processor has not is left out.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ tagger.predict([texts.texts[0]])
 tagger.predict(list(texts.texts[:300]))
 data = lt.data.make_linear(n_rows=300, n_features=100, n_labels=60)[0]
 lt.LabelTreeClassifier(n_trees=2, max_leaf=10).fit(data.X, data.Y).predict_topk(data.X)
+lt.OneVsAllClassifier().fit(data.X, data.Y).predict_topk(data.X)
 """
 
 

@@ -34,10 +34,11 @@ CHECKED = os.environ.get("LONGTAIL_CHECKED", "") not in ("", "0")  # compile wit
 _listeners: list[Callable[[bool], None]] = []
 
 BROUGHT = Path(__file__).with_name("compiled")  # kernels that came with the package, if any
-PROCESSORS: dict[str, tuple[str, ...]] = {  # that they are compiled for, best first: what each must have
-    "x86-64-v4": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx2", "bmi", "bmi2", "f16c", "fma"),
-    "x86-64-v3": ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "movbe"),
-}
+# what every processor of a level has, in LLVM's words; code for a level may use any of it
+_V2 = ("sse3", "ssse3", "sse4.1", "sse4.2", "crc32", "popcnt", "cx16", "sahf")
+_V3 = (*_V2, "avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave")
+_V4 = (*_V3, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
+PROCESSORS = {"x86-64-v4": _V4, "x86-64-v3": _V3}  # that kernels are brought for, best first: what each must have
 
 
 def ignore_working_folder() -> None:
