@@ -2,10 +2,10 @@
 
     python scripts/compile_kernels.py
 
-`make dist` runs it for the wheels of single versions of Python. The files lie in `src/longtail/kernels/compiled`, or where
-`--output` says. They are used by the same versions of Python and numba, with the same sources, on processors that have
-all that a level (x86-64-v3, x86-64-v4) names; others compile for themselves, as without them. Kernels are compiled by
-running: a level that this processor has not is left out.
+`make dist` runs it for the wheels of single versions of Python. The files lie in `src/longtail/kernels/compiled`, or
+where `--output` says. They are used by the same versions of Python and numba, with the same sources, on processors that
+have all that a level (x86-64-v3, x86-64-v4) names; others compile for themselves, as without them. Kernels are compiled
+by running: a level that this processor has not is left out.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ Three kinds of files lie in the output folder then:
 
 - the source archive, from which the others are made: what git knows, the tests included;
 - the wheel for every Python and machine, which has no compiled kernels;
-- for each Python named (the one at hand if none is), a wheel for that Python on x86-64 Linux, which brings kernels along
-  that are compiled for the newest numba (`compile_kernels.py`). pip takes it where it fits, else the other.
+- for each Python named (the one at hand if none is), a wheel for that Python on x86-64 Linux, which brings kernels
+  along that are compiled for the newest numba (`compile_kernels.py`). pip takes it where it fits, else the other.
 
 Tools and dependencies come from a package index into temporary folders.
 """
