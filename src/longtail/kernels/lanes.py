@@ -188,7 +188,7 @@ _sum_16, _sum_32, _sum_64 = _int8_sums(1), _int8_sums(2), _int8_sums(4)
 
 @njit(nogil=True, cache=True)
 def sum_int8_lines(block, start, lines, values, n, width, out):
-    """out[:width] = sum over t < n of values[t] · block[start + lines[t] · width:][:width]; width in sixteens.
+    """`out[:width]` = sum over t < n of `values[t] · block[start + lines[t] · width:][:width]`; width in sixteens.
 
     `block` is flat int8. Added one after the other, nothing fused, as in `score_lanes`.
     """

@@ -1,0 +1,103 @@
+"""What MkDocs calls while it builds the site (`hooks` of mkdocs.yml): pages that are made, links, plots.
+
+Pages in docs/ stay plain Markdown that reads well in a view of the repository. Here they are fitted to the site.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import PurePosixPath
+from typing import Any
+
+import reference
+from links import ROOT, adopted_files, plain_fences, site_links
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+from option_tables import with_option_tables
+
+PLOT_STYLE = ROOT / "src" / "longtail" / "report" / "plots" / "plot.css"
+OPEN_SECTIONS = {"Tutorials": "tutorials", "Explanation": "methods"}  # what these folders hold comes there unasked
+INSIDE = "Inside longtail"
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Complete the navigation: pages that are made, and those of folders whose pages need not be listed."""
+    for section in config.nav or []:
+        for title, items in section.items():
+            folder = OPEN_SECTIONS.get(title)
+            if folder:
+                listed = set(pages_in(items))
+                found = sorted((ROOT / "docs" / folder).glob("*.md"))
+                items += [f"{folder}/{page.name}" for page in found if f"{folder}/{page.name}" not in listed]
+            if title == "Reference":
+                inside = [{f"longtail.{name}": f"reference/inside/{name}.md"} for name in reference.inside_pages()]
+                items.append({INSIDE: ["reference/inside/index.md", *inside]})
+    return config
+
+
+def pages_in(items: Any) -> list[str]:
+    """Return the pages that a part of the navigation lists."""
+    if isinstance(items, str):
+        return [items]
+    below = items.values() if isinstance(items, dict) else items
+    return [page for item in below for page in pages_in(item)]
+
+
+def on_files(files: Files, *, config: MkDocsConfig) -> Files:
+    """Add what is not in docs/: other files of the repository, pages of the reference, the style of plots."""
+    for file, page in adopted_files().items():
+        files.append(File.generated(config, page, content=site_links((ROOT / file).read_text("utf-8"), file)))
+    for folder, text in reference.inside_pages().items():
+        files.append(File.generated(config, f"reference/inside/{folder}.md", content=text))
+    files.append(File.generated(config, "reference/inside/index.md", content=inside_index()))
+    files.append(File.generated(config, "stylesheets/plots.css", content=plot_style()))
+    return files
+
+
+def inside_index() -> str:
+    """Return the page above the pages of the folders."""
+    return (
+        "# Inside longtail\n\nMost programs need only the names of the pages before. These are what longtail's "
+        "folders offer each other, for those\nwho [change or extend it](../../contributing.md).\n\n"
+        + reference.folder_list()
+        + "\n"
+    )
+
+
+def plot_style() -> str:
+    """Return the style of plots, whose dark colours follow the switch of the site and not the system."""
+    style = PLOT_STYLE.read_text("utf-8")
+    dark = re.compile(r"@media \(prefers-color-scheme: dark\) \{\s*:root (\{.*?\})\s*\}", re.S)
+    return dark.sub(r'[data-md-color-scheme="slate"] \1', style)
+
+
+def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Fit the text of a page to the site."""
+    uri = page.file.src_uri
+    if uri == "command-line.md":
+        markdown = with_option_tables(markdown)
+    if uri == "reference/index.md":
+        markdown = markdown.replace(reference.LIST_MARK, reference.name_list())
+    if page.file.generated_by is None:
+        markdown = site_links(markdown, f"docs/{uri}")
+    return plain_fences(markdown)
+
+
+IMAGE = re.compile(r'<img alt="(?P<alt>[^"]*)" src="(?P<source>[^":]+)"\s*/?>')
+
+
+def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Set plots into the page itself, so that their colours follow it; other pictures open in full size."""
+
+    def picture(found: re.Match[str]) -> str:
+        source = os.path.normpath(PurePosixPath(page.file.dest_uri).parent / found["source"])
+        file = ROOT / "docs" / source
+        if file.suffix == ".svg" and file.is_file():
+            drawing = file.read_text("utf-8")
+            if '<svg xmlns="http://www.w3.org/2000/svg" class="lt' in drawing:
+                return f'<span class="plot">{re.sub("<style>.*?</style>", "", drawing, flags=re.S)}</span>'
+        return f'<a class="picture" href="{found["source"]}">{found[0]}</a>'
+
+    return IMAGE.sub(picture, html)
