@@ -83,7 +83,7 @@ def add_kernels(plain: Path, interpreter: str, tools: Path, source: Path, work: 
 
 def make_environment(folder: Path, interpreter: str, packages: Sequence[str]) -> Path:
     """Make an environment with packages; return its Python."""
-    run([interpreter, "-m", "venv", folder], os.environ)
+    run([shutil.which(Path(interpreter).absolute()) or interpreter, "-m", "venv", folder], os.environ)
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages], os.environ)
     return python
