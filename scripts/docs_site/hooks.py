@@ -80,6 +80,8 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
         markdown = with_option_tables(markdown)
     if uri == "reference/index.md":
         markdown = markdown.replace(reference.LIST_MARK, reference.name_list())
+    if uri.startswith("reference/"):
+        markdown = reference.with_levels(markdown)
     if page.file.generated_by is None:
         markdown = site_links(markdown, f"docs/{uri}")
     return plain_fences(markdown)

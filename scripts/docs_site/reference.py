@@ -170,8 +170,18 @@ def inside_page(folder: str, names: list[Name]) -> str:
     ]
     if constants:
         lines += ["## Constants and types\n"]
-        lines += [f"::: {name.path}\n    options:\n      heading_level: 3\n" for name in constants]
+        lines += [f"::: {name.path}\n" for name in constants]
     return "\n".join(lines)
+
+
+def with_levels(text: str) -> str:
+    """Return a page of the reference whose entries below a heading are one level lower.
+
+    >>> with_levels("# Data\\n\\n## Files\\n\\n::: longtail.data.read")
+    '# Data\\n\\n## Files\\n\\n::: longtail.data.read\\n    options:\\n      heading_level: 3'
+    """
+    before, heading, below = text.partition("\n## ")
+    return before + heading + ENTRY.sub(r"::: \1\n    options:\n      heading_level: 3", below)
 
 
 # --- the list of all names --------------------------------------------------------------------------------------------
