@@ -67,6 +67,14 @@ def test_evaluate_prints_json_and_writes_a_page(files, run):
     assert page.lower().startswith("<!doctype html>") and "<svg" in page
 
 
+def test_judging_a_model_by_the_rows_it_learned_is_noted(files, capfd):
+    for file, learned in (("train.jsonl", True), ("test.csv", False)):
+        for models in (["evaluate", files / "model"], ["compare", files / "model", files / "model"]):
+            with pytest.raises(SystemExit):
+                main([*map(str, models), str(files / file), "--resamples", "0"])
+            assert ("learned these very rows" in capfd.readouterr().err) is learned
+
+
 def test_compare_and_its_exit_code(files, run):
     run("train", files / "train.jsonl", "-o", files / "bad", "--C", 0.00001, "--max-features", 5)
     out = json.loads(run("compare", files / "model", files / "bad", files / "test.csv", "--json", "--resamples", 100))

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from longtail.data import Dataset, Limits
     from longtail.facts import EvaluationFacts, LabelRowFacts
+    from longtail.pipeline import Tagger
 
 WORSE = 6
 PAGE = "the page that --report writes"
@@ -138,6 +139,7 @@ def _of_model(model: Path, data: str, options: dict[str, Any]) -> EvaluationFact
     tagger.model_.n_jobs = options["jobs"]
     allow, deny = (given_labels(name, options, tagger) for name in ("allow", "deny"))
     rows = _read_rows(data, options, n_features=expected_width(tagger), taggers=[tagger])
+    _note_if_learned(data, rows, tagger)
     announce_compilation()
     with naming_data(data), running_as_asked(options), progress(rows.n_rows, "Predicting") as advance:
         facts = evaluate_tagger(
@@ -157,6 +159,14 @@ def _of_model(model: Path, data: str, options: dict[str, Any]) -> EvaluationFact
     facts["command"] = f"longtail evaluate {model} {data}"
     facts["tree"], facts["splits"] = page_tree(tagger), page_splits(tagger)
     return facts
+
+
+def _note_if_learned(data: str, rows: Dataset, *taggers: Tagger) -> None:
+    """Say that the rows were learned by one of the models: it is better on them than on any others."""
+    from longtail.pipeline import has_learned
+
+    if any(has_learned(tagger, rows) for tagger in taggers):
+        note(f"{data}: the model has learned these very rows, and is better on them than on any others.")
 
 
 def _of_predictions(data: str, options: dict[str, Any]) -> EvaluationFacts:
@@ -239,6 +249,7 @@ def compare(
     first.model_.n_jobs = second.model_.n_jobs = options["jobs"]
     may = {name: given_labels(name, options, first, second) for name in ("allow", "deny")}
     rows = read_data(data, "test", options, n_features=expected_width(first, second), taggers=[first, second])
+    _note_if_learned(data, rows, first, second)
     announce_compilation()
     with naming_data(data), progress(rows.n_rows, "Predicting") as advance:
         facts = compare_taggers(

@@ -3,6 +3,7 @@ from .choose_method import AUTO as AUTO
 from .deciding import assign as assign
 from .deciding import check_probabilities as check_probabilities
 from .deciding import decision_facts as decision_facts
+from .deciding import has_learned as has_learned
 from .deciding import n_candidates as n_candidates
 from .drift import Monitor as Monitor
 from .drift import monitor_dataset as monitor_dataset

@@ -70,6 +70,12 @@ def train_shares(model: XMCEstimator) -> np.ndarray:
     return np.asarray(model.label_counts_) / max(model.n_rows_, 1)
 
 
+def has_learned(tagger: Tagger, data: Dataset) -> bool:
+    """Say whether a Tagger was trained or updated on just these rows."""
+    learned = {tagger.data_.get("digest"), *tagger.data_.get("digests", ())}
+    return data.compact_labels().digest() in learned
+
+
 def decide_on_held_out(model: XMCEstimator, held_out: HeldOut, target: str, per: str) -> Decision:
     """Return the decision for a target, chosen on the rows that a training held out."""
     chances = model.probabilities(held_out.top)
@@ -82,8 +88,7 @@ def decide_on_data(
     """Return the decision for a target or a guarantee, chosen on rows not trained on, and the candidates of these."""
     check_purpose(target, guarantee, per)
     check_probabilities(tagger, "target" if guarantee is None else "guarantee")
-    learned = {tagger.data_.get("digest"), *tagger.data_.get("digests", ())}
-    if data.compact_labels().digest() in learned:
+    if has_learned(tagger, data):
         how = "trained or updated on" if tagger.data_.get("updates") else "trained on"
         raise DataError(
             f"{{input}} is what the model was {how}; a decision needs rows that it has not seen.", input="the data"
