@@ -309,17 +309,17 @@ def work(tasks: list[str], given: argparse.Namespace) -> None:
 
 
 def join(folder: Path, out: Path, keep: bool) -> None:
-    """Write the results of all tasks into one file, and mean and spread over seeds where settings are the default."""
+    """Write the results of all tasks into one file, and mean and spread over the seeds of a data set and settings."""
     tasks = {file.stem: json.loads(file.read_text()) for file in folder.glob("*.json")}
     earlier = json.loads(out.read_text())["tasks"] if keep and out.exists() else {}
     before = sorted(set(earlier) - set(tasks))
     tasks = dict(sorted({**earlier, **tasks}.items()))
     command = "python benchmarks/hybrid/study.py run TASK... --data FOLDER --out FOLDER; then join FOLDER"
     seeds: dict[str, list[dict[str, Any]]] = {}
-    for task, facts in tasks.items():
-        name, *rest = task.split("_")
-        if len(rest) == 1:
-            seeds.setdefault(name, []).append(facts)
+    for facts in tasks.values():
+        name, _, *settings = facts["task"].split(":")
+        if "new" not in settings:
+            seeds.setdefault(" ".join([name, *settings]), []).append(facts)
     summary = {name: {"seeds": len(runs), **over_seeds(runs)} for name, runs in seeds.items()}
     written = {"command": command, "measured_before": before, "summary": summary}
     written["tasks"] = {task: rounded(facts) for task, facts in tasks.items()}

@@ -163,9 +163,9 @@ def _attend_biased(q: Tensor, k: Tensor, v: Tensor, parts: list[_BiasedPart], dr
     seen = []
     for tokens, at, bias in parts:
         n_texts, columns = len(bias), bias.shape[-1]
-        padded = (_spread(x[tokens], at, n_texts, columns) for x in (q, k, v))
+        own_q, own_k, own_v = (_spread(x[tokens], at, n_texts, columns) for x in (q, k, v))
         with sdpa_kernel(BACKENDS):
-            out = F.scaled_dot_product_attention(*padded, bias, dropout)
+            out = F.scaled_dot_product_attention(own_q, own_k, own_v, bias, dropout)
         seen.append(out.transpose(1, 2).flatten(0, 1)[at])
     return torch.cat(seen)
 
