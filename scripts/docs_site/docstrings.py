@@ -48,13 +48,8 @@ def comment_at(lines: list[str], first: int, last: int) -> str:
 def with_examples_heading(text: str) -> str:
     """Return a docstring in which every example stands in a section "Examples".
 
-    >>> print(with_examples_heading("Return one more.\\n\\n>>> more(1)\\n2"))
-    Return one more.
-    <BLANKLINE>
-    Examples
-    --------
-    >>> more(1)
-    2
+    >>> with_examples_heading("Return one more.\\n\\n>>> more(1)\\n2").splitlines()[2:]
+    ['Examples', '--------', '>>> more(1)', '2']
     """
     out: list[str] = []
     section = ""
