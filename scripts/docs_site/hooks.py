@@ -8,47 +8,34 @@ from __future__ import annotations
 import os
 import re
 from pathlib import PurePosixPath
-from typing import Any
 
 import reference
+from code_words import with_line_breaks
 from links import ROOT, adopted_files, plain_fences, site_links
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from navigation import completed, notebook_pages
+from notebooks import notebook_page, with_outputs
 from option_tables import with_option_tables
 
-PLOT_STYLE = ROOT / "src" / "longtail" / "report" / "plots" / "plot.css"
-OPEN_SECTIONS = {"Tutorials": "tutorials", "Explanation": "methods"}  # what these folders hold comes there unasked
-INSIDE = "Inside longtail"
+PLOTS = ROOT / "src" / "longtail" / "report" / "plots"
+WELCOME = "index.md"
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Complete the navigation: pages that are made, and those of folders whose pages need not be listed."""
-    for section in config.nav or []:
-        for title, items in section.items():
-            folder = OPEN_SECTIONS.get(title)
-            if folder:
-                listed = set(pages_in(items))
-                found = sorted((ROOT / "docs" / folder).glob("*.md"))
-                items += [f"{folder}/{page.name}" for page in found if f"{folder}/{page.name}" not in listed]
-            if title == "Reference":
-                inside = [{f"longtail.{name}": f"reference/inside/{name}.md"} for name in reference.inside_pages()]
-                items.append({INSIDE: ["reference/inside/index.md", *inside]})
+    """Complete the navigation."""
+    config.nav = completed(config.nav or [])
     return config
-
-
-def pages_in(items: Any) -> list[str]:
-    """Return the pages that a part of the navigation lists."""
-    if isinstance(items, str):
-        return [items]
-    below = items.values() if isinstance(items, dict) else items
-    return [page for item in below for page in pages_in(item)]
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add what is not in docs/: other files of the repository, pages of the reference, the style of plots."""
     for file, page in adopted_files().items():
         files.append(File.generated(config, page, content=site_links((ROOT / file).read_text("utf-8"), file)))
+    for notebook, page in notebook_pages().items():
+        files.append(File.generated(config, page, content=notebook_page(notebook)))
+        files.append(File.generated(config, f"notebooks/{notebook.name}", content=notebook.read_text("utf-8")))
     for folder, text in reference.inside_pages().items():
         files.append(File.generated(config, f"reference/inside/{folder}.md", content=text))
     files.append(File.generated(config, "reference/inside/index.md", content=inside_index()))
@@ -68,7 +55,7 @@ def inside_index() -> str:
 
 def plot_style() -> str:
     """Return the style of plots, whose dark colours follow the switch of the site and not the system."""
-    style = PLOT_STYLE.read_text("utf-8")
+    style = "".join(file.read_text("utf-8") for file in sorted(PLOTS.glob("*.css")))
     dark = re.compile(r"@media \(prefers-color-scheme: dark\) \{\s*:root (\{.*?\})\s*\}", re.S)
     return dark.sub(r'[data-md-color-scheme="slate"] \1', style)
 
@@ -82,6 +69,8 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
         markdown = markdown.replace(reference.LIST_MARK, reference.name_list())
     if uri.startswith("reference/"):
         markdown = reference.with_levels(markdown)
+    if uri == WELCOME:
+        page.meta["hide"] = ["navigation", "toc"]
     if page.file.generated_by is None:
         markdown = site_links(markdown, f"docs/{uri}")
     return plain_fences(markdown)
@@ -102,4 +91,7 @@ def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files
                 return f'<span class="plot">{re.sub("<style>.*?</style>", "", drawing, flags=re.S)}</span>'
         return f'<a class="picture" href="{found["source"]}">{found[0]}</a>'
 
-    return IMAGE.sub(picture, html)
+    html = with_line_breaks(IMAGE.sub(picture, html))
+    notebooks = {uri: file for file, uri in notebook_pages().items()}
+    notebook = notebooks.get(page.file.src_uri)
+    return with_outputs(html, notebook) if notebook else html

@@ -22,6 +22,7 @@ ADOPTED = {
     "SECURITY.md": "project/reporting.md",
     "benchmarks/README.md": "project/benchmarks.md",
     "fuzz/README.md": "project/fuzzers.md",
+    "notebooks/README.md": "notebooks/index.md",
     "integrations/annif/README.md": "project/annif.md",
     "src/longtail/data/files/README.md": "project/bundled-data.md",
     "README.md": "index.md",  # which says the same
