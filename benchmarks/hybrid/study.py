@@ -286,8 +286,12 @@ def device_name() -> str:
 
 
 def file_of(task: str) -> str:
-    """Return the name of the file that a task leaves."""
-    return task.replace(":", "_").replace("/", "-") + ".json"
+    """Return the name of the file that a task leaves, of letters that any way of copying files takes.
+
+    >>> file_of("yso-titles:1:encoder=all-mpnet-base-v2")
+    'yso-titles_1_encoder-all-mpnet-base-v2.json'
+    """
+    return task.replace(":", "_").replace("/", "-").replace("=", "-") + ".json"
 
 
 def work(tasks: list[str], given: argparse.Namespace) -> None:
@@ -317,7 +321,8 @@ def work(tasks: list[str], given: argparse.Namespace) -> None:
 
 def join(folder: Path, out: Path, keep: bool) -> None:
     """Write the results of all tasks into one file, and mean and spread over the seeds of a data set and settings."""
-    tasks = {file.stem: json.loads(file.read_text()) for file in folder.glob("*.json")}
+    found = [json.loads(file.read_text()) for file in folder.glob("*.json")]
+    tasks = {facts["task"].replace(":", "_"): facts for facts in found}
     earlier = json.loads(out.read_text())["tasks"] if keep and out.exists() else {}
     before = sorted(set(earlier) - set(tasks))
     tasks = dict(sorted({**earlier, **tasks}.items()))
