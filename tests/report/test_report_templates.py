@@ -33,7 +33,7 @@ def test_only_our_own_plots_style_script_and_json_are_not_escaped():
 
 def test_a_value_that_a_template_does_not_get_is_noticed():
     with pytest.raises(UndefinedError):
-        render("explanation.html", card={"parts": []})
+        render("tree.html", tree={})
 
 
 def test_text_that_xml_forbids_is_replaced_in_every_value():
@@ -68,7 +68,7 @@ def test_a_notebook_shows_objects_and_runs_nothing(name):
 
 def test_a_fitted_tagger_and_its_explanation_are_shown():
     tagger = lt.Tagger(calibrate=0, random_state=0).fit(["red apple", "blue car"] * 5, [["fruit"], ["vehicle"]] * 5)
-    assert "<td" in tagger._repr_html_() and "training rows" in tagger._repr_html_()
+    assert "<td" in tagger._repr_html_() and "10" in tagger._repr_html_() and "tagger.save" in tagger._repr_html_()
     explained = tagger.explain("an apple", k=1)
     assert set(explained) == {"text", "predicted"} and "<mark" in explained._repr_html_()
 

@@ -11,9 +11,11 @@ from longtail.audit.audited_layer import AuditedLayer
 from longtail.audit.certificate import IMPOSSIBLE, REACHABLE, ROBUST, UNDECIDED, VERDICTS, Certificate
 from longtail.audit.certificate_search import SetAudit
 from longtail.audit.label_sets import LabelSets
+from longtail.audit.shown import audit_html
 from longtail.facts import LabelSetFacts, SetsFacts
 
 FORMAT = "audit.v1"
+SETS_SHOWN = 8  # of each kind, in a notebook
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +155,10 @@ class Audit:
         """Return the numbers of the sets with a verdict, those of most rows first."""
         sets = np.flatnonzero(self.verdicts == verdict)
         return sets[np.argsort(-self.counts[sets], kind="stable")]
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the verdicts, the impossible sets of most rows, and the hardest possible."""
+        return audit_html(self.facts(most=SETS_SHOWN))
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{self.n_sets(v)} {v}" for v in VERDICTS if self.n_sets(v))

@@ -13,7 +13,7 @@ from longtail.cli.options import data_options, group_options, jobs_option, json_
 from longtail.cli.output import announce_compilation, print_json, stages
 from longtail.cli.wording import naming_data, renaming
 from longtail.errors import DataError, ParameterError
-from longtail.report import file_size, plural
+from longtail.report import file_size, imputing_lines
 
 if TYPE_CHECKING:
     from longtail.data import Dataset
@@ -74,7 +74,7 @@ def impute(data: str, output: Path, confidence: bool, to: str | None, as_json: b
     if as_json:
         print_json(facts)
         return
-    for line in imputing_lines(facts):
+    for line in imputing_lines(imputed.facts):
         click.echo(line)
     click.echo(f"Rows: {output} ({to}, {file_size(facts['bytes'])}).")
 
@@ -121,37 +121,3 @@ def _rows_to_write(imputed: Imputed, confidence: bool, to: str) -> Dataset:
     if not confidence and to != "npz":
         Y = make_csr(Y.indptr, Y.indices, np.ones_like(Y.data), Y.shape[1])
     return replace(imputed.data, Y=Y)
-
-
-def imputing_lines(facts: dict[str, Any]) -> list[str]:
-    """Return in a few lines what there was, what was done and which rows got nothing."""
-    size, given = facts["group_size"], facts["rows"] - facts["rows_without_labels"]
-    alike = round(facts["likeness"], 2) + 0.0  # no -0.00
-    sizes = f"{size['smallest']:,} to {size['largest']:,} rows, {size['mean']:.1f} on average"
-    if size["smallest"] == size["largest"]:
-        sizes = plural(size["largest"], "row") + (" each" if facts["groups"] > 1 else "")
-    lines = [
-        f"{plural(facts['rows'], 'row')} in {plural(facts['groups'], 'group')} of {sizes}, "
-        f"with {plural(facts['labels'], 'label')}.",
-        f"Rows of a group are {facts['alike']} (likeness {alike:.2f}; 1 is the same).",
-        facts["why"],
-        f"{plural(given, 'row')} got {plural(facts['assigned'], 'label')}, with a mean confidence of "
-        f"{100 * facts['mean_confidence']:.0f}%.",
-        f"Confidence: {facts['confidence_means']}.",
-    ]
-    reasons = (
-        ("rows_not_chosen", "that no label of their groups went to"),
-        ("rows_without_words", "without a known word"),
-        ("rows_in_groups_without_labels", "in groups without labels"),
-        ("rows_in_no_group", "in no group"),
-    )
-    why = ", ".join(f"{facts[key]:,} {words}" for key, words in reasons if facts[key])
-    if facts["rows_without_labels"]:
-        lines.append(f"{plural(facts['rows_without_labels'], 'row')} got no label: {why}.")
-    left = (
-        ("groups_without_rows", "group has no rows, so its", "groups have no rows, so their", " labels went nowhere"),
-        ("labels_in_no_group", "label is", "labels are", " in no group that has rows"),
-        ("counts_above_size", "time", "times", " a group has a label more often than it has rows; all its rows got it"),
-    )
-    lines += [f"{plural(facts[key], one, many)}{rest}." for key, one, many, rest in left if facts[key]]
-    return lines

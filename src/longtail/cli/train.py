@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from longtail.cli.engine_options import engine_options, running_as_asked, take_checkpoint
-from longtail.cli.impute import imputing_lines
 from longtail.cli.model_options import ModelCommand, check_words_are_read, make_tagger, tagger_options
 from longtail.cli.options import (
     data_options,
@@ -28,7 +27,7 @@ from longtail.cli.output import announce_compilation, note, noting_warnings, pri
 from longtail.cli.plan import choice_lines
 from longtail.cli.wording import naming_data, renaming
 from longtail.errors import DataError, LongtailError, ParameterError
-from longtail.report import decision_sentences, file_size, plural
+from longtail.report import decision_sentences, file_size, imputing_lines, plural
 
 if TYPE_CHECKING:
     from longtail.data import Dataset

@@ -10,13 +10,12 @@ from typing import Any, Self, cast
 import numpy as np
 import scipy.sparse as sp
 
+from longtail.data.shown import dataset_html
 from longtail.errors import DataError
 from longtail.facts import DatasetFacts
-from longtail.notebook import fact_card
 from longtail.storage import MappedStrings, Part
 from longtail.validate import MatrixLike, as_labels, as_rows, count_ids, make_csr
 
-LETTERS_SHOWN = 200  # of a text, in a notebook
 STRINGS_AT_ONCE = 1 << 14
 MANY_LABELS, SPREAD = 1_000_000, 8  # labels by number, so many and so many times those in use, are renumbered
 
@@ -137,15 +136,8 @@ class Dataset:
         return f"Dataset({self.name or 'unnamed'}: {self.n_rows} rows of {kind}, {self.n_labels} labels)"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the sizes of the data."""
-        facts = [
-            ("rows", f"{self.n_rows:,}"),
-            ("labels", f"{self.n_labels:,}"),
-            ("labels per row", f"{self.Y.nnz / max(self.n_rows, 1):,.1f}"),
-        ]
-        facts += [("features", f"{self.n_features:,}")] if self.X is not None else []
-        first = [("first text", self.texts[0][:LETTERS_SHOWN])] if self.texts else []
-        return fact_card(f"Dataset {self.name}".strip(), facts + first)
+        """Return what a notebook shows: the sizes of the data, its most frequent labels and its first rows."""
+        return dataset_html(self)
 
     def names(self) -> tuple[str, ...]:
         """Return the name of every label; labels without names are called by their number."""

@@ -18,6 +18,7 @@ from longtail.data.formats.label_list import read_labels
 from longtail.data.formats.records import NameMatrix
 from longtail.data.group_lists import GroupsOfRow, LabelsOfGroup, as_counts, as_groups, count_matrix, grouped_texts
 from longtail.data.limits import DEFAULT_LIMITS, Limits
+from longtail.data.shown import grouped_html
 from longtail.errors import DataError, ParameterError
 from longtail.validate import MatrixLike, as_labels, make_csr
 
@@ -98,6 +99,10 @@ class GroupedDataset:
     def __repr__(self) -> str:
         name = self.rows.name or "unnamed"
         return f"GroupedDataset({name}: {self.n_rows} rows in {self.n_groups} groups, {self.n_labels} labels)"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the sizes, and the first group."""
+        return grouped_html(self)
 
     @classmethod
     def from_lists(

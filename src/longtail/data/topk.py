@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from longtail.data.shown import topk_html
 from longtail.errors import DataError
-from longtail.notebook import table_card
 from longtail.validate import MatrixLike, as_sparse
 
 INT32_MAX = np.iinfo(np.int32).max
-ROWS_SHOWN, LABELS_SHOWN = 10, 5  # in a notebook
 
 
 @dataclass(frozen=True)
@@ -68,13 +67,7 @@ class TopK:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the best labels of the first rows, with their scores."""
-        few = self[:ROWS_SHOWN].head(LABELS_SHOWN)
-        rows = [
-            [row, *(f"{label} ({score:.3g})" if label >= 0 else "" for label, score in zip(ids, scores, strict=True))]
-            for row, (ids, scores) in enumerate(zip(few.ids.tolist(), few.scores.tolist(), strict=True))
-        ]
-        note = f"{self.n_rows:,} rows, {self.k:,} labels each; label number (score)"
-        return table_card("TopK", ["row", *(f"label {i}" for i in range(1, few.k + 1))], rows, note)
+        return topk_html(self)
 
     def __getitem__(self, rows: int | slice | Sequence[int] | np.ndarray) -> TopK:
         """Return the predictions of some rows: a row number, a slice, a mask or an array of row numbers."""

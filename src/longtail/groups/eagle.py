@@ -145,6 +145,18 @@ class Eagle(Estimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    def _learned(self) -> list[tuple[str, object]]:
+        if not hasattr(self, "row_labels_"):
+            return []
+        found = self.row_labels_
+        return [
+            ("rows", f"{found.shape[0]:,}"),
+            ("labels", f"{found.shape[1]:,}"),
+            ("labels given to rows", f"{found.nnz:,}"),
+            ("rows without a label", f"{int((np.diff(found.indptr) == 0).sum()):,}"),
+            ("likeness of the rows of a group", f"{self.likeness_:.2f}"),
+        ]
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False  # rows come with groups, which scikit-learn's tools do not know

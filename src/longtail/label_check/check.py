@@ -18,9 +18,11 @@ from longtail.facts import (
 from longtail.label_check.duplicates import Duplicate, find_duplicates
 from longtail.label_check.folds import out_of_fold
 from longtail.label_check.other_labels import with_other_labels
+from longtail.label_check.shown import ShownCheck
 from longtail.label_check.suspects import Suspects, find_missing, find_wrong, recall_of_labels, unexplained, weigh
 from longtail.label_check.synonyms import Synonyms, find_synonyms
 from longtail.model import Stages, rows_of_dataset
+from longtail.notebook import shown_as
 from longtail.text import TfidfFeatures
 from longtail.validate import RandomState, check_integer, resolve_seed
 
@@ -95,7 +97,7 @@ def check_labels(
     duplicates = find_duplicates(data.texts, X, Y)
     called = names if plain_names is None else [plain_names.get(name, name) for name in names]
     synonyms = find_synonyms(X, Y, called, n_jobs)
-    return {
+    facts: LabelCheckFacts = {
         "rows": Y.shape[0],
         "labels": int((counts > 0).sum()),
         "pairs": int(Y.nnz),
@@ -114,6 +116,7 @@ def check_labels(
         "unlearned": unlearned[:limit],
         "synonyms": [_synonyms(names, counts, found) for found in synonyms[:limit]],
     }
+    return shown_as(ShownCheck, facts)
 
 
 def _unlearned(names: tuple[str, ...], counts: np.ndarray, recall: np.ndarray, fewest: int) -> list[UnlearnedFacts]:

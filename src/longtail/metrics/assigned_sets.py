@@ -20,6 +20,8 @@ from longtail.metrics.label_metrics import LABEL_METRICS, tally_tested_labels
 from longtail.metrics.measures import Means, Measure, identity, share
 from longtail.metrics.resample import bootstrap_intervals
 from longtail.metrics.row_metrics import judge
+from longtail.metrics.shown import ShownMetrics
+from longtail.notebook import shown_as
 from longtail.validate import MatrixLike, RandomState, resolve_seed
 
 
@@ -80,7 +82,8 @@ def evaluate_sets(
     seed = resolve_seed(random_state)
     found = values_with_intervals(rows, bootstrap_intervals(rows, n_bootstrap, level, seed))
     found |= values_with_intervals(labels, bootstrap_intervals(labels, n_bootstrap, level, seed))
-    return {"rows": judged.n_rows, "labels_tested": int(tested.true.size), "metrics": found}
+    facts: SetsMetricsFacts = {"rows": judged.n_rows, "labels_tested": int(tested.true.size), "metrics": found}
+    return shown_as(ShownMetrics, facts)
 
 
 def _pooled_f1(right: Means, said: Means, true: Means) -> Means:

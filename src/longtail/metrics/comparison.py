@@ -23,6 +23,8 @@ from longtail.metrics.measures import Measure, row_measures
 from longtail.metrics.propensity import NumberPerLabel
 from longtail.metrics.resample import paired_intervals, randomisation_p_values
 from longtail.metrics.row_metrics import Judged, judge
+from longtail.metrics.shown import ShownDifferences
+from longtail.notebook import shown_as
 from longtail.validate import MatrixLike, RandomState, check_integer, resolve_seed
 
 
@@ -123,7 +125,7 @@ def compare(
             {**band, "metrics": {key.split(":")[1]: by_rows[key] for key in by_rows if key.startswith(f"{name}:")}}
             for name, band in zip(BAND_NAMES, bands.describe(), strict=True)
         ]
-    return facts
+    return shown_as(ShownDifferences, facts)
 
 
 def _row_measures(judged: Judged, ks: tuple[int, ...], bands: LabelBands | None) -> list[Measure]:

@@ -20,6 +20,8 @@ from longtail.metrics.propensity import NumberPerLabel, check_counts
 from longtail.metrics.reliability import brier_measure, calibration_facts
 from longtail.metrics.resample import Bounds, bootstrap_intervals
 from longtail.metrics.row_metrics import Judged, check_k, judge
+from longtail.metrics.shown import ShownMetrics
+from longtail.notebook import shown_as
 from longtail.validate import MatrixLike, RandomState, check_flag, check_integer, check_real, resolve_seed
 
 # What is drawn: labels for coverage and macro averages, rows for all others.
@@ -116,7 +118,7 @@ def evaluate(
         facts["frequency"] = {"k": ks[-1], "bins": by_frequency(judged, counts, ks[-1])}
     if probabilities:
         facts["calibration"] = {**calibration_facts(judged), "brier": table["brier"]}
-    return facts
+    return shown_as(ShownMetrics, facts)
 
 
 def with_ancestors(judged: Judged, ancestors: sp.sparray | None) -> Judged:

@@ -280,6 +280,16 @@ class XMCEstimator(Estimator):
     def build(self) -> None:
         """Make what loading leaves until it is needed, so that a damaged part is found now."""
 
+    def _learned(self) -> list[tuple[str, object]]:
+        if not hasattr(self, "n_labels_"):
+            return []
+        return [
+            ("training rows", f"{self.n_rows_:,}"),
+            ("labels", f"{self.n_labels_:,}"),
+            ("features", f"{self.n_features_in_:,}"),
+            ("calibrated", "yes" if self.calibrated_ else "no"),
+        ]
+
     # ---- For scikit-learn
 
     def __sklearn_tags__(self) -> Tags:

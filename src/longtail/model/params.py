@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 import numpy as np
 
 from longtail.errors import Keyword, ParameterError, near
+from longtail.notebook import Html, card, facts, fold, h, shortened
 from longtail.validate import Rows, check_choice
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 OUTPUTS = ("default", "pandas", "polars")
+LETTERS_SHOWN = 80  # of the value of a parameter, in a notebook
 
 T = TypeVar("T")
 
@@ -107,6 +109,26 @@ class Estimator:
         )
         return f"{type(self).__name__}({', '.join(given)})"
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: whether it is fitted and what it learned, and its parameters."""
+        learned = self._learned()
+        note = "" if learned is None else "fitted" if learned else "not fitted"
+        return card(type(self).__name__, facts(learned) if learned else None, *self._shown_params(), note=note)
+
+    def _learned(self) -> list[tuple[str, object]] | None:
+        """Return what a notebook tells of the trained object: nothing before `fit`; None where nothing is learned."""
+        return None
+
+    def _shown_params(self) -> list[Html]:
+        """Return the parameters that were changed, in a table, and the others in a fold."""
+        rows: dict[bool, list[tuple[object, object]]] = {True: [], False: []}
+        for name, default in self._defaults().items():
+            value = getattr(self, name, default)
+            rows[_same(value, default)].append((h("code", name), h("code", shortened(repr(value), LETTERS_SHOWN))))
+        n = len(rows[True])
+        changed = [facts(rows[False])] if rows[False] else []
+        return [*changed, fold(f"{n} parameter{'s' * (n != 1)} at the default", facts(rows[True]))] if n else changed
+
     def __sklearn_tags__(self) -> Tags:
         """Return what scikit-learn's tools may expect; imported when they ask."""
         from sklearn.utils import Tags, TargetTags
@@ -124,6 +146,9 @@ class Transformer(Estimator):
         tags.transformer_tags = TransformerTags(preserves_dtype=[])
         tags.input_tags.two_d_array, tags.input_tags.one_d_array, tags.input_tags.string = False, True, True
         return tags
+
+    def _learned(self) -> list[tuple[str, object]]:
+        return [("features", f"{self.n_features_:,}")] if hasattr(self, "n_features_") else []
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
         """Return a name for every column of the rows."""

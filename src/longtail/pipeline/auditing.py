@@ -59,6 +59,15 @@ class Audited:
     layer: Layer
     audit: Audit | None
 
+    def __repr__(self) -> str:
+        return f"Audited({self.layer.source}: {self.audit!r})"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the verdicts, the label sets that never come out, and what to do."""
+        from longtail.report import audit_html
+
+        return audit_html(self.facts)
+
     @property
     def all_reachable(self) -> bool:
         """Whether every set that was asked for is proved to be possible."""

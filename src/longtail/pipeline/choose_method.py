@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 from longtail.data import Dataset, rows_per_label
 from longtail.encoder import DEFAULT_ENCODER, find_encoder
 from longtail.facts import MethodFacts
+from longtail.notebook import shown_as
+from longtail.pipeline.shown import ShownMethod
 from longtail.training import import_torch
 
 AUTO = "auto"  # in place of a method: the one that suits the data
@@ -167,7 +169,7 @@ def choose_method(data: Dataset, *, own_features: bool = False, has_label_texts:
         has_label_texts=has_label_texts or data.label_texts is not None,
         own_features=own_features,
     )
-    return choose_for(situation)
+    return shown_as(ShownMethod, choose_for(situation))
 
 
 def choose_for(situation: Situation) -> MethodFacts:

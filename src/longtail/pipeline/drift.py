@@ -31,8 +31,10 @@ from longtail.monitoring import (
     monitor_advice,
     worst_verdict,
 )
+from longtail.notebook import shown_as
 from longtail.pipeline.deciding import assign, n_candidates
 from longtail.pipeline.label_numbering import with_ids_of
+from longtail.pipeline.shown import ShownMonitor
 from longtail.text import TfidfFeatures, UnknownTerms
 from longtail.validate import Rows
 from longtail.vocabulary import add_names
@@ -136,7 +138,7 @@ class Monitor:
             else [],
             "calibration": _calibration_facts(self.profile),
         }
-        return add_names(facts, self.tagger.vocabulary_)
+        return shown_as(ShownMonitor, add_names(facts, self.tagger.vocabulary_))
 
     def _own_numbers(self, data: Dataset) -> tuple[sp.csr_array, list[str]]:
         """Return the labels of rows by the Tagger's numbers, those it does not know after them, and their names."""

@@ -38,9 +38,11 @@ from longtail.metrics import (
     share_interval,
 )
 from longtail.model import Estimator, TextReader, plain_value
+from longtail.notebook import shown_as
 from longtail.pipeline.deciding import assign, decision_facts, n_candidates, train_shares
 from longtail.pipeline.label_numbering import LabelLimit, check_shared_labels, predict_dataset, truth
 from longtail.pipeline.labels_in_vocabulary import count_ambiguous, deprecated_choice, ids_of, label_ids, with_ids
+from longtail.pipeline.shown import ShownComparison, ShownEvaluation
 from longtail.pipeline.tagger import Tagger
 from longtail.validate import check_choice
 from longtail.vocabulary import Vocabulary, add_names
@@ -107,7 +109,7 @@ def evaluate_tagger(
         facts["by"] = _by_groups(data, by, Y, best, ks, n_bootstrap)
     facts["timings"] = {"predict_seconds": seconds, "predict_ms_per_row": 1000 * seconds / max(data.n_rows, 1)}
     facts["examples"] = _examples(tagger, data, Y, names, n_examples, limit)
-    return add_names(facts, tagger.vocabulary_)
+    return shown_as(ShownEvaluation, add_names(facts, tagger.vocabulary_))
 
 
 def evaluate_predictions(
@@ -144,7 +146,7 @@ def evaluate_predictions(
     facts["evaluation"]["suggested_at_most"] = int((top.ids >= 0).sum(axis=1).max(initial=0))
     if by is not None:
         facts["by"] = _by_groups(data, by, Y, top, ks, n_bootstrap)
-    return facts
+    return shown_as(ShownEvaluation, facts)
 
 
 def evaluation_facts(
@@ -180,7 +182,7 @@ def evaluation_facts(
     unseen = int((np.bincount(Y.indices, minlength=len(names))[tagger.n_labels_ :] > 0).sum())
     summary["labels_unknown_to_model"] = unseen
     summary["tail"] = tail_points(counts.tolist())
-    return {
+    facts: EvaluationFacts = {
         "title": f"{data.name or 'data'}: {tagger.method_name}",
         "model": model_facts(tagger),
         "data": summary,
@@ -189,6 +191,7 @@ def evaluation_facts(
         "tradeoff": _tradeoff(tagger, Y, scored, max(ks)) if calibrated else None,
         "labels": _label_table(Y, top.head(max(ks)), names, counts)[:LABELS_LISTED],
     }
+    return shown_as(ShownEvaluation, facts)
 
 
 def compare_taggers(
@@ -243,13 +246,14 @@ def compare_taggers(
         ancestors=_ancestors(names, vocabulary),
         n_bootstrap=n_bootstrap,
     )
-    return {
+    facts: ComparisonFacts = {
         "title": f"{data.name or 'data'}: a against b",
         "a": model_facts(a),
         "b": model_facts(b),
         "data": summary,
         "comparison": differences,
     }
+    return shown_as(ShownComparison, facts)
 
 
 def _with_vocabulary(tagger: Tagger, vocabulary: Vocabulary | None) -> Tagger:

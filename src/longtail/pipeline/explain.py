@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from longtail.data import TopK
 from longtail.errors import DataError, ModelError, ParameterError
 from longtail.facts import ExplanationFacts, PathStepFacts, SuggestionFacts
+from longtail.pipeline.shown import ExplainedText
 from longtail.validate import Json, check_integer
 from longtail.vocabulary import add_names
 
@@ -17,15 +18,6 @@ if TYPE_CHECKING:
     from longtail.pipeline.tagger import Tagger
 
 TYPICAL = 3  # labels named for a node of a tree
-
-
-class ExplainedText(dict[str, Any]):
-    """An explanation as facts (`ExplanationFacts`), which a notebook shows as a text with marked words."""
-
-    def _repr_html_(self) -> str:
-        from longtail.report import explanation_html
-
-        return explanation_html(cast(ExplanationFacts, self))
 
 
 def explain_text(

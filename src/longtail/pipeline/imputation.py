@@ -16,6 +16,7 @@ from longtail.groups import Eagle, calibrated_confidence, group_likeness, group_
 from longtail.model import RowClassifier, Stages, TextFeatures, rows_of_dataset
 from longtail.pipeline.imputation_facts import imputing_facts
 from longtail.pipeline.registry import new_features
+from longtail.pipeline.shown import imputation_card
 from longtail.tree import LabelTreeClassifier
 from longtail.validate import RandomState, check_choice, check_integer, make_csr, resolve_seed
 
@@ -31,6 +32,13 @@ class Imputed:
     data: Dataset  # Y holds ones, or shares with assign="soft"
     confidence: sp.csr_array  # (n_rows, n_labels), one value for each label in Y
     facts: ImputationFacts
+
+    def __repr__(self) -> str:
+        return f"Imputed({self.data.name or 'unnamed'}: {self.facts['assigned']} labels for {self.data.n_rows} rows)"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: what was done, and the first rows with the labels found for them."""
+        return imputation_card(self.facts, self.data, self.confidence)
 
     @property
     def labels(self) -> list[tuple[str, ...]]:

@@ -30,7 +30,6 @@ from longtail.model import (
     plain_value,
 )
 from longtail.monitoring import Reference
-from longtail.notebook import fact_card
 from longtail.pipeline.choose_method import AUTO, choose_method
 from longtail.pipeline.deciding import assign, decide_on_data, decide_on_held_out, n_candidates
 from longtail.pipeline.drift import monitor_dataset, reference_of_held_out
@@ -47,6 +46,7 @@ from longtail.pipeline.labels_in_vocabulary import (
     new_concepts,
 )
 from longtail.pipeline.registry import DEFAULT_METHOD, METHODS
+from longtail.pipeline.shown import ShownTags, tagger_card
 from longtail.pipeline.stored_features import features_for, made_alike
 from longtail.pipeline.update import check_labels_agree, update_tagger, without_labels
 from longtail.storage import MANY_LABELS, LabelColumns, MappedStrings, Part, save_folder
@@ -514,19 +514,11 @@ class Tagger(Estimator):
         return len(self.labels_)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the method, and what was learned."""
-        if not hasattr(self, "model_"):
-            return fact_card("Tagger", [("method", self.method_name)], "not fitted")
-        model = self.model_
-        facts = [
-            ("method", self.method_name),
-            ("model", repr(model)),
-            ("labels", f"{self.n_labels_:,}"),
-            ("training rows", f"{model.n_rows_:,}"),
-            ("features", f"{model.n_features_in_:,}"),
-            ("calibrated", "yes" if model.calibrated_ else "no"),
-        ]
-        return fact_card("Tagger", facts)
+        """Return what a notebook shows: what was learned and how good it was on the rows held out."""
+        return tagger_card(self) if hasattr(self, "model_") else super()._repr_html_()
+
+    def _learned(self) -> list[tuple[str, object]]:
+        return []
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "model_"):
@@ -607,7 +599,7 @@ class Tagger(Estimator):
 
         `allow` (only these labels) and `deny` (none of these) are lists of labels.
         """
-        return self.name_tags(self.predict_topk(texts, k=k, allow=allow, deny=deny))
+        return ShownTags.of(self.name_tags(self.predict_topk(texts, k=k, allow=allow, deny=deny)), texts)
 
     def name_tags(self, top: TopK) -> list[list[Tag]]:
         """Return predictions with label names and, where the model is calibrated, probabilities."""

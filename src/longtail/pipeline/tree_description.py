@@ -12,6 +12,8 @@ import numpy as np
 from longtail.errors import ModelError
 from longtail.facts import ClusterFacts, LabelUseFacts, LevelFacts, RestFacts, TreeFacts, WordFacts
 from longtail.model import WordFeatures
+from longtail.notebook import shown_as
+from longtail.pipeline.shown import ShownTree
 from longtail.pipeline.tagger import Tagger
 from longtail.tree import Chunks, LabelTree, LabelTreeClassifier, child_weights, tree_inside
 from longtail.validate import check_integer
@@ -118,7 +120,7 @@ def tree_facts(
         "clusters": listed,
         "rest": rest,
     }
-    return add_names(facts, tagger.vocabulary_)
+    return shown_as(ShownTree, add_names(facts, tagger.vocabulary_))
 
 
 def page_tree(tagger: Tagger) -> TreeFacts | None:

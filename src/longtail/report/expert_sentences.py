@@ -5,6 +5,14 @@ from __future__ import annotations
 from longtail.facts import ExpertFacts, SuggestionFacts
 
 LEAST = 0.05  # of the log-odds, below which an expert is not named
+EXPERTS = {
+    "prototypes": "prototype of the label",
+    "classifier": "classifier vector of the label",
+    "tree": "label tree on words",
+    "neighbours": "similar training texts",
+    "names": "name in the text",
+    "together": "all together",
+}
 
 
 def expert_sentences(suggestion: SuggestionFacts) -> list[str]:
@@ -13,8 +21,13 @@ def expert_sentences(suggestion: SuggestionFacts) -> list[str]:
     >>> expert_sentences({"experts": [{"expert": "tree", "weight": 5.62, "probability": 0.987}]})
     ['+5.6  label tree on words: 99%']
     """
+    return [f"{weight:+.1f}  {reason}" for weight, reason in expert_reasons(suggestion)]
+
+
+def expert_reasons(suggestion: SuggestionFacts) -> list[tuple[float, str]]:
+    """Return what every expert that spoke for a label adds to its log-odds, and why, strongest first."""
     told = (fact for fact in suggestion.get("experts", ()) if abs(fact["weight"]) >= LEAST)
-    return [f"{fact['weight']:+.1f}  {_reason(fact)}" for fact in told]
+    return [(fact["weight"], _reason(fact)) for fact in told]
 
 
 def _similar_rows(fact: ExpertFacts) -> str:
@@ -37,11 +50,10 @@ def _reason(fact: ExpertFacts) -> str:
     if expert == "start":
         return "what a label as frequent as this starts from"
     if expert == "tree":
-        return f"label tree on words: {fact.get('probability', 0):.0%}"
+        return f"{EXPERTS[expert]}: {fact.get('probability', 0):.0%}"
     if expert == "neighbours":
-        return f"similar training texts: {fact.get('share', 0):.0%}{_similar_rows(fact)}"
+        return f"{EXPERTS[expert]}: {fact.get('share', 0):.0%}{_similar_rows(fact)}"
     if expert == "names":
         names = ", ".join(dict.fromkeys(f"“{match['name']}”" for match in fact.get("matches", ())))
-        return f"name in the text: {names}" if names else "name in the text"
-    kind = "classifier vector" if expert == "classifier" else "prototype"
-    return f"{kind} of the label: similarity {fact.get('similarity', 0):.2f}"
+        return f"{EXPERTS[expert]}: {names}" if names else EXPERTS[expert]
+    return f"{EXPERTS[expert]}: similarity {fact.get('similarity', 0):.2f}"

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from longtail.errors import DataError, ModelError
 from longtail.storage import Part, is_indptr
 from longtail.tree.hierarchy import hierarchy_leaves
+from longtail.tree.shown import label_tree_html
 from longtail.validate import as_sparse, check_integer, make_csr
 
 
@@ -297,6 +298,10 @@ class LabelTree:
     def __repr__(self) -> str:
         nodes = [level.size for level in self.parents]
         return f"LabelTree(n_labels={self.n_labels}, nodes={nodes}, n_slots={self.n_slots})"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: its clusters, which a reader can open."""
+        return label_tree_html(self)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, LabelTree):

@@ -51,6 +51,17 @@ class Tuning:
     n_jobs: int | None = None
     has_texts: bool = field(default=True, repr=False)
 
+    def __repr__(self) -> str:
+        settings = {**self.settings, **self.text_settings}
+        told = ", ".join(f"{name}={value!r}" for name, value in settings.items()) or "the defaults"
+        return f"Tuning({len(self.facts['trials'])} trials of {self.facts['method']}; best: {told})"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the best trials, and what the best is worth."""
+        from longtail.report import tuning_html
+
+        return tuning_html(self.facts)
+
     def tagger(self, **params: Any) -> Tagger:
         """Return a Tagger with the best settings, not fitted; `params` are those of `Tagger`."""
         method = self.facts["method"]

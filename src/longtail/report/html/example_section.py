@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from longtail.facts import ExplanationFacts, SuggestionFacts
 from longtail.report.expert_sentences import expert_sentences
 from longtail.report.fact_rows import confidence, marked_parts, missed, strongest, suggestions
-from longtail.report.html.rendering import View, render
+from longtail.report.html.rendering import View
 from longtail.report.people import for_people
 from longtail.report.tree_sentences import path_steps
 
@@ -30,15 +30,6 @@ def example_section(examples: Sequence[ExplanationFacts]) -> View | None:
         "has_experts": any(expert_sentences(suggestion) for suggestion in suggested),
     }
     return view if examples else None
-
-
-def explanation_html(facts: ExplanationFacts) -> str:
-    """Return an explanation as a piece of HTML for a notebook: the marked text, and each label with its words.
-
-    >>> "<b>" in explanation_html({"text": "<b>", "predicted": []})
-    False
-    """
-    return render("explanation.html", card=card(facts))
 
 
 def card(example: ExplanationFacts) -> View:

@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeGuard
 
-from longtail.notebook import escape
+from longtail.notebook import STYLE, Html, escape, h
 
 WIDTH = 440.0
 FONT = 13.0
 LETTER = 0.64 * FONT  # width of a letter; generous, so that names are shortened rather than clipped
 HEADROOM = 1e-9
 
-STYLE_FILE = Path(__file__).with_name("plot.css")  # colours, and the look of the plots
+COLOURS, RULES = (Path(__file__).with_name(name) for name in ("colours.css", "plot.css"))
 
 Scale = Callable[[float], float]
 
@@ -131,9 +131,20 @@ def path(points: Sequence[tuple[float, float]], css: str, *, closed: bool = Fals
     return f'<path d="M{steps}{" Z" if closed else ""}" class="{css}"/>' if points else ""
 
 
-def drawing(height: float, title: str, description: str, body: Sequence[str]) -> str:
+class Drawing(str):
+    """A finished drawing as SVG text, which a notebook shows in colours that suit its theme."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        """Return the drawing with the style that it has in notebooks."""
+        style = Html(f"<style>{STYLE}{plot_rules()}</style>")
+        return h("div", style, h("figure", Html(self)), class_="longtail")
+
+
+def drawing(height: float, title: str, description: str, body: Sequence[str]) -> Drawing:
     """Return the finished SVG with its accessible title and description."""
-    return (
+    return Drawing(
         f'<svg xmlns="http://www.w3.org/2000/svg" class="lt" viewBox="0 0 {WIDTH:g} {height:g}" role="img" '
         f'aria-label="{escape(title)}"><title>{escape(title)}</title><desc>{escape(description)}</desc>'
         + "".join(body)
@@ -143,7 +154,12 @@ def drawing(height: float, title: str, description: str, body: Sequence[str]) ->
 
 def plot_style() -> str:
     """Return the CSS of the plots and the colours."""
-    return STYLE_FILE.read_text("utf-8")
+    return COLOURS.read_text("utf-8") + plot_rules()
+
+
+def plot_rules() -> str:
+    """Return the CSS of the plots without colours."""
+    return RULES.read_text("utf-8")
 
 
 def standalone(svg: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 
 from longtail.facts import TuningFacts
-from longtail.report.formatting import count, duration
 from longtail.report.terminal.console import print_table, say
+from longtail.report.tuning_rows import best_sentence, trial_table
 
 
 def show_tuning(console: Console, facts: TuningFacts, *, shown: int = 10) -> None:
@@ -20,31 +20,6 @@ def show_tuning(console: Console, facts: TuningFacts, *, shown: int = 10) -> Non
     >>> "The defaults are best: 50.0%." in console.file.getvalue()
     True
     """
-    trials, rows = facts["trials"], facts["round_rows"]
-    listed = [t for i, t in enumerate(trials) if i < shown or t["number"] == 0]
-    heads = [f"{count(n)} rows" for n in rows]
-    table = [
-        [
-            str(trial["number"]),
-            ", ".join(f"{name}={value}" for name, value in trial["settings"].items()) or "defaults",
-            *(f"{100 * score:.1f}" for score in trial["scores"]),
-            *([""] * (len(rows) - len(trial["scores"]))),
-            duration(trial["seconds"]),
-        ]
-        for trial in listed
-    ]
-    print_table(console, ["trial", "settings ", *heads, "time"], table)
+    columns, rows = trial_table(facts, shown)
+    print_table(console, columns, rows)
     say(console, best_sentence(facts))
-
-
-def best_sentence(facts: TuningFacts) -> str:
-    """Return in one sentence what the best settings are worth on the rows held out."""
-    best, usual = facts["trials"][0], facts["default_score"]
-    if best["number"] == 0:
-        return f"The defaults are best: {100 * usual:.1f}%."
-    gain = 100 * (best["score"] - usual)
-    return (
-        f"Best: trial {best['number']}, {facts['metric']} {100 * best['score']:.1f}% on "
-        f"{count(facts['held_out_rows'])} rows held out, {gain:.1f} points above the defaults. "
-        "The best of many looks better here than on new rows."
-    )

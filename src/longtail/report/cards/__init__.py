@@ -1,0 +1,1 @@
+"""What notebooks show of facts: cards made of the pieces in `longtail.notebook`."""
