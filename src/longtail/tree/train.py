@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple, Self
@@ -377,6 +378,16 @@ class LevelTask:
     rows: TrainingRows
     classes: LevelClasses
     solver: Solver
+    free: deque[np.ndarray] = field(default_factory=deque)  # arrays of -1 for all features, one per thread at work
+
+    def position(self) -> np.ndarray | None:
+        """Return an array of -1 for all features, until it is put back into `free`; None where there are too many."""
+        if has_idle_columns(self.rows.n_features, self.rows.indices.size):
+            return None
+        try:
+            return self.free.pop()
+        except IndexError:
+            return np.full(self.rows.n_features, -1, dtype=np.int32)
 
 
 def prepare_level(arrays: Arrays, settings: dict[str, Any]) -> LevelTask:
@@ -400,6 +411,7 @@ def train_children(level: LevelTask, task: Sequence[int]) -> Arrays:
     """Train some chunks of a level, or some children of one; return them joined."""
     first, last, start, stop = task
     rows, classes, solver = level.rows, level.classes, level.solver
+    position = level.position()
     out = []
     for chunk in range(first, last):
         low, high = int(classes.children[chunk]), int(classes.children[chunk + 1])
@@ -407,7 +419,7 @@ def train_children(level: LevelTask, task: Sequence[int]) -> Arrays:
             low, high = low + start, min(low + stop, high)
         members = None if classes.members is None else column(classes.members, chunk)
         allowed_rows = None if classes.sent is None else column(classes.sent, chunk)
-        local = local_rows(rows, members)
+        local = local_rows(rows, members, position)
         W = np.zeros((-(-(high - low) // LANES), local.features.size + 1, LANES), dtype=np.float32)
         for batch, at in enumerate(range(low, high, LANES)):
             labels = range(at, min(at + LANES, high))
@@ -417,6 +429,8 @@ def train_children(level: LevelTask, task: Sequence[int]) -> Arrays:
         packed = PackedChunk.from_lanes(local.features, W, high - low, solver.threshold)
         silent = classes.truth.indptr[low:high] == classes.truth.indptr[low + 1 : high + 1]  # never predicted
         out.append(replace(packed, bias=np.where(silent, np.float32(-np.inf), packed.bias)))
+    if position is not None:
+        level.free.append(position)
     sizes = {
         "n_lines": np.array([chunk.features.size for chunk in out], np.int64),
         "n_entries": np.array([chunk.weights.size for chunk in out], np.int64),
@@ -495,8 +509,11 @@ class ChunkRows:
     features: np.ndarray
 
 
-def local_rows(rows: TrainingRows, members: np.ndarray | None) -> ChunkRows:
-    """Return the rows of a chunk over their own features; all rows as they are for the root."""
+def local_rows(rows: TrainingRows, members: np.ndarray | None, position: np.ndarray | None = None) -> ChunkRows:
+    """Return the rows of a chunk over their own features; all rows as they are for the root.
+
+    `position` is -1 for every feature, before and after; None to make it.
+    """
     if has_idle_columns(rows.n_features, rows.indices.size):
         part, norms = (rows.matrix, rows.norms) if members is None else (rows.matrix[members], rows.norms[members])
         features, ids = np.unique(part.indices, return_inverse=True)
@@ -506,7 +523,7 @@ def local_rows(rows: TrainingRows, members: np.ndarray | None) -> ChunkRows:
     if members is None:
         features = np.arange(rows.n_features, dtype=np.int32)
         return ChunkRows(rows.indptr, rows.indices, rows.data, rows.norms, features)
-    position = np.full(rows.n_features, -1, dtype=np.int32)
+    position = np.full(rows.n_features, -1, dtype=np.int32) if position is None else position
     if memory_limit() is not None:
         indptr = np.zeros(members.size + 1, dtype=np.int64)
         np.cumsum(rows.indptr[members + 1] - rows.indptr[members], out=indptr[1:])
