@@ -77,8 +77,8 @@ class LongtailError(Exception):
     exit_code = 1
 
     def __init__(self, sentence: str, /, **fields: Any) -> None:
-        self.template = sentence if fields else sentence.replace("{", "{{").replace("}", "}}")
-        self.fields = fields
+        self.template: str = sentence if fields else sentence.replace("{", "{{").replace("}", "}}")
+        self.fields: dict[str, Any] = fields
         super().__init__(one_line(self.template.format(**fields)))
 
     def restate(self, template: str | None = None, /, **fields: Any) -> None:

@@ -138,9 +138,14 @@ def audit_certificates(
 class SetSearch:
     """The best that is proved about one set so far; every `try_...` says whether nothing is left open."""
 
+    eps: float
+    exact: bool
+    layer: AuditedLayer
+    members: np.ndarray
+
     def __init__(self, layer: AuditedLayer, members: np.ndarray, eps: float, exact: bool) -> None:
         self.layer, self.members, self.eps, self.exact = layer, members, eps, exact
-        self.best = SetAudit(UNDECIDED, 0.0, np.inf, NOTHING, Certificate(threshold=layer.threshold))
+        self.best: SetAudit = SetAudit(UNDECIDED, 0.0, np.inf, NOTHING, Certificate(threshold=layer.threshold))
 
     def try_certificate(self, how: str, new: Certificate) -> bool:
         """Keep what a certificate proves beyond what is known: a larger ball, a smaller bound."""

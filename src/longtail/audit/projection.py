@@ -86,20 +86,26 @@ class ReachableScores:
     Scores are in units of the length of each row. Inputs are sums of rows, x = mix @ W.
     """
 
+    values: np.ndarray
+    vectors: np.ndarray
+
     def __init__(self, layer: AuditedLayer) -> None:
         self.layer = layer
-        self.moving = np.flatnonzero(layer.lengths > 0)  # the other labels score their bias, whatever the input
+        # the other labels score their bias, whatever the input
+        self.moving: np.ndarray = np.flatnonzero(layer.lengths > 0)
         if self.moving.size > MOST_LABELS:
             raise DataError(
                 f"W has {self.moving.size:,} labels and {layer.W.shape[1]:,} columns, too many for an audit; audit "
                 f"at most {MOST_LABELS:,} labels at a time."
             )
-        self.lengths = layer.lengths[self.moving]
-        self.offset = np.zeros(self.moving.size) if layer.bias is None else layer.bias[self.moving] / self.lengths
+        self.lengths: np.ndarray = layer.lengths[self.moving]
+        self.offset: np.ndarray = (
+            np.zeros(self.moving.size) if layer.bias is None else layer.bias[self.moving] / self.lengths
+        )
         rows = layer.W[self.moving]
         # rows of length 1: labels with small weights count as much as the others
         gram = (rows @ rows.T).toarray() / np.outer(self.lengths, self.lengths)
-        self.factor = _cholesky(gram)
+        self.factor: tuple[np.ndarray, bool] | None = _cholesky(gram)
         self.vectors, self.values = np.empty((0, 0)), np.empty(0)
         if self.factor is None:
             self.vectors, self.values = _eigenvectors(gram)

@@ -32,8 +32,8 @@ class SparseLinear(nn.Module):
     def __init__(self, in_features: int, out_features: int, spread: float = 1.0, sparse: bool = False) -> None:
         super().__init__()
         self.sparse = sparse
-        self.weight = nn.Parameter(spread * torch.randn(in_features, out_features))
-        self.bias = nn.Parameter(torch.zeros(out_features))
+        self.weight: nn.Parameter = nn.Parameter(spread * torch.randn(in_features, out_features))
+        self.bias: nn.Parameter = nn.Parameter(torch.zeros(out_features))
 
     def forward(self, x: Tensor | SparseRows) -> Tensor:
         """Return (n_rows, out_features)."""

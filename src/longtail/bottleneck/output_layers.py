@@ -34,11 +34,11 @@ class OutputLayer(nn.Module):
 
     def __init__(self, in_features: int, n_labels: int, width: int, bias: bool) -> None:
         super().__init__()
-        self.in_features = check_integer("in_features", in_features, low=1)
-        self.n_labels = check_integer("n_labels", n_labels, low=1)
-        self.width = check_integer("width", width, low=1)
-        self.projection = nn.Linear(self.in_features, self.width)
-        self.bias = nn.Parameter(torch.zeros(self.n_labels)) if check_flag("bias", bias) else None
+        self.in_features: int = check_integer("in_features", in_features, low=1)
+        self.n_labels: int = check_integer("n_labels", n_labels, low=1)
+        self.width: int = check_integer("width", width, low=1)
+        self.projection: nn.Linear = nn.Linear(self.in_features, self.width)
+        self.bias: nn.Parameter | None = nn.Parameter(torch.zeros(self.n_labels)) if check_flag("bias", bias) else None
 
     def project(self, x: Tensor) -> Tensor:
         """Return the vectors (..., width) that the weights multiply.
@@ -110,7 +110,7 @@ class BottleneckOutput(OutputLayer):
         self, in_features: int, n_labels: int, width: int, *, bias: bool = False, prior: float | None = None
     ) -> None:
         super().__init__(in_features, n_labels, width, bias)
-        self.scores = nn.Linear(self.width, self.n_labels, bias=False)
+        self.scores: nn.Linear = nn.Linear(self.width, self.n_labels, bias=False)
         if prior is not None:
             self._start_at(_logit(prior))
 
@@ -209,8 +209,8 @@ class DFTOutput(OutputLayer):
         super().__init__(in_features, n, 2 * k + 1 + slack, bias)
         self.k = k
         self.arithmetic = arithmetic
-        self.gaps = nn.Parameter(torch.zeros(n)) if learned else None
-        self.slack = nn.Parameter(torch.empty(n, slack)) if slack else None
+        self.gaps: nn.Parameter | None = nn.Parameter(torch.zeros(n)) if learned else None
+        self.slack: nn.Parameter | None = nn.Parameter(torch.empty(n, slack)) if slack else None
         self.register_buffer("order", positions)
         self.register_buffer("inverse", None if positions is None else torch.argsort(positions), persistent=False)
         self.register_load_state_dict_post_hook(_refresh)

@@ -11,6 +11,7 @@ import click
 
 from longtail.cli.engine_options import engine_options, running_as_asked
 from longtail.cli.options import (
+    Option,
     data_options,
     expected_width,
     given_labels,
@@ -49,15 +50,21 @@ def _cutoffs(context: click.Context, option: click.Parameter, value: str) -> tup
     return ks
 
 
-ks_option = click.option("-k", "ks", default="1,3,5", show_default=True, callback=_cutoffs, help="Places to judge at.")
-filter_option = click.option(
+ks_option: Option = click.option(
+    "-k", "ks", default="1,3,5", show_default=True, callback=_cutoffs, help="Places to judge at."
+)
+filter_option: Option = click.option(
     "--filter", "filter_file", type=click.Path(path_type=Path), help="File of (row, label) pairs that do not count."
 )
-constants_option = click.option(
+constants_option: Option = click.option(
     "--propensity", "constants", default="default", show_default=True, help="Constants: default, wikipedia or amazon."
 )
-resamples_option = click.option("--resamples", default=1000, show_default=True, help="Bootstrap resamples; 0 for none.")
-report_option = click.option("--report", type=click.Path(path_type=Path), help="Write a page (HTML) with plots.")
+resamples_option: Option = click.option(
+    "--resamples", default=1000, show_default=True, help="Bootstrap resamples; 0 for none."
+)
+report_option: Option = click.option(
+    "--report", type=click.Path(path_type=Path), help="Write a page (HTML) with plots."
+)
 
 
 @click.command()

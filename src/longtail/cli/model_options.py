@@ -107,6 +107,8 @@ class LeafLimit(click.ParamType):
 class Listed(click.ParamType):
     """Values of one type, separated by commas; a single one is not made a list unless `always`."""
 
+    always: bool
+
     def __init__(self, of: click.ParamType, always: bool = False) -> None:
         self.of, self.always = of, always
         self.name = f"{of.name},..."
@@ -166,7 +168,7 @@ class ModelOption(click.Option):
     """An option made from a constructor parameter; it has no default, so that only what is given is handed on."""
 
     def __init__(self, section: str, parameter: ConstructorParameter) -> None:
-        self.parameter = parameter.name
+        self.parameter: str = parameter.name
         dashed = parameter.name.replace("_", "-")
         names = _entry(NAMES, section, parameter.name) or (f"--{dashed}", parameter.name)
         kind = _type(section, parameter)

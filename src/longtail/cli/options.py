@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import click
 
@@ -26,6 +26,12 @@ SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(GB|MB|kB|KB|gb|mb|kb|G|M|g|m)")
 UNITS = {"GB": 10**9, "G": 10**9, "MB": 10**6, "M": 10**6, "KB": 10**3}
 
 
+class Option(Protocol):
+    """What gives a command an option: a decorator."""
+
+    def __call__(self, command: Command, /) -> Command: ...
+
+
 def _zero_based(context: click.Context, option: click.Parameter, value: str) -> bool | str:
     """Return whether features are numbered from 0, or "auto"."""
     if value not in ("0", "1", "auto"):
@@ -33,7 +39,7 @@ def _zero_based(context: click.Context, option: click.Parameter, value: str) -> 
     return value if value == "auto" else value == "0"
 
 
-first_id_option = click.option(
+first_id_option: Option = click.option(
     "--first-id",
     "zero_based",
     default="auto",
@@ -50,7 +56,7 @@ def _limits(context: click.Context, option: click.Parameter, values: tuple[str, 
     return parse_limits(values)
 
 
-limit_option = click.option(
+limit_option: Option = click.option(
     "--data-limit",
     "limits",
     multiple=True,
@@ -60,7 +66,7 @@ limit_option = click.option(
 )
 
 
-column_options = (
+column_options: tuple[Option, ...] = (
     click.option("--text-column", multiple=True, metavar="NAME", help="Column of the text; repeat to join."),
     click.option("--id-column", default=None, metavar="NAME", help="[default: id]"),
     click.option("--delimiter", default=None, help="Between the cells of DATA, if CSV or TSV; found if not given."),

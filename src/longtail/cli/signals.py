@@ -29,7 +29,7 @@ class Stop:
 
     def __init__(self, number: int | None = None) -> None:
         self.number = number
-        self.done = False  # the work has ended: a signal changes nothing any more
+        self.done: bool = False  # the work has ended: a signal changes nothing any more
         self._last = 0.0
 
     def handle(self, number: int, frame: object) -> None:

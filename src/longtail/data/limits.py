@@ -106,6 +106,9 @@ WORDS = {  # what a limit counts
 class RaisedLimit:
     """A limit as it would have to be set: `Limits(rows=5)` in Python, `rows=5` behind the option of a command."""
 
+    name: str
+    value: int
+
     def __init__(self, name: str, value: int) -> None:
         self.name, self.value = name, value
 

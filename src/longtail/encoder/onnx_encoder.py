@@ -27,6 +27,7 @@ from longtail.encoder.weights import (
     RELATIVE,
     TYPES,
     WORDS,
+    EncoderShape,
     check_shapes,
     encoder_shape,
     first_sentence,
@@ -65,6 +66,11 @@ class OnnxEncoder:
         How longer texts are read; see `TextEncoder`.
     """
 
+    n_jobs: int
+    precision: str
+    width: int
+    pooling: str
+
     def __init__(self, part: Part, *, precision: str = "float32", n_jobs: int | None = None) -> None:
         check_choice("precision", precision, ENCODER_PRECISIONS)
         self.n_jobs, self.precision = resolve_jobs(n_jobs), precision
@@ -73,14 +79,14 @@ class OnnxEncoder:
         config = known_config(part.params["config"])
         weights = part.under("weights.")
         try:
-            self.shape = encoder_shape(config)
+            self.shape: EncoderShape = encoder_shape(config)
             check_shapes(weight_shapes(self.shape), weights)
-            self.tokenizer = saved_tokenizer(unpack_strings("tokenizer", part)[0], self.shape.vocabulary)
+            self.tokenizer: Any = saved_tokenizer(unpack_strings("tokenizer", part)[0], self.shape.vocabulary)
         except (ValueError, TypeError, KeyError) as error:
             raise ModelError(f"the model's part '{part.kind}' is damaged: {first_sentence(error)}.") from error
         self.width, self.pooling = self.shape.width, part.params["pooling"]
-        self.max_length = min(part.params["max_length"], self.shape.longest)
-        self.long_texts = part.params.get("long_texts", "beginning")
+        self.max_length: int = min(part.params["max_length"], self.shape.longest)
+        self.long_texts: str = part.params.get("long_texts", "beginning")
         self._words = weights[WORDS]
         self._positions = weights[POSITIONS].astype(np.float32)
         if self.shape.types:

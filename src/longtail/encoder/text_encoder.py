@@ -90,7 +90,7 @@ class TextEncoder(nn.Module):
         self.pooling = pooling
         self.max_length = max_length
         shape: Any = backbone.config
-        self.width = int(shape.hidden_size)
+        self.width: int = int(shape.hidden_size)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Let torch compile the transformer; worth it for long trainings on a GPU."""

@@ -40,11 +40,11 @@ class TokenRows:
     """
 
     def __init__(self, rows: Sequence[np.ndarray], pad_token: int = 0, device: torch.device | str = "cpu") -> None:
-        self.lengths = np.array([len(row) for row in rows], dtype=np.int64)
+        self.lengths: np.ndarray = np.array([len(row) for row in rows], dtype=np.int64)
         flat = np.concatenate(rows) if len(rows) else np.empty(0, dtype=np.int32)
-        self.flat = torch.as_tensor(np.append(flat, pad_token).astype(np.int32), device=device)
-        self.starts = torch.as_tensor(np.cumsum(self.lengths) - self.lengths, device=device)
-        self.counts = torch.as_tensor(self.lengths, device=device)
+        self.flat: torch.Tensor = torch.as_tensor(np.append(flat, pad_token).astype(np.int32), device=device)
+        self.starts: torch.Tensor = torch.as_tensor(np.cumsum(self.lengths) - self.lengths, device=device)
+        self.counts: torch.Tensor = torch.as_tensor(self.lengths, device=device)
 
     def __len__(self) -> int:
         return self.lengths.size

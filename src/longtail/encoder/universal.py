@@ -37,7 +37,7 @@ class UniversalEncoder:
             problem = f"{UNIVERSAL_ENCODER!r} {told.format(UNIVERSAL_ENCODER)}"
             raise ParameterError(name="encoder", problem=problem) from error
         self._model = USE(threads=1)
-        self.version = universal_version()
+        self.version: str = universal_version()
 
     def encode(self, texts: Sequence[str], batch_size: int = 64, show_progress_bar: bool = False) -> np.ndarray:
         """Return one float32 row of unit length per text, `batch_size` texts at once."""

@@ -45,6 +45,10 @@ class Checkpoint:
         Results that were written.
     """
 
+    added: int
+    folder: Path
+    taken: int
+
     def __init__(self, folder: str | Path) -> None:
         if not isinstance(folder, str | Path) or str(folder) in ("", ".") or "\0" in str(folder):
             raise ParameterError(name="checkpoint", allowed="the name of a folder of its own", got=str(folder))

@@ -74,6 +74,11 @@ class DeepMIML(nn.Module):
     torch.Size([2, 3])
     """
 
+    concepts: int
+    exclusive: bool
+    n_labels: int
+    tau: float
+
     def __init__(
         self,
         n_features: int,
@@ -105,12 +110,14 @@ class DeepMIML(nn.Module):
         for size in hidden:
             layers += [nn.Linear(width, size), nn.ReLU(), *([nn.Dropout(dropout)] if dropout else [])]
             width = size
-        self.hidden = nn.Sequential(*layers)
-        self.concept = nn.Linear(width, concepts * n_labels)
-        self.bias = nn.Parameter(torch.full((n_labels,), math.log(prior / (1 - prior))), requires_grad=learn_bias)
+        self.hidden: nn.Sequential = nn.Sequential(*layers)
+        self.concept: nn.Linear = nn.Linear(width, concepts * n_labels)
+        self.bias: nn.Parameter = nn.Parameter(
+            torch.full((n_labels,), math.log(prior / (1 - prior))), requires_grad=learn_bias
+        )
         if tau and label_vectors is not None:
             start = F.normalize(torch.from_numpy(np.array(label_vectors, dtype=np.float32)), dim=1)
-            self.vectors = nn.Parameter(start, requires_grad=learn_vectors)
+            self.vectors: nn.Parameter = nn.Parameter(start, requires_grad=learn_vectors)
 
     def instances(self, X: Tensor) -> Tensor:
         """Return the scores of instances before mask and bias, 0 or more (n_instances, n_labels)."""

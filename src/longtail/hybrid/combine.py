@@ -280,6 +280,12 @@ class Regression:
         Bands that get weights of their own.
     """
 
+    mean: np.ndarray
+    spread: np.ndarray
+    own: list[int]
+    worth: np.ndarray
+    y: np.ndarray
+
     def __init__(
         self, features: np.ndarray, hits: np.ndarray, worth: np.ndarray, band: np.ndarray, own: list[int]
     ) -> None:
@@ -287,8 +293,8 @@ class Regression:
         self.mean, self.spread = X.mean(axis=0), X.std(axis=0) + 1e-6
         self.X = np.concatenate([(X - self.mean) / self.spread, np.ones((X.shape[0], 1))], axis=1)
         self.y, self.worth, self.own = hits.astype(np.float64), worth.astype(np.float64), own
-        self.rows = [np.flatnonzero(band == b) for b in own]
-        self.rest = np.flatnonzero(~np.isin(band, own))
+        self.rows: list[np.ndarray] = [np.flatnonzero(band == b) for b in own]
+        self.rest: np.ndarray = np.flatnonzero(~np.isin(band, own))
 
     def solve(
         self, used: np.ndarray, weights: np.ndarray, bias: float, pull: float

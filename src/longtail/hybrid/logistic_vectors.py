@@ -96,6 +96,11 @@ class Adam:
         How many steps there will be.
     """
 
+    done: int
+    means: np.ndarray
+    n_steps: int
+    squares: np.ndarray
+
     def __init__(self, W: np.ndarray, n_steps: int) -> None:
         self.W, self.n_steps, self.done = W, n_steps, 0
         self.means, self.squares = np.zeros_like(W), np.zeros_like(W)

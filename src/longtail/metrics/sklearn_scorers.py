@@ -39,6 +39,9 @@ class Scorer:
     ('psp', 3)
     """
 
+    k: int
+    metric: str
+
     def __init__(self, name: str, constants: str = "default", remove_empty: bool = False) -> None:
         self.name = name
         self.constants = constants

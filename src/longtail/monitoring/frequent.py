@@ -17,7 +17,7 @@ class FrequentNames:
 
     def __init__(self, most: int = 200_000) -> None:
         self.most = most
-        self.complete = True  # no name was let go
+        self.complete: bool = True  # no name was let go
         self._counts: dict[str, int] = {}
 
     def add(self, names: Sequence[str], counts: Iterable[int]) -> None:

@@ -26,13 +26,14 @@ class Profile:
     """
 
     def __init__(self, n_labels: int) -> None:
-        self.rows = 0
-        self.labelled_rows = 0
+        self.rows: int = 0
+        self.labelled_rows: int = 0
         self.histograms: dict[str, np.ndarray] = {}
-        self.drawn = np.zeros(n_labels, dtype=np.int64)  # rows of which it was drawn, one of those they are given
-        self.given = np.zeros(n_labels, dtype=np.int64)  # rows that it is assigned to
-        self.given_rows = 0  # rows of which the labels assigned are known
-        self.calibration = np.zeros(
+        # rows of which it was drawn, one of those they are given
+        self.drawn: np.ndarray = np.zeros(n_labels, dtype=np.int64)
+        self.given: np.ndarray = np.zeros(n_labels, dtype=np.int64)  # rows that it is assigned to
+        self.given_rows: int = 0  # rows of which the labels assigned are known
+        self.calibration: np.ndarray = np.zeros(
             (CALIBRATION_BINS, 3)
         )  # suggestions, their probabilities and the right ones, summed
 

@@ -39,6 +39,12 @@ class MatchSpans(NamedTuple):
 class NameSearch:
     """Finds names in texts."""
 
+    entries: NameEntries
+    index: SearchIndex
+    n_labels: int
+    window: int
+    words: StemmedWords
+
     def __init__(
         self, words: StemmedWords, index: SearchIndex, entries: NameEntries, n_labels: int, window: int
     ) -> None:

@@ -77,6 +77,8 @@ class NameMatches(Estimator):
     [(6, 12, 'hounds')]
     """
 
+    n_labels_: int
+    no_match_: float
     kind: ClassVar[str] = NAME_MATCHES_SCHEMA.kind
     schema: ClassVar[PartSchema] = NAME_MATCHES_SCHEMA
 

@@ -109,6 +109,10 @@ class OneVsAllClassifier(RowClassifier):
     [0, 0, 1, 1]
     """
 
+    weights_: sp.csr_array
+    bias_: np.ndarray
+    n_iter_: np.ndarray
+
     kind: ClassVar[str] = SCHEMA.kind
     schema: ClassVar[PartSchema | None] = SCHEMA
     tagger_method: ClassVar[str | None] = "ova"

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import Dataset, TopK
-from longtail.engine import Arrays, Engine, Work
+from longtail.engine import Arrays, Engine, Shared, Work
 from longtail.errors import DataError
 from longtail.kernels import blocks
 from longtail.model import SavedFeatures, TextReader, XMCEstimator
@@ -30,6 +30,9 @@ Advance = Callable[[int, int], None]
 class Scoring:
     """A tagger whose rows are scored by an engine; the model is shared when it is made."""
 
+    engine: Engine
+    tagger: Tagger
+
     def __init__(self, tagger: Tagger, engine: Engine) -> None:
         self.tagger, self.engine = tagger, engine
         parts = tagger.model_.parts()
@@ -44,7 +47,7 @@ class Scoring:
         self.settings: Json = {
             "parts": {name: {"kind": parts[name].kind, "params": parts[name].params} for name in kept if name in parts}
         }
-        self.shared = engine.share(arrays)
+        self.shared: Shared = engine.share(arrays)
 
     def predict_topk(
         self,

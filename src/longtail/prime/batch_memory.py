@@ -53,6 +53,9 @@ class BatchEncoder:
         Tokens that are encoded at once, at most.
     """
 
+    chunk_tokens: int
+    encoder: TextEncoder
+
     def __init__(self, encoder: TextEncoder, chunk_tokens: int) -> None:
         self.encoder, self.chunk_tokens = encoder, chunk_tokens
         self._asked = 0  # tokens of the last batch

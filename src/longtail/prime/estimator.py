@@ -216,6 +216,10 @@ class Prime(XMCEstimator):
     array([[1]], dtype=int32)
     """
 
+    history_: list[dict[str, Any]]
+    label_texts_: tuple[str, ...]
+    seconds_: dict[str, float]
+    text_scale_: float
     kind: ClassVar[str] = PRIME_SCHEMA.kind
     schema: ClassVar[PartSchema | None] = PRIME_SCHEMA
     needs: ClassVar[str | None] = "torch"

@@ -54,6 +54,8 @@ class PrimeFeatures(Transformer):
     (10, 20)
     """
 
+    encoder_: Encoder
+    tfidf_: Any | TfidfFeatures
     kind: ClassVar[str] = PRIME_FEATURES_SCHEMA.kind
     schema: ClassVar[PartSchema] = PRIME_FEATURES_SCHEMA
     n_features_: int

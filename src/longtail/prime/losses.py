@@ -83,11 +83,11 @@ class DynamicMarginLoss(nn.Module):
         inverted: bool = False,
     ) -> None:
         super().__init__()
-        self.num_negatives = check_integer("num_negatives", num_negatives, low=1)
-        self.low = check_real("low", low, low=0)
-        self.high = check_real("high", high, low=self.low)
-        self.temperature = check_real("temperature", temperature, low=0, open_low=True)
-        self.inverted = check_flag("inverted", inverted)
+        self.num_negatives: int = check_integer("num_negatives", num_negatives, low=1)
+        self.low: float = check_real("low", low, low=0)
+        self.high: float = check_real("high", high, low=self.low)
+        self.temperature: float = check_real("temperature", temperature, low=0, open_low=True)
+        self.inverted: bool = check_flag("inverted", inverted)
 
     def forward(self, S: Tensor, target: Tensor, positives: Tensor | None = None) -> Tensor:
         """Return the loss; `positives` names the positive column of every row, None draws it."""
@@ -136,9 +136,9 @@ class ConsistencyRegulariser(nn.Module):
 
     def __init__(self, num_negatives: int = 100, margin: float = 0.1, hinge: bool = True) -> None:
         super().__init__()
-        self.hinge = check_flag("hinge", hinge)
-        self.num_negatives = check_integer("num_negatives", num_negatives, low=1)
-        self.margin = check_real("margin", margin, low=0)
+        self.hinge: bool = check_flag("hinge", hinge)
+        self.num_negatives: int = check_integer("num_negatives", num_negatives, low=1)
+        self.margin: float = check_real("margin", margin, low=0)
 
     def forward(self, b: Tensor, s: Tensor, target: Tensor, positives: Tensor | None = None) -> Tensor:
         """Return the regulariser; `positives` names the positive column of every row, None draws it."""
@@ -205,11 +205,11 @@ class PrimeLoss(nn.Module):
         consistency: float = 0.1,
     ) -> None:
         super().__init__()
-        self.triplet = triplet if triplet is not None else DynamicMarginLoss()
-        self.regulariser = regulariser if regulariser is not None else ConsistencyRegulariser()
-        self.query_label = check_real("query_label", query_label, low=0)
-        self.label_query = check_real("label_query", label_query, low=0)
-        self.consistency = check_real("consistency", consistency, low=0)
+        self.triplet: DynamicMarginLoss = triplet if triplet is not None else DynamicMarginLoss()
+        self.regulariser: ConsistencyRegulariser = regulariser if regulariser is not None else ConsistencyRegulariser()
+        self.query_label: float = check_real("query_label", query_label, low=0)
+        self.label_query: float = check_real("label_query", label_query, low=0)
+        self.consistency: float = check_real("consistency", consistency, low=0)
 
     def forward(
         self,

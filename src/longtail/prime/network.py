@@ -58,7 +58,9 @@ class PrimeNetwork(nn.Module):
         self.prototype = prototype
         self.centroids = centroids
         self.free = free
-        self.joiner = PrototypeNetwork(encoder.width, hidden) if prototype == "network" else None
+        self.joiner: PrototypeNetwork | None = (
+            PrototypeNetwork(encoder.width, hidden) if prototype == "network" else None
+        )
 
     def prototypes_of(self, texts: Tensor, labels: Tensor) -> Tensor:
         """Return the prototypes of labels whose text vectors are known."""

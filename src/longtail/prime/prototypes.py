@@ -46,7 +46,7 @@ class PrototypeNetwork(nn.Module):
 
     def __init__(self, width: int, hidden: int = 1024, heads: int = 1, dropout: float = 0.1) -> None:
         super().__init__()
-        self.layer = nn.TransformerEncoderLayer(
+        self.layer: nn.TransformerEncoderLayer = nn.TransformerEncoderLayer(
             check_integer("width", width, low=1),
             check_integer("heads", heads, low=1),
             check_integer("hidden", hidden, low=1),
@@ -89,7 +89,7 @@ class FreeVectors(nn.Module):
         super().__init__()
         n = int(cluster.max(initial=-1)) + 1 if n_vectors is None else n_vectors
         self.register_buffer("cluster", torch.as_tensor(np.asarray(cluster, dtype=np.int64)), persistent=True)
-        self.vectors = nn.Parameter(torch.empty(n, check_integer("width", width, low=1)))
+        self.vectors: nn.Parameter = nn.Parameter(torch.empty(n, check_integer("width", width, low=1)))
         nn.init.xavier_uniform_(self.vectors)
 
     def forward(self, labels: Tensor) -> Tensor:
@@ -174,8 +174,8 @@ class Centroids(nn.Module):
         self, values: Tensor, momentum: float = 0.95, rule: str = "momentum", counts: Tensor | None = None
     ) -> None:
         super().__init__()
-        self.momentum = check_real("momentum", momentum, low=0, high=1)
-        self.rule = check_choice("rule", rule, CENTROID_RULES)
+        self.momentum: float = check_real("momentum", momentum, low=0, high=1)
+        self.rule: str = check_choice("rule", rule, CENTROID_RULES)
         if rule == "mean" and (counts is None or len(counts) != len(values)):
             raise DataError(f"counts must have one entry per label ({len(values)}).")
         self.register_buffer("values", values.detach().float().clone())

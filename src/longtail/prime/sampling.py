@@ -79,12 +79,15 @@ class PositiveSampler:
     ([0, 0, 1, 1], [0, 1, 1, 2])
     """
 
+    indptr: np.ndarray
+    indices: np.ndarray
+
     def __init__(self, Y: sp.csr_array, weights: np.ndarray, n_positives: int) -> None:
         if weights.shape != (Y.shape[1],) or not bool((weights > 0).all()):
             raise DataError(f"weights must hold one number above 0 per label ({Y.shape[1]}).")
         self.indptr, self.indices = Y.indptr.astype(np.int64), Y.indices
-        self.weights = weights.astype(np.float64, copy=False)
-        self.n_positives = check_integer("n_positives", n_positives, low=1)
+        self.weights: np.ndarray = weights.astype(np.float64, copy=False)
+        self.n_positives: int = check_integer("n_positives", n_positives, low=1)
         self._position = np.full(Y.shape[1], -1, dtype=np.int64)
 
     def __call__(self, rows: np.ndarray, rng: np.random.Generator) -> LabelPool:

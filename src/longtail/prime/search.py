@@ -63,11 +63,14 @@ class LabelSearch:
     [[1, 0]]
     """
 
+    device: str
+    stored: dict[str, np.ndarray]
+
     def __init__(self, stored: dict[str, np.ndarray], index: str = "exact", device: str = "cpu") -> None:
         check_choice("index", index, INDEXES)
         self.stored, self.device = stored, device
-        self.n_labels = stored["vectors"].shape[0]
-        self.index = _build(dequantize(stored), index) if index != "exact" else None
+        self.n_labels: int = stored["vectors"].shape[0]
+        self.index: Any | None = _build(dequantize(stored), index) if index != "exact" else None
         self._on_gpu = _GpuSearch(stored, device) if str(device).startswith("cuda") else None
 
     def topk(self, queries: np.ndarray, k: int, allowed: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:

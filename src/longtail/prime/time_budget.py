@@ -55,9 +55,9 @@ class TimeBudget:
     alone: bool = True
 
     def __post_init__(self) -> None:
-        self.started = time.perf_counter()
+        self.started: float = time.perf_counter()
         self.planned = self.asked = 0  # epochs
-        self.epoch_seconds = 0.0  # that an epoch took
+        self.epoch_seconds: float = 0.0  # that an epoch took
         self._marks: list[float] = []
 
     def passed(self) -> float:

@@ -140,7 +140,8 @@ class QueryBank:
 
     def __init__(self, vectors: Tensor) -> None:
         self.vectors = vectors
-        self.cluster = torch.full((len(vectors),), -1, dtype=torch.int64, device=vectors.device)  # -1: none yet
+        # -1: none yet
+        self.cluster: torch.Tensor = torch.full((len(vectors),), -1, dtype=torch.int64, device=vectors.device)
 
     def form_clusters(self, size: int, seed: int) -> None:
         """Cluster the queries anew, about `size` of them in each."""

@@ -116,9 +116,12 @@ class TreeStage:
 class StageFeatures:
     """Features that turn texts into the rows which the tree of a `Prime` reads."""
 
+    model: Prime
+    stage: TreeStage
+
     def __init__(self, model: Prime, stage: TreeStage) -> None:
         self.model, self.stage = model, stage
-        self.n_features_ = stage.tree.n_features_in_
+        self.n_features_: int = stage.tree.n_features_in_
 
     def transform(self, texts: Sequence[str]) -> sp.csr_array:
         return self.stage.read(as_sparse(self.model.rows(texts)))

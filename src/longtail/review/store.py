@@ -134,6 +134,10 @@ class ReviewStore:
     >>> store.close(); folder.cleanup()
     """
 
+    control: float
+    seed: int
+    twice: float
+
     def __init__(
         self,
         path: str | Path,
@@ -143,7 +147,7 @@ class ReviewStore:
         twice: float = TWICE_SHARE,
         seed: int = 0,
     ) -> None:
-        self.path = Path(path)
+        self.path: Path = Path(path)
         self._idle: list[sqlite3.Connection] = []
         self._process, self._abandoned = os.getpid(), list[sqlite3.Connection]()
         self._lock = threading.Lock()

@@ -48,7 +48,7 @@ class App(Starlette):
 
     def __init__(self, server: Server, routes: Sequence[BaseRoute], lifespan: Lifespan[Starlette]) -> None:
         super().__init__()
-        self.router = Routes(routes, lifespan=lifespan)
+        self.router: Routes = Routes(routes, lifespan=lifespan)
         self.state.server = server
 
     def build_middleware_stack(self) -> ASGIApp:

@@ -71,7 +71,7 @@ class BatchJobs:
 
     def __init__(self, server: Server) -> None:
         self.server = server
-        self.folder = server.folder.path / "batches"
+        self.folder: Path = server.folder.path / "batches"
         self.folder.mkdir(mode=0o700, exist_ok=True)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._files = ThreadPoolExecutor(2, "batches")

@@ -73,7 +73,7 @@ class Patient(Base):
     """An HTTP/1.1 connection that ends when nothing comes of it; a parser of HTTP is the class beside it."""
 
     most = 1024
-    send_seconds = 60.0
+    send_seconds: float = 60.0
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -86,16 +86,27 @@ def watch_of(scope: Mapping[str, Any]) -> Watch:
 class Guards:
     """The outermost layer of the app."""
 
+    app: ASGIApp
+    server: Server
+    settings: ServeSettings
+
     def __init__(self, app: ASGIApp, server: Server, routes: Sequence[BaseRoute] = ()) -> None:
         self.app, self.server, self.settings = app, server, server.settings
-        self.rates = Rates(server.settings)
-        self.hosts = allowed_hosts(server.settings)
-        self.paths = {getattr(route, "endpoint", None): getattr(route, "path", OTHER) for route in routes}
-        self.at_once = 0
-        self.log = AccessLog(server.settings)
+        self.rates: Rates = Rates(server.settings)
+        self.hosts: frozenset[str] | None = allowed_hosts(server.settings)
+        self.paths: dict[object, str] = {
+            getattr(route, "endpoint", None): getattr(route, "path", OTHER) for route in routes
+        }
+        self.at_once: int = 0
+        self.log: AccessLog = AccessLog(server.settings)
         self.known_hosts: set[bytes] = set()  # headers `Host` that were found good
-        self.https = [HTTPS] if server.settings.https else []
-        self.json_headers = [*HEADERS, (b"content-security-policy", API_POLICY), NO_STORE, *self.https]
+        self.https: list[tuple[bytes, bytes]] = [HTTPS] if server.settings.https else []
+        self.json_headers: list[tuple[bytes, bytes]] = [
+            *HEADERS,
+            (b"content-security-policy", API_POLICY),
+            NO_STORE,
+            *self.https,
+        ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -341,7 +352,7 @@ class Rates:
     """How many requests each caller may still send: a bucket that fills by so many a second, two seconds deep."""
 
     def __init__(self, settings: ServeSettings) -> None:
-        self.rate = None if settings.rate is None else settings.rate / settings.workers
+        self.rate: float | None = None if settings.rate is None else settings.rate / settings.workers
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # requests left, and when that was
 
     def count(self, caller: str) -> None:
@@ -364,7 +375,7 @@ class AccessLog:
     """One line of JSON per request, without texts, tokens and what follows a question mark."""
 
     def __init__(self, settings: ServeSettings) -> None:
-        self.texts = settings.log_texts
+        self.texts: bool = settings.log_texts
         self._number: int | None = None
         if settings.log is not None:
             self._number = open_log(settings.log)

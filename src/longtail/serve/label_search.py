@@ -71,9 +71,14 @@ class LabelSearch:
     1
     """
 
+    postings: np.ndarray
+    starts: np.ndarray
+    words: list[str]
+
     def __init__(self, names: Iterable[tuple[int, str]], counts: np.ndarray, ids: Sequence[str]) -> None:
         counts = np.asarray(counts)
-        self.by_rank = np.lexsort((np.arange(counts.size), -counts)).astype(np.int32)  # labels, frequent ones first
+        # labels, frequent ones first
+        self.by_rank: np.ndarray = np.lexsort((np.arange(counts.size), -counts)).astype(np.int32)
         self.ids = ids
         self._names: list[str] = []
         labels: list[int] = []
@@ -91,10 +96,11 @@ class LabelSearch:
         rank = np.empty(counts.size, dtype=np.int32)
         rank[self.by_rank] = np.arange(counts.size, dtype=np.int32)
         ranks = rank[np.array(labels, dtype=np.int64)]
-        self.name_at = np.argsort(ranks, kind="stable").astype(np.int32)  # names in the order of their labels
-        self.rank_of_name = ranks[self.name_at]
-        self.lengths = np.array(lengths, dtype=np.int32)[self.name_at]
-        self.first_name = np.searchsorted(self.rank_of_name, np.arange(counts.size, dtype=np.int32))
+        # names in the order of their labels
+        self.name_at: np.ndarray = np.argsort(ranks, kind="stable").astype(np.int32)
+        self.rank_of_name: np.ndarray = ranks[self.name_at]
+        self.lengths: np.ndarray = np.array(lengths, dtype=np.int32)[self.name_at]
+        self.first_name: np.ndarray = np.searchsorted(self.rank_of_name, np.arange(counts.size, dtype=np.int32))
         self._sort(where, np.diff(starts), np.array(of_words, dtype=np.int32))
 
     def _sort(self, where: dict[str, int], n_words: np.ndarray, of_words: np.ndarray) -> None:

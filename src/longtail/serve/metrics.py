@@ -101,7 +101,7 @@ class Metrics:
     """
 
     def __init__(self, routes: Sequence[str], path: Path | None = None, slot: int = 0, slots: int = 1) -> None:
-        self.layout = Layout((*dict.fromkeys(routes), OTHER))
+        self.layout: Layout = Layout((*dict.fromkeys(routes), OTHER))
         n_cells = self.layout.n_cells
         if path is None:
             self._all = np.zeros((slots, n_cells))

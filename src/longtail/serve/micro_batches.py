@@ -53,6 +53,10 @@ class MicroBatches:
     pass in between.
     """
 
+    batch_characters: int
+    batch_rows: int
+    queue_rows: int
+
     def __init__(
         self,
         batch_rows: int,
@@ -63,7 +67,7 @@ class MicroBatches:
     ) -> None:
         self.batch_rows, self.batch_characters, self.queue_rows = batch_rows, batch_characters, queue_rows
         self.seconds = seconds  # for an answer
-        self.waiting_rows = 0
+        self.waiting_rows: int = 0
         self._on_scored = on_scored
         self._queue: deque[Asked] = deque()
         self._thread = ThreadPoolExecutor(1, "scoring")

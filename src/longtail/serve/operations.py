@@ -51,6 +51,9 @@ class Described:
 class Operation(Route):
     """A route of one method that is described; callers without its role are refused before anything is read."""
 
+    described: Described
+    method: str
+
     def __init__(self, method: str, path: str, endpoint: Endpoint, described: Described) -> None:
         self.described, self.method = described, method
 

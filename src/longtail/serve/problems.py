@@ -20,6 +20,11 @@ ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", 
 class Problem(Exception):
     """A request that is refused: status, one sentence, headers of the answer, and its title where it has its own."""
 
+    detail: str
+    headers: dict[str, str]
+    status: int
+    title: str
+
     def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None, title: str = "") -> None:
         self.status, self.detail, self.headers, self.title = status, one_line(detail), dict(headers or {}), title
         super().__init__(self.detail)
@@ -59,9 +64,13 @@ JSON_HEADER = (b"content-type", b"application/json")
 class JsonAnswer(Response):
     """An answer in JSON; made of what it is, without asking what else it could be."""
 
+    background: None
+    body: bytes
+    status_code: int
+
     def __init__(self, body: bytes) -> None:
         self.status_code, self.body, self.background = 200, body, None
-        self.raw_headers = [JSON_HEADER, (b"content-length", b"%d" % len(body))]
+        self.raw_headers: list[tuple[bytes, bytes]] = [JSON_HEADER, (b"content-length", b"%d" % len(body))]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it."""

@@ -79,10 +79,13 @@ GUIDELINE = {"type": "object", "properties": {"text": TEXT}, "required": ["text"
 class Reviews:
     """The review file of a server, and the model that suggests labels for its rows: the first one."""
 
+    server: Server
+    store: ReviewStore
+
     def __init__(self, server: Server, store: ReviewStore) -> None:
         self.server, self.store = server, store
-        self.model = server.models.default
-        self.importing = asyncio.Lock()
+        self.model: str = server.models.default
+        self.importing: asyncio.Lock = asyncio.Lock()
         self._suggesting = threading.Lock()
         self._suggested: object = None  # the model and the rows for which everything is suggested
         self._updating: multiprocessing.process.BaseProcess | None = None

@@ -128,6 +128,8 @@ def serve_here(
 class GracefulServer(uvicorn.Server):
     """Ends at the first signal when all is answered, at the second at once."""
 
+    should_exit: bool
+
     def __init__(
         self,
         config: uvicorn.Config,
@@ -178,15 +180,18 @@ def handling_signals(handle: Callable[[int, FrameType | None], None]) -> Iterato
 class Supervisor:
     """Starts worker processes that share one listening socket, and starts another for one that has died."""
 
+    listening: socket.socket
+    tell: Tell | None
+
     def __init__(self, settings: ServeSettings, listening: socket.socket, tell: Tell | None) -> None:
-        self.folder = RunFolder(settings.run_folder)
-        self.settings = dataclasses.replace(settings, run_folder=self.folder.path)
+        self.folder: RunFolder = RunFolder(settings.run_folder)
+        self.settings: ServeSettings = dataclasses.replace(settings, run_folder=self.folder.path)
         self.listening, self.tell = listening, tell
         self.workers: list[subprocess.Popen[bytes] | None] = [None] * settings.workers
-        self.starts = [0] * settings.workers
-        self.due = [0.0] * settings.workers  # when the next one is started
-        self.ending = False
-        self.signals = 0
+        self.starts: list[int] = [0] * settings.workers
+        self.due: list[float] = [0.0] * settings.workers  # when the next one is started
+        self.ending: bool = False
+        self.signals: int = 0
 
     def run(self) -> int:
         """Keep workers running until a signal comes; returns an exit code."""

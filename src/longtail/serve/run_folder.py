@@ -17,7 +17,7 @@ class RunFolder:
 
     def __init__(self, path: Path | None) -> None:
         self._own = path is None
-        self.path = Path(tempfile.mkdtemp(prefix="longtail-serve-")) if path is None else path
+        self.path: Path = Path(tempfile.mkdtemp(prefix="longtail-serve-")) if path is None else path
 
     def secret(self) -> bytes:
         """Return the secret of this server, made by the first process that asks."""

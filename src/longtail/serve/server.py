@@ -42,18 +42,20 @@ class Server:
 
     def __init__(self, settings: ServeSettings) -> None:
         self.settings = settings
-        self.tokens = None if settings.tokens is None else Tokens(settings.tokens)
-        self.folder = RunFolder(settings.run_folder)
-        self.sessions = Sessions(self.tokens, self.folder)
-        self.metrics = Metrics(())
+        self.tokens: Tokens | None = None if settings.tokens is None else Tokens(settings.tokens)
+        self.folder: RunFolder = RunFolder(settings.run_folder)
+        self.sessions: Sessions = Sessions(self.tokens, self.folder)
+        self.metrics: Metrics = Metrics(())
         copies = self.folder.path / "models" if settings.copy_models else None
         try:
-            self.models = ModelShelf(settings, self._swapped, copies)
-            self.reviews = None if settings.reviews is None else ReviewStore(settings.reviews, create=True)
+            self.models: ModelShelf = ModelShelf(settings, self._swapped, copies)
+            self.reviews: ReviewStore | None = (
+                None if settings.reviews is None else ReviewStore(settings.reviews, create=True)
+            )
         except BaseException:
             self.folder.close()
             raise
-        self.batches = MicroBatches(
+        self.batches: MicroBatches = MicroBatches(
             settings.batch_rows, settings.batch_characters, settings.queue_rows, settings.seconds, self._scored
         )
         self._heavy = ThreadPoolExecutor(HEAVY_THREADS, "heavy")

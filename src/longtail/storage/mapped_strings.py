@@ -32,6 +32,9 @@ class MappedStrings(Sequence[str]):
     ('car', ('apple', 'car'), True, True)
     """
 
+    offsets: np.ndarray
+    raw: np.ndarray
+
     def __init__(self, raw: np.ndarray, offsets: np.ndarray) -> None:
         self.raw, self.offsets = raw, offsets
 

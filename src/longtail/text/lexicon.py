@@ -57,13 +57,16 @@ class Lexicon:
     [1, 1, 2, 1]
     """
 
+    high: int
+    low: int
+
     def __init__(self, analysis: Analysis) -> None:
         self.analysis = analysis
-        self.words = analysis.words
+        self.words: bool = analysis.words
         self.low, self.high = analysis.ngrams
-        self.n_nodes = 0
-        self.table = WordTable(() if analysis.language else analysis.stop_words)
-        self.forms = (
+        self.n_nodes: int = 0
+        self.table: WordTable = WordTable(() if analysis.language else analysis.stop_words)
+        self.forms: WordForms | None = (
             WordForms(analysis.language, analysis.stop_words, self.table) if self.words and analysis.language else None
         )
         self._first = np.full(0 if self.words else CODE_POINTS, -1, dtype=np.int32)
@@ -196,11 +199,14 @@ class KnownTerms:
     [1, -1, 2]
     """
 
+    analysis: Analysis
+    packed: PackedTerms
+
     def __init__(self, packed: PackedTerms, analysis: Analysis) -> None:
         self.packed, self.analysis = packed, analysis
         self._lexicon = Lexicon(analysis)
         nodes = self._lexicon.add(packed)
-        self.column = np.full(self._lexicon.n_nodes, -1, dtype=np.int32)  # of each node of the lexicon
+        self.column: np.ndarray = np.full(self._lexicon.n_nodes, -1, dtype=np.int32)  # of each node of the lexicon
         self.column[nodes] = np.arange(nodes.size, dtype=np.int32)
         self._terms: list[str] | None = None
         self._names: list[str] | None = None

@@ -66,13 +66,16 @@ class StemmedWords:
     [-2, 1, -2, -1, 0]
     """
 
+    language: str | None
+    rules: str
+
     def __init__(self, language: str | None, rules: str) -> None:
         self.language, self.rules = language, rules
         self._stop_words = frozenset() if language is None else frozenset(stop_words_of(language))
         self._stems = WordTable()
         self._words = WordTable()
         self._stem_of = np.empty(0, dtype=np.int32)
-        self.n_words = 0  # of names
+        self.n_words: int = 0  # of names
 
     @property
     def n_stems(self) -> int:

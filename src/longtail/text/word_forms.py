@@ -43,6 +43,11 @@ class WordForms:
         Numbers the stems.
     """
 
+    counts: np.ndarray
+    language: str
+    stems: WordTable
+    stop_words: tuple[str, ...]
+
     def __init__(self, language: str, stop_words: tuple[str, ...], stems: WordTable) -> None:
         self.language, self.stop_words, self.stems = language, stop_words, stems
         self.known: KnownForms | None = None

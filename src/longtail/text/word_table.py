@@ -33,10 +33,13 @@ class WordTable:
     [0, 0, 1]
     """
 
+    n_words: int
+    n_skip: int  # the first words, which are stop words
+
     def __init__(self, stop_words: Sequence[str] = ()) -> None:
         self.n_words = self.n_skip = 0
-        self.starts = np.zeros(1, dtype=np.int64)  # word w is arena[starts[w]:starts[w + 1]]
-        self.arena = np.empty(0, dtype=np.uint8)
+        self.starts: np.ndarray = np.zeros(1, dtype=np.int64)  # word w is arena[starts[w]:starts[w + 1]]
+        self.arena: np.ndarray = np.empty(0, dtype=np.uint8)
         self._slots = make_slots(0)
         if stop_words:
             reachable = [w for w in stop_words if WORD.fullmatch(w)]

@@ -165,7 +165,7 @@ class Checkpoint:
         for name, value in sorted(model.state_dict().items()):
             digest.update(f"{name} {tuple(value.shape)}".encode())
             digest.update(value.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
-        self.path = Path(folder) / digest.hexdigest()[:16]
+        self.path: Path = Path(folder) / digest.hexdigest()[:16]
         self.minutes = minutes
         self.planned: int | None = None
         self._last_saved = time.monotonic()

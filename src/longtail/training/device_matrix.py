@@ -30,12 +30,15 @@ class SparseMatrix:
     [[0.0, 1.0]]
     """
 
+    device: torch.device
+    n_columns: int
+
     def __init__(self, M: sp.csr_array, device: torch.device) -> None:
         self.device, self.n_columns = device, int(M.shape[1])
         home = device if 12 * M.nnz <= MOST_ON_GPU else torch.device("cpu")
-        self.indptr = torch.from_numpy(M.indptr.astype(np.int64)).to(home)
-        self.ids = torch.from_numpy(M.indices.astype(np.int32)).to(home)
-        self.values = torch.from_numpy(M.data.astype(np.float32)).to(home)
+        self.indptr: torch.Tensor = torch.from_numpy(M.indptr.astype(np.int64)).to(home)
+        self.ids: torch.Tensor = torch.from_numpy(M.indices.astype(np.int32)).to(home)
+        self.values: torch.Tensor = torch.from_numpy(M.data.astype(np.float32)).to(home)
 
     def take(self, rows: Tensor) -> SparseRows:
         """Return some rows, in the order given."""
@@ -75,7 +78,7 @@ class DenseMatrix:
 
     def __init__(self, A: np.ndarray, device: torch.device) -> None:
         self.device = device
-        self.values = torch.from_numpy(A).to(device if A.nbytes <= MOST_ON_GPU else torch.device("cpu"))
+        self.values: torch.Tensor = torch.from_numpy(A).to(device if A.nbytes <= MOST_ON_GPU else torch.device("cpu"))
 
     def dense(self, rows: Tensor) -> Tensor:
         """Return some rows as a float32 array."""

@@ -228,6 +228,9 @@ class LabelTreeClassifier(RowClassifier):
     [0, 1, 2, 3, 4, 5]
     """
 
+    trees_: list[LabelTree]
+    chunks_: list[Chunks]
+
     kind: ClassVar[str] = LABEL_TREE_SCHEMA.kind
     schema: ClassVar[PartSchema | None] = LABEL_TREE_SCHEMA
     tagger_method: ClassVar[str | None] = "tree"

@@ -37,10 +37,13 @@ class Scratch:
         Where its files are; they have no names and are gone when nothing uses them any more.
     """
 
+    folder: Path
+    limit: int
+
     def __init__(self, limit: int, folder: Path) -> None:
         self.limit, self.folder = limit, folder
-        self.smallest = max(SMALLEST, limit // SHARE_IN_MEMORY)
-        self.n_bytes = 0  # of all files so far
+        self.smallest: int = max(SMALLEST, limit // SHARE_IN_MEMORY)
+        self.n_bytes: int = 0  # of all files so far
         self._segment, self._used = np.empty(0, dtype=np.uint8), 0
         self._lock = threading.Lock()
 

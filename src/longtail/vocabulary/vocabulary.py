@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 class Strings:
     """Strings in one array of bytes, decoded when they are asked for."""
 
+    offsets: np.ndarray
+    raw: np.ndarray
+
     def __init__(self, part: Part, name: str) -> None:
         self.raw, self.offsets = part.array(f"{name}.bytes"), part.array(f"{name}.offsets")
 
@@ -71,6 +74,8 @@ class Vocabulary:
     >>> vocabulary.name("http://ex.org/2"), vocabulary.find("CATS"), vocabulary.narrower("http://ex.org/1")
     ('Katzen', 'http://ex.org/2', ('http://ex.org/2',))
     """
+
+    notes: tuple[str, ...]
 
     def __init__(
         self, concepts: Iterable[Concept], *, language: str | None = None, name: str = "", limits: Limits | None = None

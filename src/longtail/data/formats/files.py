@@ -106,6 +106,9 @@ def _unpack(path: Path, raw: IO[bytes], suffix: str, limits: Limits) -> IO[bytes
 class Stream:
     """Bytes that come from an open stream, read where a file is read; its name stands in errors."""
 
+    file: IO[bytes]
+    name: str
+
     suffix = ""
 
     def __init__(self, name: str, file: IO[bytes]) -> None:

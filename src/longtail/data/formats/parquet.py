@@ -47,11 +47,14 @@ class ParquetTable:
     `part` gives rows as bytes that can wait in a file one after the other, for `join` to write them later.
     """
 
+    pa: Any
+    pq: Any
+
     def __init__(self, columns: Mapping[str, str], file: IO[bytes] | None = None) -> None:
         self.pa, self.pq = _pyarrow("Writing Parquet")
-        self.schema = self.pa.schema([(name, getattr(self.pa, kind)()) for name, kind in columns.items()])
+        self.schema: Any = self.pa.schema([(name, getattr(self.pa, kind)()) for name, kind in columns.items()])
         self.writer: Any = None if file is None else self.pq.ParquetWriter(file, self.schema)
-        self.waiting = self.schema.empty_table()
+        self.waiting: Any = self.schema.empty_table()
 
     def add(self, rows: list[tuple[Any, ...]]) -> None:
         """Add rows."""

@@ -28,6 +28,9 @@ FILE: Wanted = {ROW_GROUPS: {COLUMNS: {META_DATA: FACTS}, GROUP_BYTES: {}, GROUP
 class Footer:
     """Reads the values of a footer one after the other; a footer that ends early is refused."""
 
+    at: int
+    raw: bytes
+
     def __init__(self, raw: bytes) -> None:
         self.raw, self.at = raw, 0
 

@@ -96,18 +96,28 @@ class PartialFile:
     Where the block ends with an error, what was recorded stays, unless the error is about what was read.
     """
 
+    done: Done
+    facts: Json
+    failed: bool
+    file: BinaryIO
+    kept: bool
+    named: Path
+    partial: Path
+    path: Path
+    record: Path
+
     def __init__(self, path: Path, facts: Json, done: Done | None = None) -> None:
         self.named, self.path = path, path.resolve()  # a link stays a link
         self.partial, self.record = partial_names(self.path)
         self.facts, self.done = facts, Done() if done is None else replace(done)
         self.waiting: list[bytes] = []
-        self.waiting_bytes = 0
+        self.waiting_bytes: int = 0
         self.failed = self.kept = False
         self.convert: Callable[[BinaryIO, IO[bytes]], None] | None = None  # makes the file of the partial one
-        self.pack = PACK.get(self.path.suffix.lower())
-        self.recorded = replace(self.done)  # by the file of the record
-        self.next_record = 0.0
-        self.digest = hashlib.blake2b(digest_size=32)  # of all that is written
+        self.pack: Callable[[bytes], bytes] | None = PACK.get(self.path.suffix.lower())
+        self.recorded: Done = replace(self.done)  # by the file of the record
+        self.next_record: float = 0.0
+        self.digest: hashlib.blake2b = hashlib.blake2b(digest_size=32)  # of all that is written
 
     def __enter__(self) -> PartialFile:
         with self._failing():

@@ -247,13 +247,13 @@ class NameMatrix:
         self.where = where
         self.kind = kind
         self.limits = limits
-        self.names = None if names is None else tuple(names)
+        self.names: tuple[str, ...] | None = None if names is None else tuple(names)
         self.numbers: dict[str, int] = (
             _NumbersOfNames(limits.label_characters) if names is None else {name: i for i, name in enumerate(names)}
         )
         self.counts: list[np.ndarray] = []
         self.codes: list[np.ndarray] = []
-        self.used = False
+        self.used: bool = False
 
     def add(self, lines: Sequence[int], rows: list[list[str]] | None) -> None:
         """Add the names of some rows; None means that none of them has any."""

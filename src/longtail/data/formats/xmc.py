@@ -113,7 +113,7 @@ class RowStack:
 
     def __init__(self) -> None:
         dtypes = (np.int64, np.int32, np.float32, np.int64, np.int32)
-        self.parts = [GrowingArray(dtype) for dtype in dtypes]
+        self.parts: list[GrowingArray] = [GrowingArray(dtype) for dtype in dtypes]
 
     @property
     def n_rows(self) -> int:
@@ -145,7 +145,7 @@ class GrowingArray:
 
     def __init__(self, dtype: type) -> None:
         self.values: np.ndarray = np.empty(0, dtype=dtype)
-        self.size = 0
+        self.size: int = 0
 
     def add(self, values: np.ndarray) -> None:
         """Append values."""

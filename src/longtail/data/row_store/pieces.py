@@ -27,9 +27,14 @@ FAILED = ctypes.c_void_p(-1).value
 class ArrayWriter:
     """Writes one array piece by piece; a finished piece carries the beginning of its digest in its name."""
 
+    dtype: np.dtype
+    folder: Path
+    name: str
+    piece_bytes: int
+
     def __init__(self, folder: Path, name: str, dtype: type[np.generic], piece_bytes: int = PIECE_BYTES) -> None:
         self.folder, self.name, self.dtype, self.piece_bytes = folder, name, np.dtype(dtype), piece_bytes
-        self.entries = 0
+        self.entries: int = 0
         self.files: dict[str, Json] = {}
         self._file: BinaryIO | None = None
         self._written, self._digest = 0, hashlib.sha256()

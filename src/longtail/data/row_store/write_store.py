@@ -50,9 +50,13 @@ class StoreWriter:
         The name of the data, shown in reports.
     """
 
+    name: str
+    path: Path
+    piece_bytes: int
+
     def __init__(self, path: str | Path, name: str = "", *, piece_bytes: int = PIECE_BYTES) -> None:
         self.path, self.name, self.piece_bytes = Path(path), name, piece_bytes
-        self.n_labels = 0
+        self.n_labels: int = 0
         self.n_features: int | None = None
         self.label_names: Sequence[str] | None = None
         self.label_texts: Sequence[str] | None = None

@@ -36,7 +36,7 @@ class Progress:
 
     def __init__(self, total: int | None = None, show: Callable[[int, int | None], None] | None = None) -> None:
         self.total = total
-        self.done = 0
+        self.done: int = 0
         self._show = show
         self._lock = threading.Lock()
 

@@ -37,17 +37,21 @@ class Vectors:
     ([0], array([0.6, 0. , 0.8], dtype=float32))
     """
 
+    n_labels: int
+    n_features: int
+    indptr: np.ndarray
+
     def __init__(self, Z: Any) -> None:
         self.matrix: sp.csr_array | np.ndarray = as_rows(Z, "Z")
         self.n_labels, self.n_features = self.matrix.shape
-        self.scale = np.empty(self.n_labels, dtype=np.float64)
+        self.scale: np.ndarray = np.empty(self.n_labels, dtype=np.float64)
         if isinstance(self.matrix, np.ndarray):
             self.indptr = np.arange(self.n_labels + 1, dtype=np.int64) * self.n_features
             unit_scales(self.indptr, self.matrix.reshape(-1), self.scale)
         else:
             self.indptr = self.matrix.indptr.astype(np.int64, copy=False)
             unit_scales(self.indptr, self.matrix.data, self.scale)
-        self.present = np.flatnonzero(self.scale).astype(np.int32)  # labels whose vector is not zero
+        self.present: np.ndarray = np.flatnonzero(self.scale).astype(np.int32)  # labels whose vector is not zero
         self._free: deque[np.ndarray] = deque()  # arrays of -1, one per thread at work
 
     def weight(self, rows: np.ndarray) -> int:
