@@ -20,6 +20,7 @@ from notebooks import notebook_page, with_outputs
 from option_tables import with_option_tables
 
 PLOTS = ROOT / "src" / "longtail" / "report" / "plots"
+ICON = ROOT / "src" / "longtail" / "serve" / "page" / "icon.svg"
 WELCOME = "index.md"
 
 
@@ -40,6 +41,7 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, f"reference/inside/{folder}.md", content=text))
     files.append(File.generated(config, "reference/inside/index.md", content=inside_index()))
     files.append(File.generated(config, "stylesheets/plots.css", content=plot_style()))
+    files.append(File.generated(config, "images/icon.svg", content=ICON.read_text("utf-8")))
     return files
 
 
@@ -76,7 +78,7 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
     return plain_fences(markdown)
 
 
-IMAGE = re.compile(r'<img alt="(?P<alt>[^"]*)" src="(?P<source>[^":]+)"\s*/?>')
+IMAGE = re.compile(r'(?<!">)<img alt="(?P<alt>[^"]*)" src="(?P<source>[^":]+)"\s*/?>')
 
 
 def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
