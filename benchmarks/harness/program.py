@@ -28,7 +28,16 @@ PACKAGES = ("longtail", "numpy", "scipy", "scikit-learn", "numba")
 OWN_OPTIONS = ("--output", "--figure", "--work", "--keep", "--plot")  # where files lie: no part of what was measured
 FOLDERS = (
     *("--data", "--translations", "--cleanlab", "--fashion", "--features", "--weights", "--source"),
-    *("--annif", "--project", "--schemathesis", "--annif-tests", "--label-studio", "--interpreter", "--encoder"),
+    *(
+        "--annif",
+        "--project",
+        "--schemathesis",
+        "--annif-tests",
+        "--label-studio",
+        "--interpreter",
+        "--encoder",
+        "--dist",
+    ),
 )
 
 
