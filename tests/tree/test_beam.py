@@ -53,7 +53,8 @@ def plain_search(chunks, row, plan):
             first = chunks.child_indptr[node]
             margins = chunks.bias[first : chunks.child_indptr[node + 1]].copy()
             for line in range(low, high):
-                for e in range(chunks.entry_indptr[line], chunks.entry_indptr[line + 1]):
+                entries = chunks.entries_of(line, line + 1)
+                for e in range(entries.start, entries.stop):
                     c = chunks.children[e]
                     margins[c] += row[chunks.features[line]] * chunks.weights[e] * chunks.scales[first + c]
             for c, margin in enumerate(margins):
@@ -134,7 +135,8 @@ def sums_plain(chunks, chunk, lines, values):
     """Sum the weights of some lines of a chunk with plain loops, in float32."""
     out = np.zeros(int(chunks.child_indptr[chunk + 1] - chunks.child_indptr[chunk]), np.float32)
     for line, x in zip(chunks.line_indptr[chunk] + lines, values, strict=True):
-        for e in range(chunks.entry_indptr[line], chunks.entry_indptr[line + 1]):
+        entries = chunks.entries_of(line, line + 1)
+        for e in range(entries.start, entries.stop):
             out[chunks.children[e]] += x * np.float32(chunks.weights[e])
     return out
 
@@ -230,7 +232,8 @@ def test_rows_without_nodes_get_nothing():
         chunks.child_indptr,
         chunks.line_indptr,
         chunks.features,
-        chunks.entry_indptr,
+        chunks.entry_starts,
+        chunks.counts,
         chunks.children,
         chunks.weights,
         chunks.scales,

@@ -12,7 +12,14 @@ from __future__ import annotations
 import numpy as np
 
 from longtail.kernels import LANES, SHORTEST, lanes_at_least, lowest_bit, njit, sum_int8_lines
-from longtail.tree.chunk_kernels import ask_for_lines, ask_for_rows, find_lines, sums_of_lines, sums_sparse
+from longtail.tree.chunk_kernels import (
+    ask_for_lines,
+    ask_for_rows,
+    entries_before,
+    find_lines,
+    sums_of_lines,
+    sums_sparse,
+)
 
 AT_ONCE = 16  # pairs of row and node whose weights are looked up together, so that their misses of the cache overlap
 FIRST_NODES = 3  # nodes of every row that are scored before it is decided which others can still matter
@@ -95,7 +102,7 @@ def search_block(  # long for its arguments
     indptr, indices, data, scale,              # IN   rows of X, CSR; each is multiplied by its scale
     nodes, scores,                             # IN   nodes of the beam, -1 where none, and their scores (n, beam)
     child_indptr, line_indptr,                 # IN   children and lines of every chunk   (n_chunks + 1,)
-    features, entry_indptr, children, weights, scales, bias,
+    features, entry_starts, counts, children, weights, scales, bias,
     index, block_indptr, blocks, places,       # IN   from `Chunks.spread`
     labels, offset,                            # IN   label of child number `offset` and those after it, or empty
     power, slope, parent_weight,               # IN   score = link(margin) + parent_weight · score of the parent
@@ -138,7 +145,8 @@ def search_block(  # long for its arguments
                 child_indptr,
                 line_indptr,
                 features,
-                entry_indptr,
+                entry_starts,
+                counts,
                 children,
                 weights,
                 scales,
@@ -165,7 +173,7 @@ def search_block(  # long for its arguments
 def _score_pairs(  # one loop that shares its buffers: splitting costs speed
     indptr, indices, data, scale, nodes, scores,
     pairs,                                     # IN   row · beam + rank in the beam, ascending
-    child_indptr, line_indptr, features, entry_indptr, children, weights, scales, bias,
+    child_indptr, line_indptr, features, entry_starts, counts, children, weights, scales, bias,
     index, block_indptr, blocks, places, labels, offset, power, slope, parent_weight, dense_from, position,
     new_nodes, new_scores,                     # IN/OUT
 ):  # fmt: skip
@@ -252,9 +260,11 @@ def _score_pairs(  # one loop that shares its buffers: splitting costs speed
         start = block_indptr[chunk] if kept else 0
         if not kept and not few:
             block[: (high - low) * width] = 0
+            entry = entries_before(entry_starts, counts, low)
             for at in range(low, high):
-                for e in range(entry_indptr[at], entry_indptr[at + 1]):
+                for e in range(entry, entry + np.int64(counts[at])):
                     block[(at - low) * width + children[e]] = weights[e]
+                entry += np.int64(counts[at])
         if not few:
             for at in range(low, high):
                 position[features[at]] = at - low
@@ -270,7 +280,8 @@ def _score_pairs(  # one loop that shares its buffers: splitting costs speed
                     features,
                     low,
                     high,
-                    entry_indptr,
+                    entry_starts,
+                    counts,
                     children,
                     weights,
                     n_children,
@@ -377,7 +388,7 @@ def _score_by_index(
 @njit(nogil=True, cache=True)
 def search_one(  # one row takes microseconds: every further call would show
     ids, data, n_features, normalize,          # IN   one row and its width, to be scaled to length 1 or not
-    child_indptr, line_indptr, features, entry_indptr, children, weights, scales, bias,
+    child_indptr, line_indptr, features, entry_starts, counts, children, weights, scales, bias,
     index, block_indptr, blocks, places,       # IN   from `Chunks.spread`
     widths, powers, slopes, parent_weights,    # IN   per level: children to keep, and the link
     leaf_labels, once,                         # IN   label of every leaf slot, the children of the last level;
@@ -446,7 +457,8 @@ def search_one(  # one row takes microseconds: every further call would show
                     features,
                     line_indptr[node],
                     line_indptr[node + 1],
-                    entry_indptr,
+                    entry_starts,
+                    counts,
                     children,
                     weights,
                     n_children,
@@ -469,8 +481,8 @@ def search_one(  # one row takes microseconds: every further call would show
 @njit(nogil=True, cache=True)
 def search_each(
     indptr, ids, data, n_features, normalize,  # IN   rows, as in `search_one`                  (n + 1,), (nnz,), (nnz,)
-    child_indptr, line_indptr, features, entry_indptr, children, weights, scales, bias,
-    bits, before, block_indptr, blocks,
+    child_indptr, line_indptr, features, entry_starts, counts, children, weights, scales, bias,
+    index, block_indptr, blocks, places,
     widths, powers, slopes, parent_weights,
     leaf_labels, once,
     labels, out_scores,                        # OUT  best labels of every row and their scores               (n, k)
@@ -480,8 +492,8 @@ def search_each(
         low, high = indptr[row], indptr[row + 1]
         sound = search_one(
             ids[low:high], data[low:high], n_features, normalize,
-            child_indptr, line_indptr, features, entry_indptr, children, weights, scales, bias,
-            bits, before, block_indptr, blocks,
+            child_indptr, line_indptr, features, entry_starts, counts, children, weights, scales, bias,
+            index, block_indptr, blocks, places,
             widths, powers, slopes, parent_weights,
             leaf_labels, once,
             labels[row], out_scores[row],

@@ -12,6 +12,7 @@ import numpy as np
 
 from longtail.kernels import LANES, add_int8_row, lanes_from, lowest_bit, njit, popcount, prefetch
 
+LOG_STEP = 6  # of the lines between two whose first entry is known: every 64th line
 WORD_FEATURES = 40  # of an index of lines: features that share a word
 SMALLEST = np.float32(1e-45)  # a weight is dropped if it is 0
 QUANTA = 127  # largest q: one byte a weight; precision at k is the same as with floats
@@ -193,17 +194,29 @@ def index_lines(line_indptr, features, n_words):
 
 
 @njit(nogil=True, cache=True)
-def spread_chunks(line_indptr, child_indptr, entry_indptr, children, weights, block_indptr):
+def spread_chunks(line_indptr, child_indptr, counts, children, weights, block_indptr):
     """Return the weights of all chunks as dense int8 blocks, one after the other, lines padded to sixteens."""
     out = np.zeros(block_indptr[-1], dtype=np.int8)
+    start = np.int64(0)
     for chunk in range(line_indptr.size - 1):
         width = (child_indptr[chunk + 1] - child_indptr[chunk] + LANES - 1) // LANES * LANES
         at = block_indptr[chunk]
         for line in range(line_indptr[chunk], line_indptr[chunk + 1]):
-            for e in range(entry_indptr[line], entry_indptr[line + 1]):
+            stop = start + np.int64(counts[line])
+            for e in range(start, stop):
                 out[at + children[e]] = weights[e]
+            start = stop
             at += width
     return out
+
+
+@njit(nogil=True, cache=True)
+def entries_before(entry_starts, counts, line):
+    """Return how many entries the lines before a line have; `entry_starts` tells it for every 64th line."""
+    total = entry_starts[line >> LOG_STEP]
+    for at in range(line >> LOG_STEP << LOG_STEP, line):
+        total += np.int64(counts[at])
+    return total
 
 
 @njit(nogil=True, cache=True)
@@ -222,7 +235,7 @@ def first_line(features, low, high, feature):
 def sums_sparse(
     ids, values, start, stop, scale,           # IN   one row
     features, low, high,                       # IN   lines of the chunk: features[low:high], ascending
-    entry_indptr, children, weights,           # IN   entries of all lines
+    entry_starts, counts, children, weights,   # IN   entries of all lines
     n_children,                                # IN
     out,                                       # OUT  (n_children,)
 ):  # fmt: skip
@@ -236,7 +249,8 @@ def sums_sparse(
             break
         if features[line] == f:
             x = values[t] * scale
-            for e in range(entry_indptr[line], entry_indptr[line + 1]):
+            first = entries_before(entry_starts, counts, line)
+            for e in range(first, first + np.int64(counts[line])):
                 out[children[e]] += x * np.float32(weights[e])
 
 

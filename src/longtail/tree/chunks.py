@@ -16,7 +16,15 @@ import numpy as np
 from longtail.kernels import LANES
 from longtail.model import has_idle_columns
 from longtail.storage import Part
-from longtail.tree.chunk_kernels import WORD_FEATURES, index_lines, pack_chunk, place_lines, spread_chunks
+from longtail.tree.chunk_kernels import (
+    LOG_STEP,
+    WORD_FEATURES,
+    entries_before,
+    index_lines,
+    pack_chunk,
+    place_lines,
+    spread_chunks,
+)
 from longtail.validate import large_empty, large_joined, memory_limit
 
 MOST_INDEXED = 1 << 24  # features, so that the lines of a chunk can be counted in 24 bits
@@ -25,6 +33,8 @@ SHARE_OF_SPREAD = 6  # of a limit on memory, that part may be
 NOTHING_SPREAD = (np.empty((0, 0), np.uint64), np.empty(0, np.int64), np.empty(0, np.int8), np.empty(0, np.int64))
 SPREAD_FROM = 100  # rows that must come before the search is made fast: one text alone is answered sooner without
 LARGEST_SPREAD = 512 << 20  # bytes of the index and the dense blocks that make the search fast
+LARGEST_PLACES = 1 << 30  # bytes of the places of lines, where not all lines have dense rows
+LEFT_IN_FILES = 1 << 27  # entries from which on a tree is read from its file when it is searched, not before
 
 
 def largest_spread() -> int:
@@ -76,6 +86,7 @@ class Chunks:
     scales: np.ndarray  # of every child
     bias: np.ndarray  # of every child
     n_features: int
+    saved_starts: np.ndarray | None = None  # `entry_starts` of a large tree, from its file
 
     @classmethod
     def join(cls, levels: Sequence[Sequence[PackedChunk]], n_features: int) -> Self:
@@ -113,9 +124,14 @@ class Chunks:
         return int(self.levels[-1])
 
     @cached_property
-    def entry_indptr(self) -> np.ndarray:
-        """Where the entries of every line start, and the end: int64 (n_lines + 1,), made when it is first needed."""
-        return _ends_of(self.counts)
+    def entry_starts(self) -> np.ndarray:
+        """How many entries come before every 64th line, and all of them: int64 (n_lines / 64 rounded up, + 1)."""
+        return starts_of(self.counts) if self.saved_starts is None else self.saved_starts
+
+    def entries_of(self, first: int, last: int) -> slice:
+        """Return where the entries of some lines stand: of line `first` up to the one before `last`."""
+        start, stop = (int(entries_before(self.entry_starts, self.counts, line)) for line in (first, last))
+        return slice(start, stop)
 
     def spread_for(self, n_rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return `spread` once it pays, and empty arrays while too few rows have been searched."""
@@ -141,12 +157,14 @@ class Chunks:
         nothing, index_bytes = np.empty(0, dtype=np.int64), self.n_chunks * n_words * 8
         if index_bytes > largest_spread() or self.n_features > MOST_INDEXED:
             return NOTHING_SPREAD
+        few_dense = index_bytes + int(block_indptr[-1]) > largest_spread()
+        if few_dense and 8 * self.counts.size > LARGEST_PLACES:
+            return NOTHING_SPREAD
         index = index_lines(self.line_indptr, self.features, n_words)
-        if index_bytes + int(block_indptr[-1]) > largest_spread():
-            lines = (self.line_indptr, self.child_indptr, self.counts, self.children, self.weights)
+        lines = (self.line_indptr, self.child_indptr, self.counts, self.children, self.weights)
+        if few_dense:
             places, rows = place_lines(*lines, DENSE_ENTRIES if memory_limit() is None else np.inf)
             return index, nothing, rows, places
-        lines = (self.line_indptr, self.child_indptr, self.entry_indptr, self.children, self.weights)
         return index, block_indptr, spread_chunks(*lines, block_indptr), nothing
 
     @cached_property
@@ -176,7 +194,7 @@ class Chunks:
     def _packed(self, chunk: int) -> PackedChunk:
         """Return one chunk, on the same memory."""
         lines = slice(int(self.line_indptr[chunk]), int(self.line_indptr[chunk + 1]))
-        entries = slice(int(self.entry_indptr[lines.start]), int(self.entry_indptr[lines.stop]))
+        entries = self.entries_of(lines.start, lines.stop)
         kids = slice(int(self.child_indptr[chunk]), int(self.child_indptr[chunk + 1]))
         return PackedChunk(
             self.features[lines],
@@ -204,7 +222,7 @@ class Chunks:
         terms = []
         for line, f, x in zip(lines, ids, values, strict=True):
             if line < high and self.features[line] == f:
-                entries = slice(self.entry_indptr[line], self.entry_indptr[line + 1])
+                entries = self.entries_of(int(line), int(line) + 1)
                 hit = np.flatnonzero(self.children[entries] == lane)
                 if hit.size:
                     w = float(self.weights[entries][hit[0]]) * float(self.scales[child])
@@ -219,32 +237,40 @@ class Chunks:
             out[f"{prefix}children"] = _as_bytes(self.children)
         if self.counts.size == 0 or int(self.counts.max()) < 256:
             out[f"{prefix}counts"] = _as_bytes(self.counts)
+        if self.children.size >= LEFT_IN_FILES:
+            out[f"{prefix}entry_starts"] = self.entry_starts
         return out
 
     @classmethod
     def from_part(cls, part: Part, n_features: int) -> Self:
-        """Return the saved chunks of one tree; the part has been checked."""
-        counts = part.array("counts")
+        """Return the saved chunks of one tree, whose part has been checked; large ones stay as they are in the file."""
+        counts, children = part.array("counts"), part.array("children")
+        if children.size < LEFT_IN_FILES:
+            counts, children = counts.astype(np.uint16), children.astype(np.uint16)
         return cls(
             part.array("levels"),
             part.array("child_indptr"),
             part.array("line_indptr"),
             part.array("features"),
-            counts.astype(np.uint16),
-            part.array("children").astype(np.uint16),
+            counts,
+            children,
             part.array("weights"),
             part.array("scales"),
             part.array("bias"),
             n_features,
+            part.arrays.get("entry_starts"),
         )
 
 
-def _ends_of(counts: np.ndarray) -> np.ndarray:
-    """Return int64 pointers from counts: where each line starts, and the end."""
-    out = large_empty(counts.size + 1, np.int64)
-    out[0] = 0
-    np.cumsum(counts, out=out[1:])
-    return out
+def starts_of(counts: np.ndarray) -> np.ndarray:
+    """Return how many entries come before every 64th line, and all of them.
+
+    >>> starts_of(np.full(100, 2)).tolist()
+    [0, 128, 200]
+    """
+    firsts = np.arange(0, counts.size, 1 << LOG_STEP)
+    sums = np.add.reduceat(counts, firsts, dtype=np.int64) if firsts.size else firsts
+    return np.concatenate([[0], np.cumsum(sums)]).astype(np.int64, copy=False)
 
 
 def _as_bytes(numbers: np.ndarray) -> np.ndarray:

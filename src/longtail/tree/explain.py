@@ -74,9 +74,11 @@ def leaf_of(tree: LabelTree, slot: int) -> int:
 def child_weights(chunks: Chunks, child: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the features and weights of one classifier, a node's or a leaf slot's, as stored: ascending, not zero."""
     chunk = int(np.searchsorted(chunks.child_indptr, child, side="right") - 1)
-    start, stop = (int(chunks.entry_indptr[line]) for line in chunks.line_indptr[chunk : chunk + 2])
-    own = start + np.flatnonzero(chunks.children[start:stop] == child - int(chunks.child_indptr[chunk]))
-    lines = np.searchsorted(chunks.entry_indptr, own, side="right") - 1
+    low, high = (int(line) for line in chunks.line_indptr[chunk : chunk + 2])
+    entries = chunks.entries_of(low, high)
+    own = np.flatnonzero(chunks.children[entries] == child - int(chunks.child_indptr[chunk]))
+    lines = low + np.searchsorted(np.cumsum(chunks.counts[low:high], dtype=np.int64), own, side="right")
+    own += entries.start
     return chunks.features[lines], chunks.weights[own] * chunks.scales[child]
 
 

@@ -23,6 +23,7 @@ from longtail.storage import (
     SizeSpec,
     Whole,
 )
+from longtail.tree.chunks import starts_of
 from longtail.tree.label_tree import LabelTree
 
 NEGATIVES = ("tfn", "man", "tfn+man")
@@ -53,6 +54,9 @@ def _chunks_problem(part: Part, sizes: Sizes) -> str | None:
         return "its chunks do not fit its tree: 'child_indptr' gives nodes other numbers of children"
     names = ("child_indptr", "line_indptr", "features", "counts", "children")
     problem = chunks_problem(*(part.arrays[name] for name in names))
+    given = part.arrays.get("entry_starts")
+    if problem is None and given is not None and not np.array_equal(given, starts_of(part.arrays["counts"])):
+        return "its 'entry_starts' are not the sums of its 'counts'"
     return None if problem is None else f"its chunks do not fit its tree: {problem}"
 
 
@@ -137,6 +141,15 @@ ONE_TREE = PartSchema(
         ArraySpec("line_indptr", "int64", ("n_chunks + 1",), "lines of every chunk", order="pointers", high="n_lines"),
         ArraySpec("children", "uint8 uint16", ("n_weights",), "child of every weight, within its chunk"),
         ArraySpec("weights", "int8", ("n_weights",), "the weights, to be multiplied by the child's scale"),
+        ArraySpec(
+            "entry_starts",
+            "int64",
+            ("*",),
+            "in large trees, the weights of the lines before every 64th line, and the number of all",
+            order="pointers",
+            high="n_weights",
+            optional=True,
+        ),
     ),
     crosschecks=(
         CrossCheck(

@@ -87,7 +87,7 @@ def search_rows(
     indptr = X.indptr.astype(np.int64, copy=False)
     size = max(1, min(BLOCK_ROWS, -(-n // n_jobs)))
     spread = chunks.spread_for(n)
-    entry_indptr = NO_PLACES if spread[0].size else chunks.entry_indptr
+    entry_starts = NO_PLACES if spread[0].size else chunks.entry_starts
 
     def walk(at: slice) -> None:
         rows = at.stop - at.start
@@ -105,7 +105,8 @@ def search_rows(
                 chunks.child_indptr,
                 chunks.line_indptr,
                 chunks.features,
-                entry_indptr,
+                entry_starts,
+                chunks.counts,
                 chunks.children,
                 chunks.weights,
                 chunks.scales,
@@ -165,7 +166,8 @@ def search_few(
         chunks.child_indptr,
         chunks.line_indptr,
         chunks.features,
-        NO_PLACES if spread[0].size else chunks.entry_indptr,
+        NO_PLACES if spread[0].size else chunks.entry_starts,
+        chunks.counts,
         chunks.children,
         chunks.weights,
         chunks.scales,
