@@ -1,7 +1,8 @@
 r"""Formulas of the pages, written as LaTeX and shown as MathML, which browsers draw without scripts or fonts.
 
 A view of the repository shows a block ```` ```math ```` and $`x_i`$ within a line as formulas too. Known is what the
-pages use: names of Greek letters and of operators, _ and ^, \frac, \sqrt, \hat, \bar, \text, \mathbf, \left and \right.
+pages use: names of Greek letters, signs and operators, _ and ^, \frac, \binom, \sqrt, \hat, \bar, \text, \mathbf,
+\left and \right.
 
 >>> inline("x_i^2")
 '<math><msubsup><mi>x</mi><mi>i</mi><mn>2</mn></msubsup></math>'
@@ -104,6 +105,8 @@ class Formula:
             return FRAMES[kind].format("".join(map(bold, words)) if kind == "mathbf" else escape(words))
         if name == "frac":
             return f"<mfrac>{self.atom()}{self.atom()}</mfrac>"
+        if name == "binom":
+            return f'<mo>(</mo><mfrac linethickness="0">{self.atom()}{self.atom()}</mfrac><mo>)</mo>'
         if name in ("hat", "bar"):
             return f"<mover>{self.atom()}<mo>{'^' if name == 'hat' else '¯'}</mo></mover>"
         if name == "sqrt":
@@ -130,10 +133,8 @@ def inline(source: str) -> str:
 
 
 def block(source: str) -> str:
-    """Return a formula on lines of its own as MathML; every line of the source is one."""
-    lines = [line for line in source.splitlines() if line.strip()]
-    shown = "".join(f'<math display="block">{Formula(line, block=True).row()}</math>' for line in lines)
-    return f'<div class="formula">{shown}</div>'
+    """Return a formula on a line of its own as MathML."""
+    return f'<div class="formula"><math display="block">{Formula(source, block=True).row()}</math></div>'
 
 
 def with_formulas(markdown: str) -> str:

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 
 import reference
 from code_words import with_line_breaks
+from formulas import with_formulas
 from links import ROOT, adopted_files, plain_fences, site_links
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -74,7 +75,7 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
     if uri == WELCOME:
         page.meta["hide"] = ["navigation", "toc"]
     if page.file.generated_by is None:
-        markdown = site_links(markdown, f"docs/{uri}")
+        markdown = with_formulas(site_links(markdown, f"docs/{uri}"))
     return plain_fences(markdown)
 
 
