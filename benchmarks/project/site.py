@@ -4,7 +4,7 @@
 
 Needs the extra `docs`, the Python packages playwright and axe-playwright-python, and Chromium at /usr/bin/chromium. The
 site is built with --strict into a temporary folder and served from there. Of every page: links that lead nowhere,
-requests to another host, errors of the browser, and sideways scrolling at 390 pixels. axe-core looks at one page of each
+requests to another host, errors of the browser, sideways scrolling at 390 pixels. axe-core looks at one page of each
 kind, in light and in dark colours. At last words are searched for, on the served site and in the files themselves.
 """
 

@@ -75,8 +75,8 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
     if uri == WELCOME:
         page.meta["hide"] = ["navigation", "toc"]
     if page.file.generated_by is None:
-        markdown = with_formulas(site_links(markdown, f"docs/{uri}"))
-    return plain_fences(markdown)
+        markdown = site_links(markdown, f"docs/{uri}")
+    return plain_fences(with_formulas(markdown))
 
 
 IMAGE = re.compile(r'(?<!">)<img alt="(?P<alt>[^"]*)" src="(?P<source>[^":]+)"\s*/?>')

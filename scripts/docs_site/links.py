@@ -18,7 +18,6 @@ ADOPTED = {
     "CHANGELOG.md": "project/changelog.md",
     "CONTRIBUTING.md": "project/how-to-contribute.md",
     "CODE_OF_CONDUCT.md": "project/code-of-conduct.md",
-    "GOVERNANCE.md": "project/governance.md",
     "SECURITY.md": "project/reporting.md",
     "benchmarks/README.md": "project/benchmarks.md",
     "fuzz/README.md": "project/fuzzers.md",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,8 @@ def completed(nav: list[Any]) -> list[Any]:
             if title == "Reference":
                 items.append({INSIDE: ["reference/inside/index.md", *inside_entries()]})
             if title == "Notebooks":
-                items += [page for page in notebook_pages().values() if page not in listed]
+                about = [page for page in adopted_files().values() if page == "notebooks/index.md"]
+                items += [page for page in (*about, *notebook_pages().values()) if page not in listed]
         complete.append({title: items})
     return without_missing(complete)
 
@@ -44,15 +44,6 @@ def inside_entries() -> list[dict[str, str]]:
 def notebook_pages() -> dict[Path, str]:
     """Return the notebooks, in the order of their names, each with its page."""
     return {file: f"notebooks/{file.stem}.md" for file in sorted(NOTEBOOKS.glob("*.ipynb"))}
-
-
-def notebook_title(file: Path) -> str:
-    """Return the first heading of a notebook."""
-    for cell in json.loads(file.read_text("utf-8"))["cells"]:
-        for line in "".join(cell["source"]).splitlines():
-            if cell["cell_type"] == "markdown" and line.startswith("# "):
-                return line.removeprefix("# ").strip()
-    return file.stem.replace("-", " ").capitalize()
 
 
 def pages_in(items: Any) -> list[str]:
