@@ -6,15 +6,16 @@
 #   make fuzz MINUTES=10     fuzzes everything that reads files; see fuzz/README.md
 #   make dist PYTHONS="python3.12 python3.13"   builds source archive and wheels into dist/; see docs/installing.md
 #   make docs                builds the documentation site into site/; open site/index.html
+#   make reproduce DATA=FOLDER   runs benchmarks again and compares; see docs/reproduce.md
 #   make docs-serve          serves it at http://127.0.0.1:8000 and builds it anew when a page changes
 PYTHON ?= python3
 EXTRAS ?=
 PYTHONS ?= .venv/bin/python
-MINUTES ?= 5
+DATA ?=
 BIN := .venv/bin
 TORCH := torch==2.13.0
 
-.PHONY: demo test test-torch test-checked lint fuzz dist docs docs-serve clean
+.PHONY: demo test test-torch test-checked lint fuzz dist docs docs-serve reproduce reproduce-list clean
 
 demo: .venv/installed
 	$(BIN)/longtail demo
@@ -41,7 +42,7 @@ lint: .venv/installed-dev
 	$(BIN)/mypy
 
 fuzz: .venv/installed-dev
-	OMP_NUM_THREADS=1 $(BIN)/python -m fuzz all --minutes $(MINUTES)
+	OMP_NUM_THREADS=1 $(BIN)/python -m fuzz all --minutes $(or $(MINUTES),5)
 
 # wheels that bring compiled kernels along are made for each of PYTHONS
 dist: .venv/bin/python
@@ -53,6 +54,13 @@ docs: .venv/installed-docs
 
 docs-serve: .venv/installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --strict
+
+# lists every table and figure of the docs, runs again what fits into MINUTES (60), and compares
+reproduce: .venv/installed-dev
+	$(BIN)/python benchmarks/project/reproduce.py $(if $(DATA),--data $(DATA)) --minutes $(or $(MINUTES),60)
+
+reproduce-list: .venv/installed-dev
+	$(BIN)/python benchmarks/project/reproduce.py --list
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
