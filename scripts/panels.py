@@ -58,7 +58,8 @@ def line_panel(
     logs: tuple[bool, bool] = (False, False),
 ) -> list[str]:
     """Return a panel with a grid, its marks and the lines of all series."""
-    left, top, right, low = place.left + 34, place.top + 20, place.left + place.width - 8, place.top + place.height - 18
+    left, right = place.left + 36, place.left + place.width - 12
+    top, low = place.top + 20, place.top + place.height - 18
     at_x = (logarithmic if logs[0] else linear)(min(x_marks), max(x_marks), left, right)
     at_y = (logarithmic if logs[1] else linear)(min(y_marks), max(y_marks), low, top)
     body = [text(place.left, place.top + 8, title, css="strong small")]
@@ -107,7 +108,7 @@ def legend(left: float, y: float, entries: Sequence[tuple[str, str]]) -> list[st
     body, x = [], left
     for css, name in entries:
         body += [dot(x + 4, y - 4, css), text(x + 13, y, name, css="small")]
-        x += 26 + len(name) * SMALL
+        x += 28 + 1.14 * SMALL * len(name)
     return body
 
 

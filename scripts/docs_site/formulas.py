@@ -76,7 +76,8 @@ class Formula:
         names = ("munder", "mover", "munderover") if limits else ("msub", "msup", "msubsup")
         if below or above:
             name = names[2] if below and above else names[0] if below else names[1]
-            return f"<{name}>{base}{below}{above}</{name}>"
+            space = '<mspace width="0.17em"/>' if limits else ""
+            return f"<{name}>{base}{below}{above}</{name}>{space}"
         return base
 
     def atom(self) -> str:
@@ -140,4 +141,4 @@ def block(source: str) -> str:
 def with_formulas(markdown: str) -> str:
     """Return a page with its formulas as MathML."""
     markdown = BLOCK.sub(lambda found: block(found[1]), markdown)
-    return INLINE.sub(lambda found: inline(found[1]), markdown)
+    return INLINE.sub(lambda found: f'<span class="formula-inline">{inline(found[1])}</span>', markdown)  # no block

@@ -1,0 +1,1 @@
+"""What the pictures of docs/methods show, computed on the bundled data."""
