@@ -7,6 +7,7 @@
 #   make dist PYTHONS="python3.12 python3.13"   builds source archive and wheels into dist/; see docs/installing.md
 #   make docs                builds the documentation site into site/; open site/index.html
 #   make reproduce DATA=FOLDER   runs benchmarks again and compares; see docs/reproduce.md
+#   make notebooks           runs the notebooks anew and stores what they show; needs torch
 #   make docs-serve          serves it at http://127.0.0.1:8000 and builds it anew when a page changes
 PYTHON ?= python3
 EXTRAS ?=
@@ -15,7 +16,7 @@ DATA ?=
 BIN := .venv/bin
 TORCH := torch==2.13.0
 
-.PHONY: demo test test-torch test-checked lint fuzz dist docs docs-serve reproduce reproduce-list clean
+.PHONY: demo test test-torch test-checked lint fuzz dist notebooks docs docs-serve reproduce reproduce-list clean
 
 demo: .venv/installed
 	$(BIN)/longtail demo
@@ -47,6 +48,9 @@ fuzz: .venv/installed-dev
 # wheels that bring compiled kernels along are made for each of PYTHONS
 dist: .venv/bin/python
 	$(BIN)/python scripts/make_dist.py --pythons $(PYTHONS)
+
+notebooks: .venv/installed-torch
+	$(BIN)/python scripts/run_notebooks.py
 
 # NO_MKDOCS_2_WARNING: no advertisement among the output
 docs: .venv/installed-docs
