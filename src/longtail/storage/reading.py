@@ -6,7 +6,7 @@ Every file is opened once. What was digested and checked is what is used: the sa
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -150,6 +150,7 @@ def folder_schema(path: Path, manifest: Json, folders: Folders) -> FolderSchema:
     """Return the schema of a folder of this kind; unknown kinds, parts and entries of the manifest are refused."""
     kind = manifest["kind"]
     if kind not in folders:
+        _refuse_newer(f"{path} holds a model", kind, folders)
         raise ModelError(f"{path} holds a model of the unknown kind {shown(kind)}.{near(kind, list(folders))}")
     schema = folders[kind]
     facts = {name: value for name, value in manifest.items() if name in schema.facts}
@@ -260,8 +261,20 @@ def _part_schema(path: Path, schema: FolderSchema, name: str, kind: str) -> Part
     known = schema.parts[name].get(kind)
     if known is None:
         kinds = sorted(schema.parts[name])
+        _refuse_newer(f"{path} has a part", kind, kinds)
         raise ModelError(f"{path} has a part of the kind {shown(kind)}; this longtail knows {kinds}.")
     return known
+
+
+def _refuse_newer(whose: str, kind: str, known: Iterable[str]) -> None:
+    """Refuse a kind that is a later version of one that is known."""
+    name, _, version = kind.partition(".v")
+    versions = [
+        int(older) for of, _, older in (other.partition(".v") for other in known) if of == name and older.isdigit()
+    ]
+    if versions and version.isascii() and version.isdigit() and int(version[:9]) > max(versions):
+        newest = f"{name}.v{max(versions)}"
+        raise ModelError(f"{whose} of the kind {shown(kind)}; this longtail reads up to '{newest}'. Upgrade longtail.")
 
 
 def _open_stamped(file: Path, entry: Json, in_memory: bool) -> tuple[np.ndarray, Stamp]:
