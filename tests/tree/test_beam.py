@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from longtail.tree import chunks as tree_chunks
 from longtail.tree import search as tree_search
 from longtail.tree.beam import link, search_block
-from longtail.tree.chunk_kernels import ask_for_lines, index_lines, place_lines, sums_of_lines
+from longtail.tree.chunk_kernels import ask_for_lines, index_lines, lines_met, place_lines, sums_of_lines
 from longtail.tree.chunks import Chunks, PackedChunk
 from longtail.tree.search import BeamPlan, LevelLink, search_few, search_rows
 
@@ -263,3 +263,20 @@ def test_the_first_rows_are_searched_without_an_index_and_alike(monkeypatch):
         made.append("spread" in vars(chunks))
     assert made == [False, False, True, True]
     assert all(np.array_equal(a, b) for one in found for a, b in zip(one, found[0], strict=True))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 300), st.integers(1, 60))
+@settings(max_examples=80, deadline=None)
+def test_lines_that_a_row_meets_are_those_of_a_plain_search(seed, n_lines, n_ids):
+    rng = np.random.default_rng(seed)
+    spread = [1000, 10**6, 2**31 - 1][rng.integers(3)]
+    features = np.unique((rng.random(n_lines) ** rng.choice([1, 8]) * (spread - 1)).astype(np.int32))
+    ids = np.unique(np.concatenate([rng.integers(0, spread, n_ids), rng.choice(features, min(features.size, 5))]))
+    ids = ids.astype(np.int32)
+    start, padding = 2, np.full(3, 7, np.int32)
+    lines, at = np.empty(ids.size, np.int64), np.empty(ids.size, np.int64)
+    row = np.concatenate([padding[:start], ids])
+    stored = np.concatenate([padding, features, padding])
+    met = lines_met(row, start, row.size, stored, 3, 3 + features.size, lines, at)
+    _, where, which = np.intersect1d(features, ids, return_indices=True)
+    assert lines[:met].tolist() == (3 + where).tolist() and at[:met].tolist() == (start + which).tolist()

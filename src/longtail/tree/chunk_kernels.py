@@ -232,6 +232,58 @@ def first_line(features, low, high, feature):
 
 
 @njit(nogil=True, cache=True)
+def lines_met(
+    ids, start, stop,      # IN   one row, ascending
+    features, low, high,   # IN   lines of the chunk: features[low:high], ascending
+    lines, at,             # OUT  the lines that have a feature of the row, and the positions of these features
+):  # fmt: skip
+    """Find the lines of a chunk that a row meets; return how many there are.
+
+    Features lie about evenly in a chunk: a line is guessed by its feature, then again from there, and searched nearby.
+    """
+    if low == high:
+        return 0
+    least, span = np.int64(features[low]), np.int64(features[high - 1]) - np.int64(features[low])
+    slope = (high - 1 - low) / max(span, 1)
+    for t in range(start, stop):
+        guess = low + np.int64((np.int64(ids[t]) - least) * slope)
+        lines[t - start] = min(max(guess, low), high - 1)
+        prefetch(features, lines[t - start])
+    for t in range(start, stop):
+        guess = lines[t - start]
+        guess += np.int64((np.int64(ids[t]) - np.int64(features[guess])) * slope)
+        lines[t - start] = min(max(guess, low), high - 1)
+        prefetch(features, lines[t - start])
+    met = 0
+    for t in range(start, stop):
+        line = line_near(features, low, high, ids[t], lines[t - start])
+        if line < high and features[line] == ids[t]:
+            lines[met] = line
+            at[met] = t
+            met += 1
+    return met
+
+
+@njit(nogil=True, cache=True)
+def line_near(features, low, high, feature, guess):
+    """Return what `first_line` returns, looking from a guess at larger and larger steps."""
+    step = 4
+    if features[guess] < feature:
+        first, last = guess + 1, guess + step
+        while last < high and features[last] < feature:
+            first = last + 1
+            step *= 2
+            last += step
+        return first_line(features, first, min(last, high), feature)
+    first, last = guess - step, guess
+    while first > low and features[first] >= feature:
+        last = first
+        step *= 2
+        first -= step
+    return first_line(features, max(first, low), last, feature)
+
+
+@njit(nogil=True, cache=True)
 def sums_sparse(
     ids, values, start, stop, scale,           # IN   one row
     features, low, high,                       # IN   lines of the chunk: features[low:high], ascending
@@ -239,19 +291,26 @@ def sums_sparse(
     n_children,                                # IN
     out,                                       # OUT  (n_children,)
 ):  # fmt: skip
-    """Sum the weights of all children of one chunk for one row, following the row's features."""
+    """Sum the weights of all children of one chunk for one row, following the row's features.
+
+    In a large tree nearly every look is a miss of the cache: what the next step reads is asked for, for all features.
+    """
     out[:n_children] = 0
-    line = low
-    for t in range(start, stop):
-        f = ids[t]
-        line = first_line(features, line, high, f)
-        if line == high:
-            break
-        if features[line] == f:
-            x = values[t] * scale
-            first = entries_before(entry_starts, counts, line)
-            for e in range(first, first + np.int64(counts[line])):
-                out[children[e]] += x * np.float32(weights[e])
+    lines, at = np.empty(stop - start, dtype=np.int64), np.empty(stop - start, dtype=np.int64)
+    met = lines_met(ids, start, stop, features, low, high, lines, at)
+    for m in range(met):
+        prefetch(entry_starts, lines[m] >> LOG_STEP)
+        prefetch(counts, lines[m] >> LOG_STEP << LOG_STEP)
+        prefetch(counts, lines[m])
+    entries = np.empty(met, dtype=np.int64)
+    for m in range(met):
+        entries[m] = entries_before(entry_starts, counts, lines[m])
+        prefetch(children, entries[m])
+        prefetch(weights, entries[m])
+    for m in range(met):
+        x = values[at[m]] * scale
+        for e in range(entries[m], entries[m] + np.int64(counts[lines[m]])):
+            out[children[e]] += x * np.float32(weights[e])
 
 
 @njit(nogil=True, cache=True)
