@@ -199,7 +199,8 @@ def name_list() -> str:
         if page in titles:
             title = (PAGES / f"{page}.md").read_text("utf-8").partition("\n")[0].lstrip("# ")
             blocks.append(f"### [{title}]({page}.md)\n\n| name | what it is |\n|---|---|\n" + "\n".join(titles[page]))
-    return "\n\n".join(blocks)
+    inside = "The names that longtail's folders offer each other are listed [inside longtail](inside/index.md)."
+    return "\n\n".join([*blocks, inside])
 
 
 def folder_list() -> str:
