@@ -16,7 +16,11 @@ PICTURE = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)")
 CITED = re.compile(r"\b([a-z][a-z0-9_]*\.json)\b")
 MEASURED_ROW = re.compile(r"^\|.*\d[.,]\d.*\|$", re.M)
 PAGE_OF_THIS = "reproduce.md"
-SCREENSHOTS = ("docs/images", "scripts/make_screenshots.py")
+PAINTERS = {  # of many pictures, by how their names begin
+    "docs/images/": "scripts/make_screenshots.py",
+    "docs/methods/": "scripts/draw_methods.py",
+    "docs/performance-": "scripts/draw_performance.py",
+}
 
 
 @dataclass(frozen=True)
@@ -109,10 +113,13 @@ def maker(picture: Path) -> str:
     for results, program in programs().items():
         if f"`{inside}`" in program.writes:
             return results
+    for beginning, painter in PAINTERS.items():
+        if inside.startswith(beginning):
+            return painter
     for source in _sources():
         if picture.name in source.read_text("utf-8"):
             return source.relative_to(ROOT).as_posix()
-    return SCREENSHOTS[1] if inside.startswith(SCREENSHOTS[0]) else "drawn by hand"
+    return "drawn by hand"
 
 
 @cache

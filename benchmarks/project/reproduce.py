@@ -365,8 +365,8 @@ def list_lines(entries: Sequence[Shown]) -> list[str]:
     lines = ["| where | what | source | command | needs | takes |", "|---|---|---|---|---|---|"]
     for entry in entries:
         page = Path(entry.page)
-        outside = page.name == "README.md"
-        link = f"{'../' if outside else ''}{page.relative_to('docs') if not outside else page}#{anchor(entry.heading)}"
+        outside = page.name == "README.md"  # its headings are not those of the site's first page
+        link = f"../{page}" if outside else f"{page.relative_to('docs')}#{anchor(entry.heading)}"
         title = f"{page.stem}: {entry.heading}".replace("|", "/")
         command, needs, takes = origin(entry)
         source = f"`{entry.source}`" if entry.source.endswith(".json") else ""
