@@ -49,7 +49,7 @@ PER_TASK = (
 )
 DRIVER_SPEEDUP = 8  # of what the driver does itself, on its 16 cores: growing the tree and putting results together
 STYLES = (("stroke", "dot"), ("stroke2", "dot2"))
-SIZES = ((100_000, 30_000),)  # rows and labels
+SIZES = ((100_000, 30_000), (1_000_000, 100_000))  # rows and labels
 
 
 class Watching(LocalEngine):
