@@ -9,10 +9,11 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("default")]
 
+from tests.encoder.saved_encoders import saved_encoder
+
 from longtail.encoder.packed import ARCHITECTURES, attend, attend_padded, can_pack, join_packed
 from longtail.encoder.text_encoder import TextEncoder, new_backbone, new_text_encoder
 from longtail.encoder.tokens import TokenRows
-from tests.encoder.saved_encoders import saved_encoder
 
 TEXTS = ["a red apple", "the monetary policy of the central bank, in brief", "Äpfel & Birnen", "x", "apple bank"]
 
