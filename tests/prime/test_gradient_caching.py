@@ -27,9 +27,10 @@ def encoder_of(kind: str, dropout: float) -> TextEncoder:
     encoder = new_text_encoder(TEXTS, width=16, layers=2, heads=2, dropout=dropout)
     if kind == "bert":
         return encoder.train()
-    shape = {"model_type": "mpnet", "vocab_size": encoder.tokenizer.get_vocab_size(), "hidden_size": 16}
+    shape = {"model_type": kind, "vocab_size": encoder.tokenizer.get_vocab_size(), "hidden_size": 16}
     shape |= {"num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32, "pad_token_id": 0}
     shape |= {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout, "max_position_embeddings": 70}
+    shape |= {"embedding_size": 16} if kind == "electra" else {}
     return TextEncoder(new_backbone(shape), encoder.tokenizer).train()
 
 
@@ -42,7 +43,7 @@ def gradients_of(encoder, embed):
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.2])
-@pytest.mark.parametrize("kind", ["bert", "mpnet"])  # without padding and with
+@pytest.mark.parametrize("kind", ["bert", "mpnet", "electra"])  # the last one with padding
 def test_a_step_in_chunks_is_the_ordinary_step(kind, dropout):
     encoder = encoder_of(kind, dropout)
     tokens, labels = encoder.tokens(TEXTS), encoder.tokens(WORDS)
@@ -55,7 +56,7 @@ def test_a_step_in_chunks_is_the_ordinary_step(kind, dropout):
         out = []  # the same chunks, so that each draws the same dropout, all kept
         for rows, numbers in asked:
             vectors = torch.empty(numbers.size, 16)
-            for part in rows.chunks(numbers, 20, padded=kind == "mpnet"):
+            for part in rows.chunks(numbers, 20, padded=kind == "electra"):
                 vectors[part] = encoder.embed_together((rows, numbers[part]))[0]
             out.append(vectors)
         return out

@@ -11,7 +11,6 @@ import click
 
 from longtail.cli.options import jobs_option, json_option
 from longtail.cli.output import announce_compilation, console, print_json, stages
-from longtail.validate import Json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from longtail.facts import AuditFacts
     from longtail.model import Stages
     from longtail.pipeline import Tagger
+    from longtail.validate import Json
 
 WIDTHS = (8, 16, 32, 64)
 ROWS_AUDITED = 1000

@@ -146,7 +146,6 @@ def _of_model(model: Path, data: str, options: dict[str, Any]) -> EvaluationFact
     tagger.model_.n_jobs = options["jobs"]
     allow, deny = (given_labels(name, options, tagger) for name in ("allow", "deny"))
     rows = _read_rows(data, options, n_features=expected_width(tagger), taggers=[tagger])
-    _note_if_learned(data, rows, tagger)
     announce_compilation()
     with naming_data(data), running_as_asked(options), progress(rows.n_rows, "Predicting") as advance:
         facts = evaluate_tagger(
@@ -162,6 +161,7 @@ def _of_model(model: Path, data: str, options: dict[str, Any]) -> EvaluationFact
             allow=allow,
             deny=deny,
         )
+    _note_if_learned(data, rows, tagger)
     facts["title"] = f"{Path(model).name} on {rows.name or data}"
     facts["command"] = f"longtail evaluate {model} {data}"
     facts["tree"], facts["splits"] = page_tree(tagger), page_splits(tagger)
@@ -256,7 +256,6 @@ def compare(
     first.model_.n_jobs = second.model_.n_jobs = options["jobs"]
     may = {name: given_labels(name, options, first, second) for name in ("allow", "deny")}
     rows = read_data(data, "test", options, n_features=expected_width(first, second), taggers=[first, second])
-    _note_if_learned(data, rows, first, second)
     announce_compilation()
     with naming_data(data), progress(rows.n_rows, "Predicting") as advance:
         facts = compare_taggers(
@@ -270,6 +269,7 @@ def compare(
             progress=as_callback(advance),
             **may,
         )
+    _note_if_learned(data, rows, first, second)
     facts["title"] = f"{a} (a) and {b} (b) on {rows.name or data}"
     facts["names"] = {"a": str(a), "b": str(b)}
     facts["command"] = f"longtail compare {a} {b} {data}"
