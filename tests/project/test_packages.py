@@ -96,7 +96,8 @@ def test_a_program_of_a_user_passes_mypy_strict(tmp_path):
     )
     (tmp_path / "mypy.ini").write_text(f"[mypy]\nstrict = True\n{sections}", "utf-8")
     shutil.copy(Path(__file__).with_name("user_program.py"), tmp_path / "program.py")
-    wrong = "import longtail as lt\n\nlt.Tagger(random_state=0).tag([], k='five')\nlt.LabelTreeClassifier(max_leaf='ten')\n"
+    mistakes = ("lt.Tagger(random_state=0).tag([], k='five')", "lt.LabelTreeClassifier(max_leaf='ten')")
+    wrong = "\n".join(["import longtail as lt", "", *mistakes, ""])
     (tmp_path / "wrong.py").write_text(wrong, "utf-8")
     words = ["--config-file", "mypy.ini", "--cache-dir", str(ROOT / ".mypy_cache" / "user"), "program.py", "wrong.py"]
     done = subprocess.run([sys.executable, "-m", "mypy", *words], cwd=tmp_path, capture_output=True, text=True)
