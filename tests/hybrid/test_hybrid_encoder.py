@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.engine.other_process import OtherProcess
 
 pytest.importorskip("torch")
 pytest.importorskip("sentence_transformers")
@@ -9,7 +10,7 @@ pytest.importorskip("sentence_transformers")
 import longtail
 from longtail.data import load_bundled
 from longtail.hybrid import EXPERTS, Hybrid
-from longtail.pipeline import Tagger
+from longtail.pipeline import Scoring, Tagger, on_engine
 from longtail.report.expert_sentences import expert_sentences
 
 pytestmark = pytest.mark.torch
@@ -48,6 +49,14 @@ def test_what_is_saved_predicts_the_same(tagger, data, tmp_path):
     second = again.model_.set_params(runtime="torch", n_jobs=1).predict_topk(texts, k=6)
     np.testing.assert_array_equal(first.ids, second.ids)
     np.testing.assert_allclose(first.scores, second.scores, atol=1e-4)
+
+
+def test_rows_are_scored_on_an_engine_as_here(tagger, data, monkeypatch):
+    monkeypatch.setattr(on_engine, "ROWS_OF_A_TASK", 25)
+    some = data.take(np.arange(60))
+    here, there = tagger.predict_topk(some.texts, 4), Scoring(tagger, OtherProcess()).predict_topk(some, 4)
+    np.testing.assert_allclose(here.scores, there.scores, atol=1e-4)
+    assert np.mean(here.ids == there.ids) > 0.99
 
 
 def test_the_same_seed_gives_the_same_model(data):
