@@ -113,7 +113,7 @@ BEAM_BEFORE, PATH_WEIGHT_BEFORE = 7, 0.3  # of labels that overlap
 SLOT_PARAMS = ("merge", "split_positives", "keep_leaf", "slot_rows", "balance")  # without effect where none are chosen
 # read when predicting, and checked then
 SEARCH_PARAMS = ("beam", "link", "merge", "negatives", "normalize", "path_weight")
-MERGED_AT_LEAST = 20  # leaf slots taken from each tree of an ensemble before they are merged
+MERGED_AT_LEAST = 10  # leaf slots taken from each tree of an ensemble before they are merged; with 20, P@k is the same
 
 
 def default_C(n_rows: int, features_per_row: float) -> float:
