@@ -52,7 +52,7 @@ def main() -> None:
         for number, interpreter in enumerate(args.pythons):
             add_kernels(plain, interpreter, tools, source, work / str(number), env)
         run([tools, "-m", "twine", "check", "--strict", *sorted(made.iterdir())], env)
-        check = [tools.parent / "check-wheel-contents", "--toplevel", "longtail"]
+        check: list[str | Path] = [tools.parent / "check-wheel-contents", "--toplevel", "longtail"]
         run([*check, plain], env)
         if with_kernels := sorted(set(made.glob("*.whl")) - {plain}):
             # W002, equal files: some kernels are compiled to the same code for both kinds of processors
