@@ -209,6 +209,29 @@ def test_a_manifest_that_does_not_fit_is_refused(tmp_path, change_it, sentence):
         open_store(tmp_path / "s.store")
 
 
+def test_features_that_are_damaged_are_refused_by_the_name_of_the_store(tmp_path, run):
+    path = tmp_path / "rows.store"
+    rows = [json.dumps({"text": text, "labels": labels}) for text, labels in zip(TEXTS, LABELS)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(rows))
+    run("convert", tmp_path / "rows.jsonl", "-o", path)
+    manifest = json.loads((path / "store.json").read_text())
+    for params, sentence in (
+        ({**manifest["text_features"], "kind": "x"}, "has features of the kind 'x', not TF-IDF."),
+        ({**manifest["text_features"], "params": {}}, "cannot be used: the part 'tfidf.v1' is damaged"),
+    ):
+        (path / "store.json").write_text(json.dumps({**manifest, "text_features": params}))
+        told = run("train", path, "-o", tmp_path / "model", code=3)
+        assert "the row store 'rows' " in told and sentence in told and not (tmp_path / "model").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_manifest_that_is_a_pipe_is_refused(tmp_path):
+    (tmp_path / "rows.store").mkdir()
+    os.mkfifo(tmp_path / "rows.store" / "store.json")
+    with pytest.raises(DataError, match=r"store\.json is no file\."):
+        open_store(tmp_path / "rows.store")
+
+
 def test_strings_that_are_none_are_refused(tmp_path):
     store = tmp_path / "s.store"
     write(texts(), store)

@@ -1,6 +1,7 @@
 """Engines give the same results in the same order; a checkpoint gives again what was finished, and nothing else."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -82,6 +83,27 @@ def test_a_damaged_result_is_computed_again(tmp_path):
     assert double(LocalEngine(1, checkpoint=Checkpoint(tmp_path / "kept"))) == right and len(CALLS) == 2
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_in_place_of_a_result_is_computed_again(tmp_path):
+    right = double(LocalEngine(1, checkpoint=Checkpoint(tmp_path / "kept")))
+    result = next((tmp_path / "kept").glob("*.safetensors"))
+    result.unlink()
+    os.mkfifo(result)
+    assert double(LocalEngine(1, checkpoint=Checkpoint(tmp_path / "kept"))) == right and len(CALLS) == 1
+    (tmp_path / "kept" / "longtail-work.json").unlink()
+    os.mkfifo(tmp_path / "kept" / "longtail-work.json")
+    with pytest.raises(ModelError, match=r"longtail-work\.json is no file; remove the folder to begin anew"):
+        Checkpoint(tmp_path / "kept")
+
+
+def test_the_same_work_may_end_elsewhere_meanwhile(tmp_path):
+    here, elsewhere = Checkpoint(tmp_path / "kept"), Checkpoint(tmp_path / "kept")
+    double(LocalEngine(1, checkpoint=elsewhere))
+    elsewhere.drop()  # the folder is gone
+    assert double(LocalEngine(1, checkpoint=here)) == double(LocalEngine(1))
+    assert Checkpoint(tmp_path / "kept").find(next(iter(here._files))) is not None
+
+
 def test_a_checkpoint_removes_its_own_files_only(tmp_path):
     kept = Checkpoint(tmp_path / "kept")
     double(LocalEngine(1, checkpoint=kept))
@@ -151,9 +173,22 @@ class TestRay:
         pytest.importorskip("ray")
         with pytest.raises(LongtailError, match=r"no Ray cluster can be reached at '127.0.0.1:1': .*\.$"):
             RayEngine("127.0.0.1:1")
-        for address in ("nowhere", "host:port", "host:99999999"):
+        for address in ("nowhere", "host:port", "host:99999999", "ray://host:10001", "http://host:1"):
             with pytest.raises(ParameterError, match="address must be 'host:port', 'auto' or 'local'; got"):
                 RayEngine(address)
+
+    def test_a_cluster_that_refuses_is_told_of_tokens(self, monkeypatch):
+        ray = pytest.importorskip("ray")
+
+        def refuse(**words):
+            raise ConnectionError("Failed to connect to Ray cluster at 127.0.0.1.")
+
+        monkeypatch.setattr(ray, "init", refuse)
+        monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
+        with pytest.raises(
+            LongtailError, match=r"'auto': Failed to connect .*; if the cluster asks for a token, set RAY"
+        ):
+            RayEngine("auto")
 
     def test_models_are_the_same_bytes(self, cluster):
         from longtail import LabelTreeClassifier

@@ -10,7 +10,7 @@ import pytest
 from safetensors.numpy import save
 
 import longtail as lt
-from longtail.errors import ModelError
+from longtail.errors import ModelError, ParameterError
 from longtail.pipeline import tagger as tagger_module
 from longtail.storage import LabelColumns, MappedStrings, checked_before, reading
 from longtail.storage.arrays import DTYPES, arrays_to_blocks
@@ -103,6 +103,12 @@ def test_a_model_is_checked_once(model, digests):
     assert again.predict(TEXTS) == first.predict(TEXTS)
     lt.load(model)  # as ever
     assert digests
+
+
+def test_other_words_for_verify_are_refused(model):
+    for wrong in ("sometimes", None, 1):
+        with pytest.raises(ParameterError, match=f"verify must be True, False or 'once'; got {wrong!r}"):
+            lt.load(model, verify=wrong)
 
 
 def damage(model):

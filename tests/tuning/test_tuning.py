@@ -89,10 +89,13 @@ def test_rows_of_features_are_searched_too():
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"method": "prime"}, "method must be one that is trained on rows of features; got 'prime'."),
+        ({"method": "prime"}, "method must be one of ['tree', 'ova', 'dft']; got 'prime'."),
         ({"method": "trees"}, "Did you mean 'tree'?"),
         ({"trials": 0}, "trials must be an integer >= 1; got 0."),
-        ({"metric": "q@5"}, "q@5"),
+        ({"metric": "q@5"}, "metric must be 'precision', or one of p, r, f1, ndcg, psp, psndcg with a k"),
+        ({"metric": "p@99"}, "metric must be at most @12, as many as there are labels; got 'p@99'."),
+        ({"space": {"C": (0, 5)}, "trials": 1}, "C must be a number > 0; got 0"),  # before anything is drawn
+        ({"space": {"ngrams": [(2, 1)]}, "trials": 1}, "ngrams"),
         ({"space": {"maxleaf": [3]}}, "got 'maxleaf'. Did you mean 'max_leaf'?"),
         ({"space": {"C": (2.0, 1.0)}}, "a pair of numbers, the smaller first; got (2.0, 1.0)."),
         ({"space": {"C": []}}, "must be a list of values"),
@@ -108,6 +111,13 @@ def test_what_cannot_be_searched_is_refused(given, sentence):
 def test_too_few_rows_are_refused():
     with pytest.raises(DataError, match="the data must have at least 50 rows with labels to tune on; got 20"):
         lt.tune(TOPICS.take(np.arange(20)))
+
+
+def test_whole_numbers_are_drawn_only_where_a_setting_takes_them():
+    found = lt.tune(TOPICS, "tree", space={"C": (1, 10), "max_leaf": (4, 40)}, trials=6, n_jobs=1)
+    drawn = [trial["settings"] for trial in found.facts["trials"] if trial["settings"]]
+    assert all(isinstance(settings["max_leaf"], int) for settings in drawn)
+    assert len({settings["C"] for settings in drawn}) == 5 and any(settings["C"] % 1 for settings in drawn)
 
 
 def test_values_are_read_as_a_command_line_writes_them():
@@ -132,6 +142,10 @@ def test_the_command_shows_a_table_and_writes_a_model(run, tmp_path):
     assert "--try must be NAME=LOW..HIGH" in run("tune", data, "--try", "C", code=2)
     told = run("tune", data, "--try", "D=1,2", "--trials", 2, code=2)
     assert "--try must be one of the settings" in told and "beam, bias" in told and "got 'D'" in told
+    told = run("tune", data, "--try", "C=1..2", "--try", "C=3..4", code=2)
+    assert "--try is given twice for C; give all its values once." in told
+    told = run("tune", data, "--checkpoint", tmp_path / "both", "-o", tmp_path / "both", code=2)
+    assert "--checkpoint and --output are the same folder" in told and not (tmp_path / "both").exists()
     for values in ("5..1", "1..1", "1..Infinity"):
         told = run("tune", data, "--try", f"C={values}", code=2)
         assert f"--try must be NAME=LOW..HIGH, the smaller number first; got '{values}'." in told

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from longtail.cli.output import note
+from longtail.errors import ParameterError
 
 if TYPE_CHECKING:
     from longtail.engine import Engine
@@ -54,6 +55,12 @@ def running_as_asked(options: dict[str, Any], checkpoint: Path | None = None) ->
             if engine.checkpoint is not None and engine.checkpoint.added + engine.checkpoint.taken:
                 note(f"{checkpoint} keeps the work that was finished; the same command goes on from there.")
             raise
+
+
+def check_apart(checkpoint: Path | None, model: Path | None) -> None:
+    """Refuse one folder for the checkpoint and for the model."""
+    if checkpoint is not None and model is not None and checkpoint.resolve() == model.resolve():
+        raise ParameterError(f"--checkpoint and --output are the same folder, {model}; give each one of its own.")
 
 
 def take_checkpoint(options: dict[str, Any]) -> Path | None:

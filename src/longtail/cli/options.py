@@ -241,7 +241,7 @@ class _Bytes(click.ParamType):
             return value
         found = SIZE.fullmatch(value.strip())
         if found is None or float(found[1]) <= 0:
-            raise ParameterError(name="--memory", allowed="a size such as 2GB or 500MB", got=value)
+            raise ParameterError(name="--memory", allowed="a size such as 2GB, 500MB or 64KB", got=value)
         return round(float(found[1]) * UNITS[found[2].upper()])
 
 

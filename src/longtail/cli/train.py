@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from longtail.cli.engine_options import engine_options, running_as_asked, take_checkpoint
+from longtail.cli.engine_options import check_apart, engine_options, running_as_asked, take_checkpoint
 from longtail.cli.model_options import ModelCommand, check_words_are_read, make_tagger, tagger_options
 from longtail.cli.options import (
     data_options,
@@ -76,6 +76,7 @@ def train(data: str, model: Path, as_json: bool, **options: Any) -> None:
     from longtail.validate import limited_memory
 
     check_target(model)
+    check_apart(options["checkpoint"], model)
     if options["memory"] is not None and options["engine"] != "threads":
         raise ParameterError("--memory is a limit of this machine: it cannot be used with --engine ray.")
     with limited_memory(options["memory"], _folder_above(model)):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from longtail.cli.engine_options import engine_options, running_as_asked
+from longtail.cli.engine_options import check_apart, engine_options, running_as_asked
 from longtail.cli.model_options import offered
 from longtail.cli.options import data_options, jobs_option, json_option, read_data
 from longtail.cli.output import announce_compilation, console, note, noting_warnings, print_json, stages
@@ -58,18 +58,22 @@ def tune(data: str, model: Path | None, as_json: bool, **options: Any) -> None:
     Many settings are tried on a ninth of the rows, the best third on a third, and the best of those on all. DATA is as
     for `train`.
     """
-    from longtail.pipeline import METHODS
     from longtail.report import show_tuning
     from longtail.storage import check_target
-    from longtail.tuning import parse_values
+    from longtail.tuning import SEARCHED, parse_values
     from longtail.tuning import tune as search
     from longtail.validate import check_choice
 
     if model is not None:
         check_target(model)
-    check_choice("method", options["method"], tuple(METHODS))
+    check_apart(options["checkpoint"], model)
+    check_choice("method", options["method"], SEARCHED)
+    space: dict[str, Any] = {}
     with renaming(tried="try"):
-        space = {name: parse_values(values) for name, values in map(_setting, options["tried"])}
+        for name, values in map(_setting, options["tried"]):
+            if name in space:
+                raise ParameterError(f"--try is given twice for {name}; give all its values once.")
+            space[name] = parse_values(values)
     started = time.perf_counter()
     rows = read_data(data, "train", options)
     announce_compilation()

@@ -60,7 +60,9 @@ class Checkpoint:
             if names and MARK not in names:
                 raise ModelError(f"the checkpoint {folder} is a folder of other files; give an empty or a new one.")
             if MARK not in names:
-                mark.write_text(json.dumps({"format": FORMAT}) + "\n", "utf-8")
+                self._put_mark()
+            elif not mark.is_file():
+                raise ModelError(f"{mark} is no file; remove the folder to begin anew.")
             elif json.loads(mark.read_text("utf-8")) != {"format": FORMAT}:
                 raise ModelError(f"the checkpoint {folder} is of another version of longtail; remove it.")
         except OSError as error:
@@ -70,6 +72,10 @@ class Checkpoint:
         found = [RESULT.fullmatch(name) for name in names]
         self._files = {match[1]: match[2] for match in found if match is not None}
         self._used: set[str] = set()
+
+    def _put_mark(self) -> None:
+        """Write the file that tells this folder from any other."""
+        (self.folder / MARK).write_text(json.dumps({"format": FORMAT}) + "\n", "utf-8")
 
     def keys(self, work: str, shared: Sequence[str], settings: Json, tasks: Sequence[Any]) -> list[str]:
         """Return the digest of all that each task depends on."""
@@ -87,6 +93,8 @@ class Checkpoint:
         if digest is None:
             return None
         path = self.folder / f"{key}.{digest}.safetensors"
+        if not path.is_file():  # reading a pipe would never end
+            return None
         try:
             if hashlib.blake2b(path.read_bytes(), digest_size=20).hexdigest() != digest:
                 raise ModelError(f"{path} is damaged.")
@@ -103,6 +111,9 @@ class Checkpoint:
         digest = hashlib.blake2b(raw, digest_size=20).hexdigest()
         part = self.folder / f".{key}.{os.getpid()}.part"
         try:
+            if not self.folder.is_dir():  # the same work has ended elsewhere and removed it
+                self.folder.mkdir(parents=True)
+                self._put_mark()
             part.write_bytes(raw)
             part.replace(self.folder / f"{key}.{digest}.safetensors")
         except OSError as error:

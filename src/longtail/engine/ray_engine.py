@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import importlib
 import json
+import os
 import shutil
 import socket
 from pathlib import Path
@@ -71,8 +72,10 @@ class RayEngine(Engine):
         try:
             self._ray.init(address=address, **quiet)
         except (ConnectionError, ValueError, RuntimeError, OSError) as error:
-            why = " ".join(str(error).split())
-            raise LongtailError(f"no Ray cluster can be reached at {address!r}: {why:.200}") from error
+            why = " ".join(str(error).split()).rstrip(".")
+            raise LongtailError(
+                f"no Ray cluster can be reached at {address!r}: {why:.200}; {_tokens_told()}."
+            ) from error
         self._begun = True
 
     def _check_nodes(self) -> None:
@@ -190,14 +193,21 @@ def _version_here() -> str:
 
 def _check_address(address: str) -> None:
     """Refuse an address at which nobody listens: Ray itself would try for minutes."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65535:
+    host, _, port = address.rpartition(":")
+    if not host or "/" in host or not port.isdecimal() or int(port) > 65535:
         raise ParameterError(name="address", allowed="'host:port', 'auto' or 'local'", got=address)
     try:
         socket.create_connection((host, int(port)), SECONDS_TO_CONNECT).close()
     except OSError as error:
         why = error.strerror or str(error)
         raise LongtailError(f"no Ray cluster can be reached at {address!r}: {why}.") from error
+
+
+def _tokens_told() -> str:
+    """Return what to do about the tokens that a cluster may ask for: as a rule, those of Ray 2.60 do."""
+    if os.environ.get("RAY_AUTH_MODE") == "token":
+        return "if it asks for a token, it must be the same as there"
+    return "if the cluster asks for a token, set RAY_AUTH_MODE=token here, with its token in ~/.ray/auth_token"
 
 
 def _cause(error: Any) -> BaseException:

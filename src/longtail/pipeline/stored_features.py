@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from longtail.data import Dataset
-from longtail.errors import ParameterError
+from longtail.errors import DataError, ModelError, ParameterError
 from longtail.model import SavedFeatures, TextFeatures, TextReader
 from longtail.pipeline.registry import FEATURES, new_features
 from longtail.storage import Part
@@ -21,8 +21,11 @@ def features_for(data: Dataset, wanted: TextFeatures | None, n_jobs: int | None)
         return None if data.texts is None else new_features(wanted, n_jobs)
     kind = FEATURES.get(data.made_by.kind)
     if kind is not TfidfFeatures:
-        raise ParameterError(name="data", allowed="a row store with TF-IDF features", got=data.made_by.kind)
-    own = TfidfFeatures.from_part(data.made_by).set_params(n_jobs=n_jobs)
+        raise DataError(f"the row store {data.name!r} has features of the kind {data.made_by.kind!r}, not TF-IDF.")
+    try:
+        own = TfidfFeatures.from_part(data.made_by).set_params(n_jobs=n_jobs)
+    except ModelError as error:
+        raise DataError(f"the features of the row store {data.name!r} cannot be used: {error}") from error
     if wanted is not None and _settings(wanted) not in (_settings(TfidfFeatures()), _settings(own)):
         raise ParameterError(
             name="features",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from longtail.errors import ModelError, near
+from longtail.errors import ModelError, ParameterError, near
 from longtail.storage.arrays import arrays_of, map_stamped, release_pages
 from longtail.storage.check import ARRAYS, CROSSCHECKS, PARAMETERS, PartProblem, check_part
 from longtail.storage.checked_before import Stamp, note_checked, was_checked
@@ -81,8 +81,8 @@ def load_folder(
     """
     path, key = model_path(path), checked_key(key)
     in_memory = check_flag("in_memory", in_memory)
-    if verify != ONCE:
-        verify = check_flag("verify", verify)
+    if not (isinstance(verify, bool | np.bool_) or (isinstance(verify, str) and verify == ONCE)):
+        raise ParameterError(name="verify", allowed=f"True, False or {ONCE!r}", got=verify)
     for _ in range(RETRIES):
         before = _manifest_now(path)
         try:

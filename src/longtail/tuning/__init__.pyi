@@ -1,3 +1,4 @@
+from .search import SEARCHED as SEARCHED
 from .search import Tuning as Tuning
 from .search import tune as tune
 from .space import DEFAULT_SPACES as DEFAULT_SPACES

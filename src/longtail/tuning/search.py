@@ -6,6 +6,7 @@ else: so a search that was broken off, or that is given more trials, does again 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from longtail.data import Dataset
 from longtail.engine import Checkpoint, Engine, LocalEngine, in_use, running_on
@@ -22,11 +24,13 @@ from longtail.metrics import scorer
 from longtail.model import Stages
 from longtail.pipeline import METHODS, Tagger, hold_out
 from longtail.text import TfidfFeatures
-from longtail.tuning.space import Space, check_space
+from longtail.tuning.space import CheckedSpace, Space, check_space
 from longtail.tuning.trial import PRECISION, TRIAL, new_model, rows_to_share, with_tuples
 from longtail.validate import Json, RandomState, check_choice, check_integer, check_real, resolve_seed
 
 KEPT = 3  # one in so many settings goes on to so many times the rows
+SEARCHED = ("tree", "ova", "dft")  # methods trained on rows of features
+QUICK = ("tree", "ova")  # whose values can be tried out on a few rows beforehand
 FEWEST_ROWS = 300  # that a trial is trained on, where there are more
 
 
@@ -130,15 +134,14 @@ def tune(
     >>> found.facts["trials"][0]["score"] >= found.facts["default_score"]
     True
     """
-    check_choice("method", method, tuple(METHODS))
-    if METHODS[method].reads_texts:
-        raise ParameterError(name="method", allowed="one that is trained on rows of features", got=method)
-    if metric != PRECISION:
-        scorer(metric)  # which reads the name
+    check_choice("method", method, SEARCHED)
     trials, seed = check_integer("trials", trials, low=1), resolve_seed(random_state)
     share = check_real("held_out", held_out, low=0, high=0.5, open_low=True)
     checked = check_space(space, method, METHODS[method](), data.texts is not None)
     data = data.compact_labels()
+    _check_metric(metric, data.n_labels)
+    if method in QUICK:
+        _try_out(checked, method)
     split = hold_out(data.Y, share, seed)
     if split is None:
         raise DataError(f"the data must have at least 50 rows with labels to tune on; got {data.n_rows}.")
@@ -191,6 +194,30 @@ def tune(
         "seed": seed,
     }
     return Tuning(facts, best.drawn["model"], best.drawn["texts"], seed, n_jobs, data.texts is not None)
+
+
+def _check_metric(metric: str, n_labels: int) -> None:
+    """Refuse a metric that is not known, or that asks for more labels than there are."""
+    if metric == PRECISION:
+        return
+    try:
+        scorer(metric)  # which reads the name
+    except ParameterError as error:
+        allowed = f"{PRECISION!r}, or {error.allowed}"
+        raise ParameterError(name="metric", allowed=allowed, got=metric, hint=error.fields.get("hint", "")) from error
+    if int(metric.rpartition("@")[2]) > n_labels:
+        raise ParameterError(name="metric", allowed=f"at most @{n_labels}, as many as there are labels", got=metric)
+
+
+def _try_out(space: CheckedSpace, method: str) -> None:
+    """Refuse values that the model or the features do not take, by training on a few rows with each."""
+    X, Y = sp.eye_array(8, 8, dtype=np.float32, format="csr"), sp.eye_array(8, 8, dtype=np.float32, format="csr")
+    for part, name, value in space.outermost():
+        with contextlib.suppress(DataError):  # which speaks of these rows
+            if part == "model":
+                new_model(method, {name: value}, 0, 1).fit_rows(X, Y)
+            else:
+                TfidfFeatures(**with_tuples({name: value})).fit(["one two three", "two three four", "three four"])
 
 
 @dataclass

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -49,10 +50,11 @@ class Choice:
 
 @dataclass(frozen=True)
 class Between:
-    """All numbers from `low` to `high`; whole ones where both ends are."""
+    """All numbers from `low` to `high`, or all whole ones."""
 
     low: float
     high: float
+    whole: bool = False
 
     def draw(self, chance: np.random.Generator) -> Any:
         """Return one, to three digits.
@@ -64,9 +66,9 @@ class Between:
             value = math.exp(chance.uniform(math.log(self.low), math.log(self.high)))
         else:
             value = chance.uniform(self.low, self.high)
-        if isinstance(self.low, int) and isinstance(self.high, int):
+        if self.whole:
             return int(min(max(round(value), self.low), self.high))
-        return min(max(float(f"{value:.{DIGITS}g}"), self.low), self.high)
+        return float(min(max(float(f"{value:.{DIGITS}g}"), self.low), self.high))
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,13 @@ class CheckedSpace:
 
     of_model: dict[str, Choice | Between]
     of_texts: dict[str, Choice | Between]
+
+    def outermost(self) -> Iterator[tuple[str, str, Any]]:
+        """Yield part, name and value of all that can be chosen, and of the ends of what lies between."""
+        for part, space in (("model", self.of_model), ("texts", self.of_texts)):
+            for name, one in space.items():
+                values = one.values if isinstance(one, Choice) else (one.low, one.high)
+                yield from ((part, name, value) for value in values)
 
     def draw(self, seed: int, number: int) -> Json:
         """Return the settings of a trial; number 0 has all defaults. They depend on seed and number alone."""
@@ -103,19 +112,31 @@ def check_space(space: Space | None, method: str, model: XMCEstimator, has_texts
             allowed = f"{of}: {', '.join(sorted(mine | texts, key=str.lower))}"
             hint = near(name, mine | texts)
             raise ParameterError(name="space", allowed=allowed, got=name, hint=hint)
-        (of_model if name in mine else of_texts)[name] = _checked_values(name, values)
+        owner: object = model if name in mine else TfidfFeatures()
+        (of_model if name in mine else of_texts)[name] = _checked_values(name, values, owner)
     return CheckedSpace(of_model, of_texts)
 
 
-def _checked_values(name: str, values: Any) -> Choice | Between:
-    """Return the values of a setting."""
+def _checked_values(name: str, values: Any, owner: object) -> Choice | Between:
+    """Return the values of a setting of a model or of features."""
     if isinstance(values, list) and values:
         return Choice(tuple(values))
     numbers = isinstance(values, tuple) and len(values) == 2 and not any(isinstance(v, bool) for v in values)
     if numbers and all(isinstance(v, int | float) and math.isfinite(v) for v in values) and values[0] < values[1]:
-        return Between(*values)
+        whole = all(isinstance(v, int) for v in values) and takes_whole_numbers(owner, name)
+        return Between(values[0], values[1], whole)
     allowed = "a list of values, or a pair of numbers, the smaller first"
     raise ParameterError(name=f"space[{name!r}]", allowed=allowed, got=values)
+
+
+def takes_whole_numbers(owner: object, name: str) -> bool:
+    """Say whether a setting may be a whole number as such, and not only as any other number.
+
+    >>> from longtail import LabelTreeClassifier
+    >>> takes_whole_numbers(LabelTreeClassifier(), "beam"), takes_whole_numbers(LabelTreeClassifier(), "C")
+    (True, False)
+    """
+    return "int" in str(inspect.signature(type(owner).__init__).parameters[name].annotation)
 
 
 def parse_values(text: str) -> list[Any] | tuple[float, float]:

@@ -61,7 +61,7 @@ class Scratch:
                 return np.frombuffer(mmap.mmap(file.fileno(), n_bytes), dtype=dtype)[:]
         except OSError as error:
             raise LongtailError(
-                f"{self.folder} cannot hold {n_bytes / 1e9:.1f} GB that do not fit into memory: "
+                f"{self.folder} cannot hold {n_bytes / 1e6:,.0f} MB that the limit on memory keeps in files there: "
                 f"{error.strerror or error}; free some space, or allow more memory."
             ) from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from longtail.data.formats import annif
@@ -22,6 +23,8 @@ def guess_format(path: Path, limits: Limits = DEFAULT_LIMITS) -> tuple[str, str]
     ('jsonl', 'name')
     """
     if path.is_dir():
+        if not os.access(path, os.R_OK | os.X_OK):
+            raise DataError(f"{path} cannot be read: Permission denied.")
         return _guess_folder(path), "files"
     suffix = Path(plain_name(path)).suffix.lower()
     for name, format in REGISTRY.items():

@@ -40,6 +40,8 @@ def read_manifest(path: Path, limits: Limits) -> Json:
     """Return the checked manifest of a store."""
     file = path / MANIFEST
     try:
+        if file.exists() and not file.is_file():
+            raise DataError(f"{file} is no file.")
         with file.open("rb") as f:
             raw = f.read(LARGEST + 1)
     except FileNotFoundError as error:
