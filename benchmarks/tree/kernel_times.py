@@ -28,11 +28,11 @@ from longtail.text import unit_rows
 from longtail.tree import chunks as tree_chunks
 from longtail.tree import estimator as label_tree
 from longtail.tree import search as tree_search
-from longtail.tree import train as tree_training
+from longtail.tree import solve as tree_solving
 
 KERNELS: list[tuple[Any, str]] = [
-    (tree_training, "hinge_lanes"),
-    (tree_training, "gather_rows"),
+    (tree_solving, "hinge_lanes"),
+    (tree_solving, "gather_rows"),
     (tree_chunks, "pack_chunk"),
     (tree_search, "search_block"),
     (label_tree, "build_tree"),

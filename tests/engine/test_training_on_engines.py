@@ -14,7 +14,7 @@ from longtail.data.synthetic.generate import make_extreme, make_topics
 from longtail.engine import Checkpoint, LocalEngine, running_on
 from longtail.errors import DataError
 from longtail.pipeline import Scoring, evaluate_tagger, on_engine
-from longtail.tree import train
+from longtail.tree import train, train_level
 
 DATA = make_extreme(1500, 300, 900)
 SETTINGS = [
@@ -34,7 +34,7 @@ def arrays_of(model):
 @pytest.fixture
 def small_tasks(monkeypatch):
     """Make tasks so small that every kind occurs: several chunks, one, and some children of one."""
-    monkeypatch.setattr(train, "LEAST_COST", 5e3)
+    monkeypatch.setattr(train_level, "LEAST_COST", 5e3)
     monkeypatch.setattr(train, "ROWS_OF_A_SEARCH", 400)
 
 

@@ -1,4 +1,4 @@
-"""What a notebook shows of an audit without names: verdicts, and label sets by the numbers of their labels."""
+"""Cards of audits without names, for notebooks: verdicts, and label sets by the numbers of their labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What notebooks show of data: sizes, the most frequent labels, the first rows, and predictions by label number."""
+"""Cards of data, for notebooks: sizes, the most frequent labels, the first rows, and predictions by label number."""
 
 from __future__ import annotations
 

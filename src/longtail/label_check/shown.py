@@ -1,4 +1,4 @@
-"""What a notebook shows of a check of labels: how many of each kind, and the most suspect of each in folds."""
+"""Cards of checks of labels, for notebooks: how many of each kind, and the most suspect of each in folds."""
 
 from __future__ import annotations
 

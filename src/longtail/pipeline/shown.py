@@ -1,4 +1,4 @@
-"""What notebooks show of a Tagger, its tags and facts about it; these are lists and dictionaries in every other way.
+"""Cards of a Tagger, its tags and facts about it, for notebooks; these are lists and dictionaries in every other way.
 
 The cards are made by `longtail.report`, which is imported when something is shown.
 """

@@ -6,7 +6,8 @@ estimator      `LabelTreeClassifier`: parameters, fit, partial_fit, add and remo
 label_tree     `LabelTree`, the partition of the labels; hierarchy: a partition that the user brings
 grow/          a partition grown from label vectors, balanced or by k-means
 overlap        the leaf slots of labels with several meanings; its compiled loops are in overlap_kernels
-train          the classifiers, level by level; membership: which rows, labels and nodes belong together
+train          the classifiers, from the root down; membership: which rows, labels and nodes belong together
+train_level    those of one level, as tasks of an engine; solve: sixteen children of one node
 chunks         the trained classifiers as flat arrays, saved and loaded; its compiled loops are in chunk_kernels
 search         beam search for many rows or one, and merging of trees; its compiled loops are in beam
 edit           new rows, new labels and removed labels, without training anew

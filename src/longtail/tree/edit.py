@@ -17,7 +17,7 @@ from longtail.tree.chunks import Chunks, PackedChunk
 from longtail.tree.label_tree import LabelTree
 from longtail.tree.membership import binary, children_of, column, matches, slot_matrix
 from longtail.tree.search import BeamPlan
-from longtail.tree.train import Solver, TrainingRows, local_rows, solve_lanes
+from longtail.tree.solve import Solver, TrainingRows, local_rows, solve_lanes
 
 
 def update_classifiers(

@@ -67,7 +67,8 @@ from longtail.tree.search import (
     search_few,
     search_rows,
 )
-from longtail.tree.train import OverlapSettings, Solver, TrainingRows, TrainingTask, train_tree
+from longtail.tree.solve import Solver, TrainingRows
+from longtail.tree.train import OverlapSettings, TrainingTask, train_tree
 from longtail.validate import (
     LabelNumbers,
     MatrixLike,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -91,11 +91,19 @@ class NodeRows:
         return cls(*rows_of_nodes(sent, labelled.indptr.astype(np.int64, copy=False), labelled.indices, n_nodes))
 
 
-def column(M: Any, j: int) -> np.ndarray:
+class ColumnArrays(NamedTuple):
+    """The parts of a sparse matrix by columns that training reads; the arrays may be shared."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+
+
+def column(M: sp.csc_array | NodeRows | ColumnArrays, j: int) -> np.ndarray:
     """Return the rows stored in column j, or those of node j."""
     return M.indices[M.indptr[j] : M.indptr[j + 1]]
 
 
-def values_of(M: Any, j: int) -> np.ndarray:
+def values_of(M: sp.csc_array | ColumnArrays, j: int) -> np.ndarray:
     """Return the values stored in column j."""
     return M.data[M.indptr[j] : M.indptr[j + 1]]

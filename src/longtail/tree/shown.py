@@ -1,4 +1,4 @@
-"""What notebooks show of a label tree without names: its clusters as folds inside each other, with label numbers."""
+"""Cards of label trees without names, for notebooks: clusters as folds inside each other, with label numbers."""
 
 from __future__ import annotations
 

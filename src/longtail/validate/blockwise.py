@@ -1,4 +1,4 @@
-"""What numpy does with a large array at once, done block by block: no second array of its size is made."""
+"""Operations of numpy on a large array, done block by block: no second array of its size is made."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What notebooks show of facts: cards made of the pieces in `longtail.notebook`."""
+"""Cards of facts, for notebooks, made of the pieces in `longtail.notebook`."""
