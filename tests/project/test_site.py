@@ -129,7 +129,7 @@ def test_every_entry_of_the_reference_is_shown(site, programs):
 @needs_builder
 def test_all_options_of_a_command_are_told(site):
     page = (site / "command-line.html").read_text("utf-8")
-    assert "All options of <code>train</code>" in page and "All options of <code>review add</code>" in page
+    assert "All options of <code>train</code>" in page and "All options of <code>review import</code>" in page
 
 
 @needs_builder
