@@ -10,6 +10,7 @@ import re
 from pathlib import PurePosixPath
 
 import reference
+from accessible import with_names, with_plain_corners
 from code_words import with_line_breaks
 from formulas import with_formulas
 from links import ROOT, adopted_files, plain_fences, site_links
@@ -23,6 +24,8 @@ from option_tables import with_option_tables
 PLOTS = ROOT / "src" / "longtail" / "report" / "plots"
 ICON = ROOT / "src" / "longtail" / "serve" / "page" / "icon.svg"
 WELCOME = "index.md"
+# pages for those who change longtail; the search shows them after those for its users
+FOUND_LATER = ("reference/inside/", "contributing.md", "project/how-to-contribute.md", "project/changelog.md")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -74,6 +77,8 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
         markdown = reference.with_levels(markdown)
     if uri == WELCOME:
         page.meta["hide"] = ["navigation", "toc"]
+    if uri.startswith(FOUND_LATER):
+        page.meta["search"] = {"boost": 0.001}  # a word of a title counts a thousandfold
     if page.file.generated_by is None:
         markdown = site_links(markdown, f"docs/{uri}")
     return plain_fences(with_formulas(markdown))
@@ -94,7 +99,17 @@ def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files
                 return f'<span class="plot">{re.sub("<style>.*?</style>", "", drawing, flags=re.S)}</span>'
         return f'<a class="picture" href="{found["source"]}">{found[0]}</a>'
 
-    html = with_line_breaks(IMAGE.sub(picture, html))
+    html = with_plain_corners(with_line_breaks(IMAGE.sub(picture, html)))
     notebooks = {uri: file for file, uri in notebook_pages().items()}
     notebook = notebooks.get(page.file.src_uri)
     return with_outputs(html, notebook) if notebook else html
+
+
+def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:
+    """Give names to what the theme puts around every page."""
+    return with_names(output)
+
+
+def on_post_template(output: str, *, template_name: str, config: MkDocsConfig) -> str:
+    """Give names to the same on the page that is shown where there is none."""
+    return with_names(output) if template_name == "404.html" else output

@@ -22,7 +22,7 @@ UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u2
 
 # Greys and tones of middle brightness: text takes the colour around it, everything else can be told on black and white.
 STYLE = """
-.longtail{--ink:currentColor;--soft:color-mix(in srgb,currentColor 68%,transparent);--line:#8888;--grid:#8884;
+.longtail{--ink:currentColor;--soft:color-mix(in srgb,currentColor 74%,transparent);--line:#8888;--grid:#8884;
 --paper:transparent;--panel:#8882;--accent:#3f83d6;--band:#3f83d633;--bar:#3f83d666;--second:#c9781f;--good:#2a9d6b;
 --bad:#d9564a;max-width:62rem;line-height:1.45;font-variant-numeric:tabular-nums;overflow-x:auto;padding:.2em 0}
 div.longtail p{margin:.25em 0;max-width:46rem}
@@ -114,9 +114,14 @@ def facts(rows: Iterable[tuple[object, object]]) -> Html:
 
 
 def table(columns: Sequence[object], rows: Iterable[Sequence[object]], numbers: Sequence[int] = ()) -> Html:
-    """Return a table; the columns whose positions are in `numbers` are set to the right."""
+    """Return a table; columns whose positions are in `numbers` are set to the right, one without a name has no heading.
+
+    >>> table(["", "rows"], [])
+    '<table class="rows"><thead><tr><td></td><th>rows</th></tr></thead><tbody></tbody></table>'
+    """
     css = ["n" if at in numbers else None for at in range(len(columns))]
-    head = h("thead", h("tr", *(h("th", name, class_=c) for name, c in zip(columns, css, strict=True))))
+    heads = (h("th" if name else "td", name, class_=c) for name, c in zip(columns, css, strict=True))
+    head = h("thead", h("tr", *heads))
     body = (h("tr", *(h("td", cell, class_=c) for cell, c in zip(row, css, strict=True))) for row in rows)
     return h("table", head if any(columns) else None, h("tbody", *body), class_="rows")
 

@@ -19,7 +19,10 @@ import longtail as lt
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PROGRAMS = ("code_words", "links", "navigation", "notebooks", "reference", "option_tables", "docstrings", "hooks")
+PROGRAMS = (
+    *("accessible", "code_words", "links", "navigation", "notebooks", "reference", "option_tables"),
+    *("docstrings", "hooks"),
+)
 BUILDER = ("docstrings", "hooks")  # need what builds the site
 CONFIG = (ROOT / "mkdocs.yml").read_text("utf-8")
 has_builder = importlib.util.find_spec("mkdocs_autorefs") is not None
@@ -126,7 +129,7 @@ def test_every_entry_of_the_reference_is_shown(site, programs):
 @needs_builder
 def test_all_options_of_a_command_are_told(site):
     page = (site / "command-line.html").read_text("utf-8")
-    assert "All options of <code>train</code>" in page and "All options of <code>review add</code>" in page
+    assert "All options of <code>train</code>" in page and "All options of <code>review import</code>" in page
 
 
 @needs_builder
@@ -139,6 +142,14 @@ def test_plots_stand_in_the_page_and_take_its_colours(site):
 def test_the_search_needs_no_server(site):
     assert (site / "search" / "search_index.js").is_file()
     assert "unpkg.com" not in (site / "index.html").read_text("utf-8")
+
+
+@needs_builder
+def test_what_the_theme_leaves_nameless_has_a_name(site):
+    for page in [*html_pages(site), "404.html"]:
+        text = (site / page).read_text("utf-8")
+        assert 'role="dialog" aria-label="Search"' in text
+        assert 'aria-labelledby="__nav' not in text and "<th></th>" not in text
 
 
 # --- the programs -----------------------------------------------------------------------------------------------------
