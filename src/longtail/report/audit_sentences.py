@@ -250,7 +250,7 @@ def reason(row: LabelSetFacts, most: int | None = None) -> str:
     >>> reason({"conflict": {"on": ["a"], "off": ["b"]}}), reason({"conflict": {"on": ["a", "b"], "off": []}})
     ('a is never assigned without b', 'a and b are never assigned together')
     >>> reason({"conflict": {"on": ["a", "b", "c"], "off": ["d", "e", "f", "g"]}}, most=2)
-    'the scores of 7 labels contradict each other: on a, b and 1 more; off d, e and 2 more'
+    'the scores of 7 labels contradict each other: on a, b, c; off d, e and 2 more'
     """
     conflict = row.get("conflict") or {}
     on, off = ([str(label) for label in labels or []] for labels in (conflict.get("on"), conflict.get("off")))
