@@ -94,6 +94,8 @@ def audit(
     facts["title"] = f"{Path(str(subject)).name}" + ("" if data is None else f" on {facts['data']['name'] or data}")
     facts["command"] = "longtail audit " + (f"--weights {weights}" if weights is not None else f"{model}")
     facts["command"] += "" if data is None else f" {data}"
+    if "assumed" in facts:
+        facts["assumed"] = [sentence.replace("labels_file=", "--labels-file") for sentence in facts["assumed"]]
     if certificates is not None:
         audited.save_certificates(certificates)
     if report is not None:

@@ -252,7 +252,7 @@ def assumptions(facts: AuditFacts, data: Dataset | None) -> list[str]:
         first, last = data.label_names[0], data.label_names[-1]
         out.append(
             f"The weights name no labels, so their rows were taken for the labels of the data in order, from {first!r} "
-            f"to {last!r}: if that is not their order, the verdicts are wrong; --labels-file FILE names them."
+            f"to {last!r}: if that is not their order, the verdicts are wrong; labels_file= names them."
         )
     if facts["layer"].get("bias_missing"):
         out.append("No bias was found: the weights were audited without one.")
