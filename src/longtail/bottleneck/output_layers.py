@@ -402,7 +402,7 @@ def _rank(matrix: np.ndarray) -> int:
 
 
 def _logit(prior: Any) -> float:
-    if isinstance(prior, list | tuple) or getattr(prior, "ndim", 0):
+    if isinstance(prior, list | tuple) or getattr(prior, "ndim", 0) > 0:
         many = len(prior)
         allowed = "one number for all labels, such as the mean number of labels per row over n_labels"
         raise ParameterError(name="prior", problem=f"must be {allowed}; got {many} numbers.")
