@@ -106,9 +106,14 @@ def measure(part: str, cell: Facts, args: argparse.Namespace) -> Facts:
 
 
 def new_layer(n: int, k: int, slack: int, order: np.ndarray | None) -> DFTOutput:
-    """Return a layer before training."""
+    """Return a layer before training, with the slack that the measured one had: its projection read 4 numbers."""
+    width = 2 * k + 1 + slack
+    layer = DFTOutput(width, n, k, slack, order=order)
     torch.manual_seed(0)
-    return DFTOutput(4, n, k, slack, order=order)
+    torch.nn.Linear(4, width)
+    if layer.slack is not None:
+        torch.nn.init.uniform_(layer.slack, -1 / slack**0.5, 1 / slack**0.5)
+    return layer
 
 
 def audited_inputs(layer: DFTOutput, Y: sp.csr_array) -> list[tuple[torch.Tensor, torch.Tensor]]:

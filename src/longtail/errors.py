@@ -215,6 +215,10 @@ def warn_of_data(sentence: str, /, **fields: Any) -> None:
     warnings.warn(DataWarning(DataError(sentence, **fields)), stacklevel=2)
 
 
+class GuaranteeWarning(UserWarning):
+    """A network cannot guarantee what its settings ask for."""
+
+
 class ModelError(LongtailError):
     """A model folder is missing, damaged, half-written or too new."""
 

@@ -12,12 +12,13 @@ from longtail import audit
 from longtail.audit.wave_roots import roots_give
 from longtail.bottleneck import dft_matrix, wave_roots
 from longtail.data import Dataset
+from longtail.errors import DataError, GuaranteeWarning
 from longtail.model import LabelCircle, LinearLayer
 from longtail.pipeline import audit_model
 
 torch = pytest.importorskip("torch")
 
-from longtail.nn import DFTOutput
+from longtail.nn import BottleneckOutput, DFTOutput
 
 pytestmark = pytest.mark.torch
 
@@ -41,7 +42,7 @@ def test_a_set_that_rounded_weights_cannot_give_is_proved_for_the_layer():
 @pytest.mark.parametrize(("n", "k", "slack", "count"), [(1000, 5, 4, 60), (1000, 20, 16, 60), (3000, 20, 16, 40)])
 def test_every_guaranteed_set_is_reachable(n, k, slack, count):
     torch.manual_seed(0)
-    layer = DFTOutput(8, n, k, slack, order=np.random.default_rng(1).permutation(n))
+    layer = DFTOutput(2 * k + 1 + slack, n, k, slack, order=np.random.default_rng(1).permutation(n))
     found = audit.argmaxable(layer, sets_of(n, k, count), radius="bound", eps=1e-300)
     assert found.reachable.all()
     for members, certificate in zip(found.members, found.certificates, strict=True):
@@ -49,7 +50,7 @@ def test_every_guaranteed_set_is_reachable(n, k, slack, count):
 
 
 def test_sets_far_below_the_steps_of_64_bit_numbers():
-    layer = DFTOutput(4, 10_000, 20)
+    layer = DFTOutput(41, 10_000, 20)
     found = audit.argmaxable(layer, sets_of(10_000, 20, 10), radius="bound", eps=1e-300)
     assert found.reachable.all() and (found.radius > 0).all() and found.radius.min() < 1e-13  # inputs up to 1e4
 
@@ -91,7 +92,7 @@ def test_roots_that_prove_nothing_are_refused(wrong):
 
 
 def test_the_radius_of_the_formula_is_one_and_no_larger_than_the_best():
-    layer = DFTOutput(4, 60, 3)
+    layer = DFTOutput(7, 60, 3)
     Y = sets_of(60, 3, 25)
     exact = audit.argmaxable(layer, Y)
     W, _ = layer.output_weights()
@@ -110,14 +111,14 @@ def test_the_radius_of_the_formula_is_one_and_no_larger_than_the_best():
 @pytest.mark.parametrize("slack", [0, 4])
 def test_exact_radii_are_those_of_the_linear_program(slack):
     torch.manual_seed(0)
-    layer, Y = DFTOutput(4, 100, 3, slack), sets_of(100, 3, 12)
+    layer, Y = DFTOutput(12, 100, 3, slack), sets_of(100, 3, 12)
     found, dense = audit.argmaxable(layer, Y), audit.argmaxable(layer.output_weights()[0], Y)
     np.testing.assert_allclose(found.radius, dense.radius, rtol=1e-5, atol=1e-7)
     np.testing.assert_allclose(found.radius, found.radius_at_most, rtol=1e-5, atol=1e-7)
 
 
 def test_sets_beyond_the_guarantee_are_still_refuted_and_no_small_one_is():
-    layer = DFTOutput(4, 9, 3, order=np.array([4, 8, 1, 0, 7, 2, 6, 3, 5]))
+    layer = DFTOutput(7, 9, 3, order=np.array([4, 8, 1, 0, 7, 2, 6, 3, 5]))
     every = np.array(list(itertools.product((0, 1), repeat=9)))
     found = audit.argmaxable(layer, every)
     assert found.n_sets("undecided") == 0
@@ -127,7 +128,7 @@ def test_sets_beyond_the_guarantee_are_still_refuted_and_no_small_one_is():
 
 @pytest.mark.parametrize("bias", [np.full(30, 0.7), np.linspace(-1e-3, 1e-3, 30)])
 def test_biases_are_taken_into_account(bias):
-    layer = DFTOutput(4, 30, 3, bias=True)
+    layer = DFTOutput(7, 30, 3, bias=True)
     with torch.no_grad():
         layer.bias.copy_(torch.from_numpy(bias))
     Y = sets_of(30, 3, 20)
@@ -138,7 +139,7 @@ def test_biases_are_taken_into_account(bias):
 
 
 def test_certificates_of_a_layer_are_saved_with_its_circle(tmp_path):
-    layer = DFTOutput(4, 3000, 20)
+    layer = DFTOutput(41, 3000, 20)
     W, bias = layer.output_weights()
     found = audit.argmaxable(layer, sets_of(3000, 20, 4), radius="bound", eps=1e-300)
     file = audit.save_certificates(tmp_path / "c.npz", found, W, bias, circle=layer.label_circle())
@@ -166,3 +167,56 @@ def test_a_trained_model_passes_its_guaranteed_sets(tmp_path):
     names = tuple(map(str, range(260)))
     audited = audit_model(model, Dataset(Y=sets, X=X[:3], label_names=names), radius="bound")
     assert audited.all_reachable and audited.facts["layer"]["guaranteed"] == 3
+
+
+@pytest.mark.parametrize("slack", [0, 4])
+def test_a_layer_that_reads_too_few_numbers_guarantees_nothing_and_its_audit_says_so(slack):
+    torch.manual_seed(0)
+    width = 7 + slack
+    with pytest.warns(GuaranteeWarning) as told:
+        narrow = DFTOutput(width - 1, 100, 3, slack)
+    assert str(told[0].message) == (
+        f"a DFT layer with in_features={width - 1} cannot give every set of k=3 labels: that takes "
+        f"2k + 1 + slack = {width}; make the layer before it wider, or k or slack smaller."
+    )
+    assert narrow.guaranteed == 0 and not narrow.is_onto and narrow.label_circle() is None
+    Y = sets_of(100, 3, 40)
+    found = audit.argmaxable(narrow, Y)
+    assert found.width == width - 1 and found.impossible.any()
+    for members, certificate in zip(found.members, found.certificates, strict=True):
+        if certificate.x is not None:  # inputs of the layer itself, which give the set
+            with torch.no_grad():
+                scores = narrow.double()(torch.from_numpy(certificate.x))
+            assert torch.nonzero(scores > 0).ravel().tolist() == members.tolist()
+    assert audit.argmaxable(DFTOutput(width, 100, 3, slack), Y).reachable.all()
+
+
+def test_a_projection_that_lost_a_dimension_is_part_of_the_audit():
+    torch.manual_seed(0)
+    layer, Y = DFTOutput(9, 60, 3), sets_of(60, 3, 40)
+    assert layer.guaranteed == 3 and audit.argmaxable(layer, Y).reachable.all()
+    with torch.no_grad():
+        layer.projection.weight[3] = 2 * layer.projection.weight[4]
+    found = audit.argmaxable(layer, Y)
+    assert layer.guaranteed == 0 and found.width == 6 and found.impossible.any()
+    with torch.no_grad():
+        layer.projection.weight[3] = 1e-30  # however small
+    assert layer.guaranteed == 3
+
+
+def test_a_bottleneck_is_as_narrow_as_what_it_reads():
+    layer = BottleneckOutput(3, 40, 20)
+    assert audit.argmaxable(layer, sets_of(40, 3, 5)).width == 3
+
+
+def test_the_arrays_of_a_saved_layer_are_no_layer(tmp_path):
+    from safetensors.torch import save_file
+
+    model = torch.nn.ModuleDict({"body": torch.nn.Linear(4, 12), "head": DFTOutput(12, 30, 3, 4)})
+    save_file(model.state_dict(), tmp_path / "m.safetensors")
+    with pytest.raises(DataError, match="holds the DFT layer 'head', whose waves are in no file"):
+        audit.argmaxable(tmp_path / "m.safetensors", sets_of(30, 3, 2))
+    for array in ("head.slack", "head.projection.weight"):
+        with pytest.raises(DataError, match="give the layer to lt"):
+            audit.layer_from_file(tmp_path / "m.safetensors", array)
+    assert audit.layer_from_file(tmp_path / "m.safetensors", "body.weight")[0].shape == (12, 4)

@@ -88,7 +88,7 @@ def test_files(tmp_path):
         ("broken.npz", DataError, "is not a readable .npz file"),
         ("broken.safetensors", DataError, "is not a readable safetensors file"),
         ("w.txt", DataError, "must be an .npz, .npy or .safetensors file"),
-        ("missing.npz", DataError, "is no file"),
+        ("missing.npz", DataError, "missing.npz does not exist"),
     ]:
         with pytest.raises(kind, match=sentence):
             audit.argmaxable(tmp_path / name, Y)
@@ -103,7 +103,7 @@ def test_files(tmp_path):
         ({"W": np.zeros((6, 2)), "bias": bias}, DataError, "W must not be all zeros"),
         ({"W": np.empty((0, 2))}, DataError, "at least one label and one dimension; got shape 0 x 2"),
         ({"W": [[1, 2], [1]]}, DataError, "rows of different lengths"),
-        ({"W": "abc"}, DataError, "abc is no file"),
+        ({"W": "abc"}, DataError, "abc does not exist"),
         ({"W": [["a"]]}, DataError, "W must hold numbers"),
         ({"bias": np.ones(5)}, DataError, "bias must have one number per label, 6; got 5"),
         ({"bias": np.full(6, np.inf)}, DataError, "bias must be finite; got inf in row 0"),
@@ -205,3 +205,38 @@ def test_files_with_several_arrays_names_or_a_sparse_matrix(tmp_path):
     np.savez(tmp_path / "objects.npz", weight=np.array([{}], dtype=object))
     with pytest.raises(DataError, match="holds pickled objects, which are not loaded"):
         audit.argmaxable(tmp_path / "objects.npz", Y)
+
+
+def test_whole_models_names_and_transposed_weights_get_one_helpful_sentence():
+    torch = pytest.importorskip("torch")
+
+    class Tags(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.classifier = torch.nn.Linear(3, 2), torch.nn.Linear(2, 6)
+
+    model = Tags()
+    layer = model.classifier.weight.detach().numpy()
+    for wrong, sentence in [
+        ((model, Y), "W must be one linear layer; got a Tags: pass the last linear layer, such as model.classifier."),
+        ((torch.nn.Sequential(model), Y), "a Sequential: pass the last linear layer, such as model[0].classifier."),
+        ((torch.nn.ReLU(), Y), "W must be one linear layer; got a ReLU: pass the last linear layer."),
+        ((model.state_dict(), Y), "got an OrderedDict: pass the weights of the last one, such as "
+         "state['classifier.weight'], and its bias=."),
+        ((layer.T, Y), "Y must have one column per label of W, 2; got 6. The weights may be transposed"),
+        ((layer.T, Y, np.ones(6)), "bias must have one number per label, 2; got 6. The weights may be transposed"),
+        ((layer, [["a", "b"], ["c"]]), "got names of labels: lt.Dataset.from_lists("),
+        ((layer, np.array(["a", "b"])), "got names of labels"),
+    ]:  # fmt: skip
+        with pytest.raises(DataError) as told:
+            audit.argmaxable(*wrong)
+        assert sentence in str(told.value)
+    with pytest.raises(DataError, match=r"sets must hold label numbers from 0 to 5, not names; got \['a'\] in set 0"):
+        audit.retrievable(layer, [["a"]])
+
+
+def test_facts_take_a_name_for_every_label():
+    found = audit.argmaxable(W, Y)
+    with pytest.raises(DataError, match=r"names must have one name per label, 6; got 2\."):
+        found.facts(["a", "b"])
+    assert found.facts(list("abcdef"))["hardest"][0]["labels"] == found.facts("abcdef")["hardest"][0]["labels"]

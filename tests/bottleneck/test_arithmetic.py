@@ -83,11 +83,11 @@ def test_every_guaranteed_set_comes_out_of_a_forward_pass(n, k, slack, count, sp
 
 
 def test_a_set_that_single_precision_smears():
-    layer = DFTOutput(8, 1000, 10)
+    layer = DFTOutput(24, 1000, 10)
     members = [10, 12, 14, 16, 18, 20, 22]
     high, _ = layer.input_for(members)
     assert torch.nonzero(layer.scores(high.float()) > 0).ravel().tolist() != members
-    exact = DFTOutput(8, 1000, 10, arithmetic="double-double")
+    exact = DFTOutput(24, 1000, 10, arithmetic="double-double")
     assert torch.nonzero(exact.scores(*exact.input_for(members)) > 0).ravel().tolist() == members
 
 
@@ -95,8 +95,8 @@ def test_a_set_that_single_precision_smears():
 @pytest.mark.parametrize("spacing", ["even", "learned"])
 def test_more_digits_change_nothing_else(arithmetic, spacing):
     torch.manual_seed(0)
-    layer = DFTOutput(5, 40, 3, 2, order=np.random.default_rng(0).permutation(40), bias=True, spacing=spacing)
-    x = torch.randn(4, 5, requires_grad=True)
+    layer = DFTOutput(9, 40, 3, 2, order=np.random.default_rng(0).permutation(40), bias=True, spacing=spacing)
+    x = torch.randn(4, 9, requires_grad=True)
     g = torch.randn(4, 40)
     wanted = layer(x)
     inputs = [x, *layer.parameters()]
@@ -110,10 +110,10 @@ def test_more_digits_change_nothing_else(arithmetic, spacing):
 
 def test_learned_distances_keep_order_and_guarantee_while_they_move():
     torch.manual_seed(0)
-    layer = DFTOutput(6, 30, 3, spacing="learned", order=np.random.default_rng(1).permutation(30))
-    even = DFTOutput(6, 30, 3, order=layer.order)
+    layer = DFTOutput(8, 30, 3, spacing="learned", order=np.random.default_rng(1).permutation(30))
+    even = DFTOutput(8, 30, 3, order=layer.order)
     even.load_state_dict({name: value for name, value in layer.state_dict().items() if name != "gaps"})
-    X, Y = torch.randn(64, 6), (torch.rand(64, 30) < 0.1).float()
+    X, Y = torch.randn(64, 8), (torch.rand(64, 30) < 0.1).float()
     assert torch.allclose(layer(X), even(X), atol=1e-5)
     optimiser = torch.optim.Adam(layer.parameters(), lr=0.1)
     for _ in range(60):
@@ -143,7 +143,7 @@ def test_a_classifier_with_learned_distances_is_saved(tmp_path):
 
     rng = np.random.default_rng(0)
     X, Y = rng.standard_normal((60, 8)).astype(np.float32), (rng.random((60, 20)) < 0.2).astype(np.float32)
-    model = BottleneckClassifier(k=3, width=2, hidden=8, epochs=3, lr=0.05, valid=0, spacing="learned", random_state=0)
+    model = BottleneckClassifier(k=3, width=2, hidden=16, epochs=3, lr=0.05, valid=0, spacing="learned", random_state=0)
     model.fit(X, Y)
     found = load(model.save(tmp_path / "m"))
     assert found.predict_topk(X).scores.tobytes() == model.predict_topk(X).scores.tobytes()
@@ -154,19 +154,19 @@ def test_a_classifier_with_learned_distances_is_saved(tmp_path):
 
 
 def test_bad_values_get_one_sentence():
-    layer = DFTOutput(4, 9, 2)
+    layer = DFTOutput(6, 9, 2)
     for make, message in (
         (lambda: layer.input_for([0, 2, 4]), "labels form more than k = 2 runs on the circle of labels."),
         (lambda: layer.input_for([9]), "labels must be numbers from 0 to 8; got [9]."),
-        (lambda: DFTOutput(4, 9, 2, spacing="free"), "spacing must be one of ['even', 'learned']; got 'free'."),
-        (lambda: DFTOutput(4, 9, 2, arithmetic="float46"), "arithmetic must be one of ['float64', 'double-double']"),
+        (lambda: DFTOutput(6, 9, 2, spacing="free"), "spacing must be one of ['even', 'learned']; got 'free'."),
+        (lambda: DFTOutput(6, 9, 2, arithmetic="float46"), "arithmetic must be one of ['float64', 'double-double']"),
     ):
         with pytest.raises(ParameterError) as caught:
             make()
         assert str(caught.value).startswith(message)
-    for make in (DFTOutput(4, 9, 2, arithmetic="double-double").input_for, layer.input_for):
+    for make in (DFTOutput(6, 9, 2, arithmetic="double-double").input_for, layer.input_for):
         assert make([1]).high.shape == make([1]).low.shape == (5,)
     with pytest.raises(ParameterError, match=r"\['float64', 'double-double'\], or None for 32 bits; got 'float32'\."):
-        DFTOutput(4, 9, 2, arithmetic="float32")
+        DFTOutput(6, 9, 2, arithmetic="float32")
     assert torch.nonzero(layer.scores(layer.input_for([])[0]) > 0).numel() == 0
     assert (layer.scores(layer.input_for(range(9))[0]) > 0).all()

@@ -12,12 +12,13 @@ from sklearn.exceptions import ConvergenceWarning
 from longtail.bottleneck import BottleneckClassifier
 from longtail.data import load_bundled
 from longtail.data.synthetic.generate import make_linear, make_topics
-from longtail.errors import DataError, MissingExtraError, ModelError, ParameterError
-from longtail.pipeline import Tagger, load, plan_training
+from longtail.errors import DataError, GuaranteeWarning, MissingExtraError, ModelError, ParameterError
+from longtail.pipeline import Tagger, audit_model, load, plan_training
 from longtail.text import TfidfFeatures
 from longtail.text.row_vectors import unit_rows
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore:the network is no better than naming")]
+narrow = pytest.mark.filterwarnings("ignore::longtail.errors.GuaranteeWarning")  # where a guarantee is not the point
 torch = pytest.importorskip("torch")
 
 
@@ -78,6 +79,7 @@ def few_rows_many_labels():
     return X[:500], Y[:500], X[500:], Y[500:]
 
 
+@narrow
 @pytest.mark.parametrize("head", ["dft", "bottleneck"])
 def test_few_rows_of_many_labels_do_not_end_in_one_label_for_all(few_rows_many_labels, head):
     X, Y, Xt, Yt = few_rows_many_labels
@@ -89,6 +91,7 @@ def test_few_rows_of_many_labels_do_not_end_in_one_label_for_all(few_rows_many_l
     assert model.best_epoch_ > 5
 
 
+@narrow
 def test_a_network_no_better_than_the_frequency_of_labels_is_told(few_rows_many_labels):
     X, Y, _, _ = few_rows_many_labels
     with pytest.warns(
@@ -153,6 +156,7 @@ def test_validation_rows_may_be_given(small):
     assert all(e["valid_loss"] is None for e in quick(valid=0).fit(X, Y).history_)
 
 
+@narrow
 def test_saved_models_predict_the_same(small, tmp_path):
     X, Y = small
     for number, params in enumerate(({}, {"head": "bottleneck"}, {"order": None}, {"hidden": [16, 8], "width": 0})):
@@ -215,10 +219,26 @@ def test_scores_are_those_of_the_weights_that_are_audited(small):
 
 def test_few_labels_get_the_largest_guarantee_there_is(small):
     X, Y = small
-    assert quick(k=50).fit(X, Y).guaranteed_ == 12
+    assert quick(k=50, width=4).fit(X, Y).guaranteed_ == 12
     assert quick().fit(X[:, :3], np.ones((120, 2))).guaranteed_ == 0
 
 
+def test_an_encoder_too_narrow_for_the_guarantee_is_told_and_nothing_is_guaranteed(small, tmp_path):
+    X, Y = small
+    with pytest.warns(GuaranteeWarning) as told:
+        model = quick(hidden=12).fit(X, Y)
+    assert str(told[0].message) == (
+        "no label set is guaranteed: the encoder returns 12 numbers, and every set of k=5 labels takes "
+        "2k + 1 + width = 19; make hidden larger, or k or width smaller."
+    )
+    loaded = load(model.save(tmp_path / "m"))  # without saying it again
+    for one in (model, loaded):
+        assert one.guaranteed_ == 0 and one.label_circle() is None and one.output_weights()[0].shape == (25, 12)
+        assert audit_model(one).facts["layer"]["guaranteed"] == 0
+    assert quick().fit(X, Y).guaranteed_ == 5
+
+
+@narrow
 def test_a_module_of_the_user_is_trained_and_not_saved(small, tmp_path):
     X, Y = small
     body = torch.nn.Sequential(torch.nn.Linear(40, 12), torch.nn.Tanh())

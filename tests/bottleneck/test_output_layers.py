@@ -13,7 +13,8 @@ from longtail.bottleneck.dft_scores import ERROR, circle_scores, stretch_plan
 from longtail.errors import ParameterError
 from longtail.nn import BottleneckOutput, DFTOutput
 
-pytestmark = pytest.mark.torch
+incidental = "ignore::longtail.errors.GuaranteeWarning"  # most layers here are narrow, which is not their point
+pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings(incidental)]
 SHAPES = [(n, k) for n in (7, 8, 100, 101) for k in sorted({1, 2, (n - 1) // 2})]
 
 
@@ -149,7 +150,7 @@ def test_drop_in_and_learning():
 @pytest.mark.parametrize("slack", [0, 2])
 def test_every_set_of_at_most_k_labels_can_come_out(order, slack):
     torch.manual_seed(0)
-    layer = DFTOutput(4, 9, 3, slack, order=order)
+    layer = DFTOutput(9, 9, 3, slack, order=order)
     small = [s for s in itertools.product((0, 1), repeat=9) if sum(s) <= layer.guaranteed]
     found = audit.argmaxable(layer, np.array(small))
     assert found.reachable.all() and len(found) == len(small)
@@ -189,6 +190,8 @@ def test_sizes_are_told():
         (lambda: DFTOutput(5, 8, 2, prior=0), "prior must be a number above 0 and at most 1; got 0."),
         (lambda: DFTOutput(5, 8, 2, prior=1.0), "prior must be a number above 0 and below 1; got 1.0."),
         (lambda: BottleneckOutput(5, 8, 2, prior=2), "prior must be a number"),
+        (lambda: DFTOutput(5, 8, 2, prior=np.full(8, 0.1)), "prior must be one number for all labels, such as the mea"),
+        (lambda: DFTOutput(5, 8, 2, prior=[0.1] * 8), "prior must be one number for all labels, such as the mean num"),
         (lambda: BottleneckOutput(5, 8, 0), "width must be an integer >= 1; got 0."),
         (lambda: BottleneckOutput(0, 8, 2), "in_features must be an integer >= 1; got 0."),
         (lambda: BottleneckOutput(5, 8, 2, bias=1), "bias must be True or False; got 1."),

@@ -33,6 +33,7 @@ def files(tmp_path_factory):
     np.savez(folder / "w.npz", weight=W, labels=np.array(list("abcd")))
     np.savez(folder / "bare.npz", weight=W)
     (folder / "names.txt").write_text("a\nb\nc\nd\n")
+    (folder / "names.json").write_text('["a", "b",\n"c", "d"]')
     return folder
 
 
@@ -69,6 +70,47 @@ def test_a_layer_in_a_file(files, run):
     sp.save_npz(files / "Ymatrix.npz", sp.csr_array(np.eye(4, dtype=np.float32)))
     out = run("audit", "--weights", files / "bare.npz", files / "Ymatrix.npz")
     assert "bare.npz on Ymatrix" in out and "2 of 4 combinations" in out
+
+
+def test_what_is_taken_for_granted_is_said(files, run):
+    np.savez(files / "three.npz", weight=W[:3], bias=np.zeros(3))
+    np.savez(files / "named.npz", weight=W[:3], labels=np.array(list("abc")))
+    in_order, no_bias = (
+        "in order, from 'a' to 'c': if that is not their order, the verdicts are wrong; --labels-file",
+        "No bias was found",
+    )
+    for weights, said in (("three.npz", (True, False)), ("named.npz", (False, True))):
+        args = ("audit", "--weights", files / weights, files / "sets.jsonl")
+        out = " ".join(run(*args, "--report", files / "assumed.html").split())
+        assumed = " ".join(json.loads(run(*args, "--json")).get("assumed", []))
+        page = (files / "assumed.html").read_text("utf-8").replace("&#39;", "'")
+        for text in (out, assumed, page):
+            assert (in_order in text, no_bias in text) == said, text
+        assert "a, b and c are never assigned together" in out  # by name, where the rows of weights have none
+
+
+def test_label_sets_without_texts_in_a_table(files, run):
+    (files / "sets.csv").write_text("labels\na;b\na;b;c\n\na\n")
+    (files / "sets.tsv").write_text("tags\tnote\na|b\tx\na|b|c\ty\n\tz\na\t\n")
+    plain = run("audit", "--weights", files / "w.npz", files / "sets.csv")
+    assert "1 of 3 combinations" in plain and "a, b and c are never assigned together" in plain
+    options = ("--labels-column", "tags", "--label-separator", "|")
+    assert "2 of 4 combinations" in run("audit", "--weights", files / "w.npz", files / "sets.tsv", *options)
+    assert "no row has 'labels'" in run("audit", "--weights", files / "w.npz", files / "sets.tsv", code=3)
+
+
+def test_a_proof_of_many_labels_names_them(files, run):
+    rng = np.random.default_rng(0)
+    names = [f"label{i:02d}" for i in range(40)]
+    np.savez(files / "wide.npz", weight=rng.standard_normal((40, 9)), labels=np.array(names))
+    (files / "many.jsonl").write_text(json.dumps({"labels": names[:6]}) + "\n")
+    args = ("audit", "--weights", files / "wide.npz", files / "many.jsonl", "--report", files / "many.html")
+    out = " ".join(run(*args).split())
+    conflict = json.loads(run(*args[:4], "--json"))["audit"]["impossible"][0]["conflict"]
+    n = len(conflict["on"]) + len(conflict["off"])
+    assert n > 6 and f"the scores of {n} labels contradict each other: on {conflict['on'][0]}" in out
+    page = (files / "many.html").read_text("utf-8")
+    assert f"off {', '.join(conflict['off'])}" in page
 
 
 def test_without_data(files, run):
@@ -154,8 +196,8 @@ def test_weights_that_cannot_be_used(files, run):
         ("text.npz", "W must hold numbers"),
         ("cut.npz", "is not a readable .npz file."),
         ("cut.safetensors", "is not a readable safetensors file."),
-        ("w.bin", "must be an .npz, .npy or .safetensors file."),
-        ("none.npz", "is no file"),
+        ("w.bin", "Save it from torch with safetensors.torch.save_file(model.state_dict(), 'w.safetensors')."),
+        ("none.npz", "none.npz does not exist."),
     ]:
         err = run("audit", "--weights", files / name, files / "sets.jsonl", code=3)
         assert err.count("\n") == 1 and err.startswith("error: ") and sentence in err, (name, err)
@@ -169,6 +211,12 @@ def test_weights_that_cannot_be_used(files, run):
         (["--weights", "w.npz", "sets.jsonl", "more"], 2, "audit takes --weights and at most DATA"),
         (["tree", "test.csv"], 4, "a label tree has no single output layer"),
         (["nothing", "test.csv"], 4, "nothing"),
+        (["w.npz", "sets.jsonl"], 2, "w.npz is no folder of a model; a file of weights is given with --weights w.npz."),
+        (
+            ["--weights", "bare.npz", "sets.jsonl", "--labels-file", "names.json"],
+            3,
+            "names.json is a JSON list; a list",
+        ),
         (["--weights", "bare.npz", "sets.jsonl"], 3, "the data has 3 labels and the weights have 4 rows; name"),
         (["--weights", "w.npz", "none.jsonl"], 3, "none.jsonl does not exist."),
         (["--weights", "w.npz", "--fail-if-any"], 2, "--fail-if-any can only be used with DATA or --classes."),

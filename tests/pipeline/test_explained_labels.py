@@ -17,7 +17,7 @@ def bottleneck():
     pytest.importorskip("torch")
     from longtail.bottleneck import BottleneckClassifier
 
-    return BottleneckClassifier(k=1, width=2, hidden=4, epochs=1, valid=0, device="cpu")
+    return BottleneckClassifier(k=1, width=2, hidden=8, epochs=1, valid=0, device="cpu")
 
 
 @pytest.fixture(scope="module", params=[LabelTreeClassifier, OneVsAllClassifier, bottleneck])

@@ -79,14 +79,14 @@ def test_settings_of_eagle(params, sentence):
     ],
 )
 def test_settings_of_networks(params, sentence):
-    model = networks()[0](**{"epochs": 1, "hidden": 4, "width": 2, "device": "cpu", **params})
+    model = networks()[0](**{"epochs": 1, "hidden": 8, "width": 2, "device": "cpu", **params})
     with pytest.warns(UserWarning, match=f"^{re.escape(sentence)}$"):
         model.fit(X, GROUPS)
 
 
 @pytest.mark.torch
 def test_validation_rows_that_are_given_make_patience_count():
-    model = networks()[0](k=1, epochs=1, hidden=4, width=2, valid=0, patience=3, device="cpu")
+    model = networks()[0](k=1, epochs=1, hidden=8, width=2, valid=0, patience=3, device="cpu")
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message=".*no effect.*")
         warnings.filterwarnings("ignore", message="the network is no better")

@@ -17,7 +17,7 @@ from longtail.audit.dft_witness import dft_witness, find_circle
 from longtail.audit.label_sets import LabelSets, distinct_sets, listed_sets
 from longtail.audit.on_engine import AuditsElsewhere
 from longtail.audit.projection import audit_by_projection
-from longtail.audit.read_weights import BiasLike, LayerLike
+from longtail.audit.read_weights import BiasLike, LayerLike, transposed_hint
 from longtail.audit.result import Audit
 from longtail.engine import in_use
 from longtail.errors import DataError
@@ -86,7 +86,12 @@ def argmaxable(
     layer = AuditedLayer.read(W, bias, box)
     eps = check_real("eps", eps, low=0, open_low=True)
     exact = check_choice("radius", radius, RADII) == "exact"
-    sets = distinct_sets(Y, layer.n_labels)
+    try:
+        sets = distinct_sets(Y, layer.n_labels)
+    except DataError as error:
+        if hint := transposed_hint(getattr(Y, "shape", (0,))[-1], *layer.W.shape):
+            raise DataError(f"{error}{hint}") from error
+        raise
     witnesses: dict[str, WitnessFinder] = {}
     if inputs is not None:
         witnesses["given input"] = witnesses_among(inputs, layer, sets)

@@ -31,6 +31,11 @@ def distinct_sets(Y: MatrixLike, n_labels: int) -> LabelSets:
     >>> [s.tolist() for s in sets.members], sets.set_of_row.tolist(), sets.counts.tolist()
     ([[1], [0, 1]], [1, 0, 1], [1, 2])
     """
+    if _holds_names(Y):
+        raise DataError(
+            "Y must be a matrix with one column per label of W, 1 where a row has the label; got names of labels: "
+            "lt.Dataset.from_lists(texts, labels, label_names=names).Y has the columns in the order of the names."
+        )
     Y = as_labels(Y, "Y")
     if Y.shape[1] != n_labels:
         raise DataError(f"Y must have one column per label of W, {n_labels}; got {Y.shape[1]}.")
@@ -67,6 +72,11 @@ def listed_sets(sets: MatrixLike | Iterable[LabelNumbers], n_labels: int) -> Lab
     for number, entry in enumerate(sets):
         if not isinstance(entry, Iterable) or isinstance(entry, str):
             raise DataError(f"sets must be lists of label numbers; got {entry!r} in place of set {number}.")
+        if _holds_names(entry if isinstance(entry, np.ndarray) else list(entry)):
+            raise DataError(
+                f"sets must hold label numbers from 0 to {n_labels - 1}, not names; got {entry!r} in set {number}: the "
+                "number of a name is names.index(name)."
+            )
         labels = np.unique(np.asarray(entry if isinstance(entry, np.ndarray) else list(entry)))
         whole = labels.dtype.kind in "iu" or labels.size == 0
         if not whole or (labels.size and not 0 <= labels[0] <= labels[-1] < n_labels):
@@ -75,3 +85,12 @@ def listed_sets(sets: MatrixLike | Iterable[LabelNumbers], n_labels: int) -> Lab
         pointers.append(pointers[-1] + labels.size)
     flat = np.concatenate(ids) if ids else np.empty(0, np.int32)
     return distinct_sets(make_csr(np.array(pointers), flat, np.ones(flat.size, np.float32), n_labels), n_labels)
+
+
+def _holds_names(value: object) -> bool:
+    """Say whether a list, or one of the lists in it, holds strings."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "US"
+    if not isinstance(value, list | tuple):
+        return False
+    return any(isinstance(part, str) or _holds_names(list(part) if isinstance(part, set) else part) for part in value)

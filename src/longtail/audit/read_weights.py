@@ -6,6 +6,7 @@ later is proved for these numbers.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,6 +24,7 @@ BIAS_NAMES = ("bias", "b", "intercept_", "intercept")
 LABEL_NAMES = ("labels", "label_names", "classes_", "classes", "names")
 MOST_BYTES = 1 << 34
 SHORTEST, LONGEST = 1e-200, 1e200  # rows; products of them with inputs must stay in range
+TORCH_FILES = (".pt", ".pth", ".bin", ".ckpt")  # pickles, which could run code
 LONG = 2000  # columns from which on a sparse matrix stays one
 
 LayerLike: TypeAlias = object
@@ -52,7 +54,7 @@ def read_layer(
     stays_sparse = keep_sparse and sp.issparse(values) and values.shape[-1] > LONG
     weights = _canonical_csr(values) if stays_sparse else _numbers(values, "W")
     _check_weights(weights)
-    return weights, _read_bias(own_bias if bias is None else bias, weights.shape[0])
+    return weights, _read_bias(own_bias if bias is None else bias, *weights.shape)
 
 
 def read_circle(W: LayerLike) -> LabelCircle | None:
@@ -76,7 +78,35 @@ def _weights_and_bias(W: LayerLike) -> tuple[Any, Any]:
     if hasattr(W, "estimators_") and all(hasattr(e, "coef_") for e in W.estimators_):
         weights = np.concatenate([np.atleast_2d(e.coef_) for e in W.estimators_])
         return weights, np.concatenate([np.ravel(e.intercept_) for e in W.estimators_])
+    _refuse_whole_model(W)
     return W, None
+
+
+def _refuse_whole_model(W: Any) -> None:
+    """Refuse a model or its state_dict in place of the last layer, and name the layer that may be meant."""
+    kind = f"{'an' if type(W).__name__[0] in 'AEIOU' else 'a'} {type(W).__name__}"
+    if isinstance(W, Mapping):
+        tables = [str(name) for name, value in W.items() if getattr(value, "ndim", 0) == 2]
+        such = f", such as state[{tables[-1]!r}]," if tables else ""
+        raise DataError(f"W must be one layer; got {kind}: pass the weights of the last one{such} and its bias=.")
+    if hasattr(W, "named_modules"):
+        layers = [name for name, part in W.named_modules() if name and _is_layer(part)]
+        such = f", such as model{_access(layers[-1])}" if layers else ""
+        raise DataError(f"W must be one linear layer; got {kind}: pass the last linear layer{such}.")
+    if hasattr(W, "model_"):
+        raise DataError(
+            f"W must be one linear layer; got {kind}: pass its model_, or use longtail.pipeline.audit_model."
+        )
+
+
+def _is_layer(part: Any) -> bool:
+    """Say whether a torch module has an output layer's weights."""
+    return hasattr(part, "output_weights") or getattr(getattr(part, "weight", None), "ndim", 0) == 2
+
+
+def _access(name: str) -> str:
+    """Return how Python reaches a part of a torch module: `.head[0]` for "head.0"."""
+    return "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in name.split("."))
 
 
 def _check_weights(weights: np.ndarray | sp.csr_array) -> None:
@@ -93,7 +123,7 @@ def _check_weights(weights: np.ndarray | sp.csr_array) -> None:
     _check_size(weights)
 
 
-def _read_bias(bias: BiasLike, n_labels: int) -> np.ndarray | None:
+def _read_bias(bias: BiasLike, n_labels: int, width: int) -> np.ndarray | None:
     """Return one number per label, or None where all are 0."""
     if bias is None or isinstance(bias, bool):  # some layers keep the flag they were made with
         return None
@@ -101,9 +131,23 @@ def _read_bias(bias: BiasLike, n_labels: int) -> np.ndarray | None:
     if offsets.size == 1 and n_labels > 1:
         offsets = np.repeat(offsets, n_labels)  # one intercept for all, as scikit-learn keeps it without an intercept
     if offsets.shape != (n_labels,):
-        raise DataError(f"bias must have one number per label, {n_labels}; got {offsets.size}.")
+        raise DataError(
+            f"bias must have one number per label, {n_labels}; got {offsets.size}."
+            + transposed_hint(offsets.size, n_labels, width)
+        )
     _check_finite(offsets, "bias")
     return offsets if offsets.any() else None
+
+
+def transposed_hint(n_labels: int, rows: int, columns: int) -> str:
+    """Return what to do where there are as many labels as the weights have columns, and not rows; else nothing.
+
+    >>> transposed_hint(300, 12, 300), transposed_hint(13, 12, 300)
+    (' The weights may be transposed: they must have one row per label, as W.T has.', '')
+    """
+    if n_labels != columns or n_labels == rows:
+        return ""
+    return " The weights may be transposed: they must have one row per label, as W.T has."
 
 
 def _check_size(weights: np.ndarray | sp.csr_array) -> None:
@@ -173,15 +217,20 @@ def _check_finite(array: np.ndarray, name: str) -> None:
 
 def arrays_in(path: Path, limits: Limits = DEFAULT_LIMITS) -> dict[str, np.ndarray]:
     """Return the arrays of an .npz, .npy or .safetensors file; pickled objects, which could run code, are refused."""
+    if not path.exists():
+        raise DataError(f"{path} does not exist.")
     if not path.is_file():
-        raise DataError(f"{path} is no file; W must be weights, a layer, or an .npz or .safetensors file.")
+        raise DataError(f"{path} is no file; weights are read from an .npz, .npy or .safetensors file.")
     if path.suffix == ".safetensors":
         try:
             return map_arrays(path)
         except ModelError as error:
             raise DataError(str(error)) from error
     if path.suffix not in (".npz", ".npy"):
-        raise DataError(f"{path} must be an .npz, .npy or .safetensors file.")
+        pickled = path.suffix in TORCH_FILES
+        how = f"safetensors.torch.save_file(model.state_dict(), '{path.stem}.safetensors')"
+        hint = f" Save it from torch with {how}." if pickled else ""
+        raise DataError(f"{path} must be an .npz, .npy or .safetensors file.{hint}")
     try:
         return {path.stem: read_npy_array(path, limits)} if path.suffix == ".npy" else read_npz_arrays(path, limits)
     except DataError as error:
@@ -198,6 +247,7 @@ def layer_from_file(
     if array is None and {"format", "shape", "data"} <= set(arrays):  # written by scipy.sparse.save_npz
         return scipy_matrix(path, arrays, limits), None
     tables = [name for name, a in arrays.items() if a.ndim == 2]
+    _refuse_dft_arrays(path, array, arrays)
     named = [n for n in tables if n.rsplit(".", 1)[-1] in WEIGHT_NAMES]
     choice = [array] if array in tables else [] if array is not None else named if named else tables
     if len(choice) != 1:
@@ -213,6 +263,22 @@ def layer_from_file(
         if a.ndim == 1 and n.rsplit(".", 1)[-1] in BIAS_NAMES and n.rpartition(".")[0] == prefix
     ]
     return arrays[choice[0]], arrays[vectors[0]] if vectors else None
+
+
+def _refuse_dft_arrays(path: Path, array: str | None, arrays: Mapping[str, np.ndarray]) -> None:
+    """Refuse the learned arrays of a DFT layer: its scores come from waves that no file holds."""
+    for name, gains in arrays.items():
+        prefix, _, last = name.rpartition(".")
+        start = f"{prefix}." if prefix else ""
+        projection = arrays.get(f"{start}projection.weight")
+        if last != "gains" or projection is None or gains.shape != projection.shape[:1]:
+            continue
+        if array is None or array in (f"{start}projection.weight", f"{start}slack"):
+            layer = f"the DFT layer {prefix!r}" if prefix else "a DFT layer"
+            raise DataError(
+                f"{path} holds {layer}, whose waves are in no file, so its arrays alone are not the layer: load them "
+                "into the model in Python and give the layer to lt.audit.argmaxable."
+            )
 
 
 def names_in_file(path: Path, limits: Limits = DEFAULT_LIMITS) -> tuple[str, ...] | None:

@@ -12,6 +12,7 @@ from longtail.audit.certificate import IMPOSSIBLE, REACHABLE, ROBUST, UNDECIDED,
 from longtail.audit.certificate_search import SetAudit
 from longtail.audit.label_sets import LabelSets
 from longtail.audit.shown import audit_html
+from longtail.errors import DataError
 from longtail.facts import LabelSetFacts, SetsFacts
 
 FORMAT = "audit.v1"
@@ -110,6 +111,8 @@ class Audit:
 
     def facts(self, names: Sequence[str] | None = None, most: int = 10) -> SetsFacts:
         """Return JSON-able facts: counts, radii, and up to `most` sets of each interesting kind, by name if given."""
+        if names is not None and len(names) != self.n_labels:
+            raise DataError(f"names must have one name per label, {self.n_labels}; got {len(names)}.")
         reached = self.radius[self.reachable]
         quantiles = {str(q): float(np.quantile(reached, q)) for q in (0.0, 0.01, 0.1, 0.5, 0.9)} if reached.size else {}
         ways = {way: self.how.count(way) for way in sorted(set(self.how))}

@@ -14,7 +14,7 @@ from longtail.bottleneck.dft import SPACINGS, check_arithmetic
 from longtail.bottleneck.plan import estimate_network
 from longtail.bottleneck.schema import ENCODERS, HEADS, SCHEMA, STOP_ON
 from longtail.data import Dataset, TopK, split_random
-from longtail.errors import Keyword, ModelError, ParameterError
+from longtail.errors import GuaranteeWarning, Keyword, ModelError, ParameterError
 from longtail.facts import ModelFacts
 from longtail.kernels import Progress
 from longtail.model import (
@@ -67,8 +67,9 @@ class BottleneckClassifier(RowClassifier):
     Parameters
     ----------
     head : {"dft", "bottleneck"}, default="dft"
-        "dft": labels on a circle, so that every set of at most k labels can come out for some input; "bottleneck": the
-        usual low-rank layer, for which most sets cannot, whatever the input (see `longtail.audit`).
+        "dft": labels on a circle, so that every set of at most k labels can come out for some output of the encoder,
+        if that has 2k + 1 + width numbers at least (`fit` warns where it has fewer); "bottleneck": the usual low-rank
+        layer, for which most sets cannot, whatever the input (see `longtail.audit`).
     k : int, default=50
         Size of the label sets that "dft" guarantees; fewer than 2k + 1 labels get the largest k they allow.
     width : int, default=64
@@ -122,7 +123,7 @@ class BottleneckClassifier(RowClassifier):
     network_ : nn.Module
         The trained network.
     guaranteed_ : int
-        Every set of so many labels can come out; 0 if there is no guarantee.
+        Every set of so many labels can come out of the output layer; 0 if there is no guarantee.
     history_ : list of dict
         Per epoch `epoch`, `loss`, `valid_loss`, `valid_precision` (with stop_on="precision") and whether it was the
         `best` so far.
@@ -250,6 +251,7 @@ class BottleneckClassifier(RowClassifier):
             held, X, Y = (X[out], Y[out]), X[rows], Y[rows]
         start = {"prior": self._first_probability(Y), "order": self._circle_positions(Y), "seed": how.seed}
         network = make_network(**self._layers(), **start).to(device)
+        self._warn_of_narrow_encoder(network)
         with threads_for(self.n_jobs, network, how.batch_size):
             self.history_ = fit_labels(network, X, Y, held, how, stop_on=stop_on, on_step=progress, on_epoch=on_epoch)
         self.prior_precision_ = None if held is None else prior_precision(Y, held[1])
@@ -290,6 +292,20 @@ class BottleneckClassifier(RowClassifier):
             ConvergenceWarning,
             stacklevel=3,
         )
+
+    def _warn_of_narrow_encoder(self, network: LabelNetwork) -> None:
+        """Warn where the encoder returns fewer numbers than the guarantee of "dft" takes."""
+        head = network.head
+        k = getattr(head, "k", 0)
+        if k and head.in_features < head.width:
+            least = f"2k + 1 + width = {head.width}"
+            ways = "hidden larger" if isinstance(self.encoder, str) else "the encoder wider"
+            warnings.warn(
+                f"no label set is guaranteed: the encoder returns {head.in_features} numbers, and every set of k={k} "
+                f"labels takes {least}; make {ways}, or k or width smaller.",
+                GuaranteeWarning,
+                stacklevel=3,
+            )
 
     def _training(self) -> RowTraining:
         minutes = check_real("checkpoint_minutes", self.checkpoint_minutes, low=0)

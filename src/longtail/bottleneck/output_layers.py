@@ -7,6 +7,7 @@ Both project the encoder's features to a few dimensions and score all labels fro
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ from longtail.bottleneck import double_double as dd
 from longtail.bottleneck.dft import SPACINGS, check_arithmetic, dft_matrix, wave_roots
 from longtail.bottleneck.dft_scores import circle_scores
 from longtail.bottleneck.wave_input import wave_with_roots
-from longtail.errors import ParameterError
+from longtail.errors import GuaranteeWarning, ParameterError
 from longtail.model import LabelCircle
 from longtail.validate import check_choice, check_flag, check_integer, check_real
 
@@ -26,6 +27,7 @@ from longtail.validate import check_choice, check_flag, check_integer, check_rea
 # Its inputs are therefore multiplied by this times sqrt(n). On held-out rows (`gain_tuning` in bottleneck.json) 0.1 was
 # better than no factor on eurlex57k and level on pubmed-mesh; larger ones were worse.
 GAIN = 0.1
+ROUNDING = 10 * np.finfo(np.float64).eps  # per row or column: a singular value below so much of the largest counts as 0
 LEAST_GAP = 0.1  # of the mean distance between neighbours: positions then stay in order whatever is learned
 
 
@@ -53,17 +55,40 @@ class OutputLayer(nn.Module):
         """Return the weights (n_labels, width), labels in the order of the scores."""
         raise NotImplementedError
 
+    @property
+    def is_onto(self) -> bool:
+        """Whether the projection can return every vector: its rank is `width`, which takes as many columns."""
+        return self.in_features >= self.width and _rank(self._affine()[0]) == self.width
+
     def label_circle(self) -> LabelCircle | None:
-        """Return the circle along which the first columns of the weights are waves, exactly; None without one."""
+        """Return the circle along which the first columns of `output_weights` are waves, exactly; None without one."""
         return None
 
     def output_weights(self) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the weights (n_labels, width) as float64 and the bias or None, for audits.
+        """Return weights as float64 and the bias or None, for audits: those of the whole layer.
 
-        Learned weights are what they are; fixed ones are rounded from their formula to 64 bits, not to 32.
+        If the projection can return every vector, they are (n_labels, width) and multiply what `project` returns:
+        learned weights as they are, fixed ones rounded from their formula to 64 bits, not to 32. If it cannot, they are
+        multiplied with the projection, (n_labels, rank of the projection), and rounded to 64 bits.
         """
-        bias = None if self.bias is None else self.bias.detach().double().cpu().numpy()
-        return self.weight().detach().double().cpu().numpy(), bias
+        weights = self._exact_weights()
+        bias = None if self.bias is None else _float64(self.bias)
+        if self.is_onto:
+            return weights, bias
+        matrix, offsets = self._affine()
+        rank = _rank(matrix)
+        if 0 < rank < self.in_features:
+            left, sizes, _ = np.linalg.svd(matrix, full_matrices=False)
+            matrix = left[:, :rank] * sizes[:rank]
+        return weights @ matrix, weights @ offsets + (0.0 if bias is None else bias)
+
+    def _exact_weights(self) -> np.ndarray:
+        """Return the weights (n_labels, width) in double precision."""
+        return _float64(self.weight())
+
+    def _affine(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return matrix (width, in_features) and offsets (width,) of what `project` does, in double precision."""
+        return _float64(self.projection.weight), _float64(self.projection.bias)
 
     @property
     def n_parameters(self) -> int:
@@ -143,7 +168,8 @@ class DFTOutput(OutputLayer):
     Parameters
     ----------
     in_features : int
-        Columns of the input.
+        Columns of the input; at least 2k + 1 + slack, or nothing is guaranteed, and a warning says so: in place of a
+        layer that reads fewer, replace it and the one before it.
     n_labels : int
         Scores per row; at least 2k + 1.
     k : int
@@ -156,8 +182,8 @@ class DFTOutput(OutputLayer):
     bias : bool, default=False
         Whether one more number is learned per label.
     prior : float, default=None
-        Probability of every label at the start, about; None for k / n_labels. The mean number of labels per row over
-        n_labels is closer to the truth.
+        Probability of every label at the start, about, one number for all; None for k / n_labels. The mean number of
+        labels per row over n_labels is closer to the truth.
     spacing : {"even", "learned"}, default="even"
         Distances between neighbours on the circle: all the same, or learned, each at least a tenth of that. The
         guarantee does not depend on them; learned ones cost a product with n_labels x (2k + 1) numbers.
@@ -170,15 +196,19 @@ class DFTOutput(OutputLayer):
     Attributes
     ----------
     guaranteed : int
-        The same as `k`.
+        `k`, if the projection can return every vector of its 2k + 1 + slack dimensions, as it can unless `in_features`
+        is smaller or training made its rows dependent; else 0. Every set of so many labels comes out for some input,
+        a vector of any numbers; which of these the layers before this one can hand on is not looked at.
+    is_onto : bool
+        Whether the projection can return every vector.
     n_parameters : int
         Numbers that are trained.
 
     Examples
     --------
-    >>> layer = DFTOutput(8, 100, k=3, slack=2)
-    >>> layer(torch.ones(2, 8)).shape, layer.weight().shape, layer.n_parameters
-    (torch.Size([2, 100]), torch.Size([100, 9]), 281)
+    >>> layer = DFTOutput(16, 100, k=3, slack=2)
+    >>> layer(torch.ones(2, 16)).shape, layer.weight().shape, layer.n_parameters, layer.guaranteed
+    (torch.Size([2, 100]), torch.Size([100, 9]), 353, 3)
     """
 
     order: Tensor | None
@@ -223,11 +253,18 @@ class DFTOutput(OutputLayer):
             self.projection.weight[: 2 * k + 1] /= math.sqrt(2 * k + 1)  # so that their sum starts no larger than one
             self.projection.bias.zero_()
             self.projection.bias[0] = math.sqrt(n) / gain * start
+        if self.in_features < self.width:
+            warnings.warn(
+                f"a DFT layer with in_features={self.in_features} cannot give every set of k={k} labels: that takes "
+                f"2k + 1 + slack = {self.width}; make the layer before it wider, or k or slack smaller.",
+                GuaranteeWarning,
+                stacklevel=2,
+            )
 
     @property
     def guaranteed(self) -> int:
-        """The largest number of labels of which every set can come out."""
-        return self.k
+        """The largest number of labels of which every set can come out; 0 if the projection cannot return all."""
+        return self.k if self.is_onto else 0
 
     def project(self, x: Tensor) -> Tensor:
         """Return the vectors (..., width) that the weights multiply, in the layer's precision, never below single."""
@@ -294,20 +331,25 @@ class DFTOutput(OutputLayer):
         fixed = torch.from_numpy(self._fixed_weights()).to(self.projection.weight)
         return fixed if self.slack is None else torch.cat([fixed, self.slack], dim=1)
 
-    def label_circle(self) -> LabelCircle:
+    def label_circle(self) -> LabelCircle | None:
+        return self._circle() if self.is_onto else None
+
+    def _circle(self) -> LabelCircle:
+        """Return the circle along which the fixed weights are waves."""
         positions = self.positions().detach().cpu().numpy()
         return LabelCircle(self.n_labels, self.k, positions.astype(np.int64) if self.gaps is None else positions)
 
-    def output_weights(self) -> tuple[np.ndarray, np.ndarray | None]:
-        bias = None if self.bias is None else self.bias.detach().double().cpu().numpy()
-        parts = [self._fixed_weights()]
-        if self.slack is not None:
-            parts.append(self.slack.detach().double().cpu().numpy())
-        return np.hstack(parts), bias
+    def _exact_weights(self) -> np.ndarray:
+        fixed = self._fixed_weights()
+        return fixed if self.slack is None else np.hstack([fixed, _float64(self.slack)])
+
+    def _affine(self) -> tuple[np.ndarray, np.ndarray]:
+        gains, (matrix, offsets) = _float64(self.gains), super()._affine()
+        return gains[:, None] * matrix, gains * offsets
 
     def _fixed_weights(self) -> np.ndarray:
         """Return the fixed columns in double precision."""
-        return dft_matrix(self.n_labels, self.k, self.label_circle().positions)
+        return dft_matrix(self.n_labels, self.k, self._circle().positions)
 
     def input_for(self, labels: Sequence[int] | np.ndarray, size: float = 1e4) -> dd.Pair:
         """Return what `project` would have to return for exactly these labels to come out, by a formula.
@@ -317,7 +359,7 @@ class DFTOutput(OutputLayer):
         "double-double", `layer.scores(*pair)` is exact. `size` is that of the largest entry. The labels must form at
         most k runs on the circle.
 
-        >>> layer = DFTOutput(4, 200, 3, arithmetic="double-double")
+        >>> layer = DFTOutput(8, 200, 3, arithmetic="double-double")
         >>> torch.nonzero(layer.scores(*layer.input_for([10, 12, 14])) > 0).ravel().tolist()
         [10, 12, 14]
         >>> layer.input_for([10, 12, 14]).high.shape
@@ -326,7 +368,7 @@ class DFTOutput(OutputLayer):
         members = np.unique(np.asarray(labels, dtype=np.int64))
         if members.size and not 0 <= members[0] <= members[-1] < self.n_labels:
             raise ParameterError(name="labels", allowed=f"numbers from 0 to {self.n_labels - 1}", got=list(labels))
-        circle = self.label_circle()
+        circle = self._circle()
         roots = wave_roots(circle, members)
         if roots is None:
             raise ParameterError(name="labels", problem=f"form more than k = {self.k} runs on the circle of labels.")
@@ -342,7 +384,28 @@ class DFTOutput(OutputLayer):
         return f"{super().extra_repr()}, k={self.k}, slack={self.width - 2 * self.k - 1}"
 
 
+def _float64(tensor: Tensor) -> np.ndarray:
+    return tensor.detach().double().cpu().numpy()
+
+
+def _rank(matrix: np.ndarray) -> int:
+    """Return how many rows of a matrix are independent for certain, whatever their lengths; 0 if some are not finite.
+
+    >>> _rank(np.array([[1.0, 2.0], [2.0, 4.0]])), _rank(np.array([[1.0, 0.0], [0.0, 1e-30]]))
+    (1, 2)
+    """
+    largest = np.abs(matrix).max(axis=1, keepdims=True)
+    if not np.isfinite(largest).all():
+        return 0
+    sizes = np.linalg.svd(matrix / np.where(largest > 0, largest, 1.0), compute_uv=False)
+    return int(np.count_nonzero(sizes > ROUNDING * max(matrix.shape) * sizes[0]))
+
+
 def _logit(prior: Any) -> float:
+    if isinstance(prior, list | tuple) or getattr(prior, "ndim", 0) > 0:
+        many = len(prior)
+        allowed = "one number for all labels, such as the mean number of labels per row over n_labels"
+        raise ParameterError(name="prior", problem=f"must be {allowed}; got {many} numbers.")
     p = check_real("prior", prior, low=0, high=1, open_low=True)
     if p == 1:
         raise ParameterError(name="prior", problem="must be a number above 0 and below 1; got 1.0.")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from longtail.pipeline import Layer, Tagger
 
 UNREACHABLE = 7
+WEIGHTS, TORCH = (".npz", ".npy", ".safetensors"), (".pt", ".pth", ".bin", ".ckpt")  # how files of weights end
 MORE = "--details shows how this was found, --report FILE.html writes a page."
 
 
@@ -71,7 +72,8 @@ def audit(
 
     MODEL is a folder of the method ova, dft or prime (of which a set must come out as the top of the ranking);
     --weights audits any other linear layer. Without DATA: how many of all label sets the layer can give. DATA may have
-    labels only (JSONL with "labels", or a matrix as npz).
+    labels only (JSONL, CSV or TSV with "labels", or a matrix as npz). Weights without names take the labels of DATA in
+    order unless --labels-file names them.
     """
     from longtail.pipeline import audit_model
     from longtail.report import as_callback, audit_page, progress, show_audit, write_page
@@ -92,6 +94,8 @@ def audit(
     facts["title"] = f"{Path(str(subject)).name}" + ("" if data is None else f" on {facts['data']['name'] or data}")
     facts["command"] = "longtail audit " + (f"--weights {weights}" if weights is not None else f"{model}")
     facts["command"] += "" if data is None else f" {data}"
+    if "assumed" in facts:
+        facts["assumed"] = [sentence.replace("labels_file=", "--labels-file") for sentence in facts["assumed"]]
     if certificates is not None:
         audited.save_certificates(certificates)
     if report is not None:
@@ -153,6 +157,8 @@ def _layer(model: str | None, options: dict[str, Any]) -> tuple[Layer, list[Tagg
         layer = file_layer(options["weights"], options["array"], options["labels_file"], options["limits"])
         vocabulary = read_vocabulary(options)
         return layer if vocabulary is None else with_vocabulary(layer, vocabulary), []
+    if Path(model or "").suffix in (*WEIGHTS, *TORCH) and Path(model or "").is_file():
+        raise ParameterError(f"{model} is no folder of a model; a file of weights is given with --weights {model}.")
     loaded = load(model or "", key=options["key"])
     if isinstance(loaded, Tagger):
         use_vocabulary(loaded, options)
@@ -169,7 +175,8 @@ def _read_label_sets(data: str, options: dict[str, Any], taggers: list[Tagger]) 
     if options["format_name"] is None and Path(data).is_file():
         how = how_to_read(data, options, *taggers)
         if how["format"] is None:
-            label_sets = read_label_sets(data, how["labels_column"], options["limits"], how["encoding"])
+            written = {name: how[name] for name in ("encoding", "label_separator", "delimiter")}
+            label_sets = read_label_sets(data, how["labels_column"], options["limits"], **written)
             if label_sets is not None:
                 return label_sets
     return read_data(data, "test", {**options, "labels_file": None}, taggers=taggers)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from longtail.cli.streams import tell
+from longtail.errors import GuaranteeWarning
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,18 +56,21 @@ def note(sentence: str) -> None:
 
 @contextlib.contextmanager
 def noting_warnings() -> Iterator[None]:
-    """Say the last warning of a training that has not learned as a note; leave other warnings as they are."""
+    """Say the last warning of a training that has not learned, or has no guarantee, as a note; leave others as is."""
     from sklearn.exceptions import ConvergenceWarning
 
+    told = (GuaranteeWarning, ConvergenceWarning)
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ConvergenceWarning)
+        for kind in told:
+            warnings.simplefilter("always", kind)
         yield
-    sentences = [str(warning.message) for warning in caught if issubclass(warning.category, ConvergenceWarning)]
     for warning in caught:
-        if not issubclass(warning.category, ConvergenceWarning):
+        if not issubclass(warning.category, told):
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-    if sentences:
-        note(sentences[-1][:1].upper() + sentences[-1][1:])
+    for kind in told:
+        sentences = [str(warning.message) for warning in caught if issubclass(warning.category, kind)]
+        if sentences:
+            note(sentences[-1][:1].upper() + sentences[-1][1:])
 
 
 @contextlib.contextmanager

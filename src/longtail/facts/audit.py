@@ -14,6 +14,7 @@ class LayerFacts(TypedDict, total=False):
     n_labels: int
     width: int
     bias: bool
+    bias_missing: bool  # weights from a file without a bias
     sparse: bool
     score_above: float  # the score above which a label is on
     labels_never_given: int
@@ -101,6 +102,7 @@ class AuditedDataFacts(TypedDict, total=False):
     name: str
     rows: int
     rows_audited: int  # where only a sample was
+    labels_in_order: bool  # no names tell which row of the weights a label of the data is: taken in order
 
 
 class LabelRowsFacts(TypedDict, total=False):
@@ -152,6 +154,7 @@ class AuditFacts(TypedDict, total=False):
 
     title: str
     command: str
+    assumed: list[str]  # what was taken for granted, a sentence each
     layer: LayerFacts
     capacity: CapacityFacts
     position: PositionFacts

@@ -133,6 +133,7 @@ def audit_model(
             got=layer.width,
         )
     facts: AuditFacts = {"layer": layer_facts(layer), "capacity": capacity_facts(layer)}
+    names = layer.names
     asked: dict[str, Any] = {"box": box, "eps": eps, "seconds": seconds, "n_jobs": n_jobs, "progress": progress}
     as_top = top_k is not None or layer.ranked
     asked["radius"] = radius if radius is not None else "bound" if classes or as_top else "exact"
@@ -142,19 +143,23 @@ def audit_model(
         audit = winnable(layer.linear, **asked)
     elif data is not None:
         Y = _label_sets(layer, data, facts, rows, random_state, limit)
+        if names is None and facts["data"].get("labels_in_order"):
+            names = data.label_names
         audit = _audit_rows(layer, Y, top_k, facts, asked)
     else:
         facts["position"] = position_facts(layer)
     if audit is not None:
-        facts["audit"] = audit.facts(layer.names, most=limit)
+        facts["audit"] = audit.facts(names, most=limit)
         for listed in facts["audit"]["impossible"]:
-            listed["conflict"] = conflict(audit, listed["set"], layer.names)
+            listed["conflict"] = conflict(audit, listed["set"], names)
         facts["audit"]["radius"] = "bound" if sp.issparse(layer.W) else asked["radius"]
         facts["radii"] = radius_bins(audit)
         facts["sizes"] = by_size(audit) if not classes and top_k is None else []
         if layer.guaranteed:
             beyond = sum(members.size > layer.guaranteed for members in audit.members)
             facts["layer"]["sets_beyond_guarantee"] = int(beyond)
+    if assumed := assumptions(facts, data):
+        facts["assumed"] = assumed
     facts["timings"] = {"audit_seconds": time.perf_counter() - started}
     return Audited(add_names(facts, layer.vocabulary), layer, audit)
 
@@ -208,6 +213,8 @@ def _label_sets(
             n_rows=layer.n_labels,
             names=Parameter("labels_file"),
         )
+    elif layer.names is None:
+        facts["data"]["labels_in_order"] = True
     columns = number_of[Y.indices]
     row = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
     strange = np.zeros(Y.shape[0], dtype=bool)
@@ -238,6 +245,20 @@ def _unknown(
     }
 
 
+def assumptions(facts: AuditFacts, data: Dataset | None) -> list[str]:
+    """Return what an audit of weights from a file had to take for granted, a sentence each."""
+    out = []
+    if data is not None and data.label_names and facts["data"].get("labels_in_order"):
+        first, last = data.label_names[0], data.label_names[-1]
+        out.append(
+            f"The weights name no labels, so their rows were taken for the labels of the data in order, from {first!r} "
+            f"to {last!r}: if that is not their order, the verdicts are wrong; labels_file= names them."
+        )
+    if facts["layer"].get("bias_missing"):
+        out.append("No bias was found: the weights were audited without one.")
+    return out
+
+
 def layer_facts(layer: Layer) -> LayerFacts:
     """Return the shape and the rules of an output layer."""
     return {
@@ -245,6 +266,7 @@ def layer_facts(layer: Layer) -> LayerFacts:
         "n_labels": layer.n_labels,
         "width": layer.width,
         "bias": layer.bias is not None,
+        "bias_missing": layer.bias_missing,
         "sparse": sp.issparse(layer.W),
         "score_above": layer.cut,
         "labels_never_given": len(layer.silent),

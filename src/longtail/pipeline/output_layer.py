@@ -36,6 +36,7 @@ class Layer:
     circle: LabelCircle | None = None  # of a DFT layer: its first columns are waves along it, exactly
     vocabulary: Vocabulary | None = None  # what people call its labels
     deprecated: str = "keep"  # what is done with deprecated concepts in data
+    bias_missing: bool = False  # weights from a file in which no bias was found
 
     @property
     def linear(self) -> LinearLayer:
@@ -92,6 +93,7 @@ def file_layer(
 ) -> Layer:
     """Return the layer of an .npz, .npy or .safetensors file, with the names of its labels if they can be known."""
     W, bias = layer_from_file(path, array, limits)
+    missing = bias is None
     try:
         W, bias = read_layer(W, bias, keep_sparse=True)
     except DataError as error:
@@ -103,7 +105,7 @@ def file_layer(
     if names is not None and len(set(names)) != len(names):
         raise DataError(f"{labels_file or path} names a label twice.")
     guaranteed = 0 if sp.issparse(W) or bias is not None else dft_order(W, EXACT)
-    return checked(Layer(W, bias, names, path.name, guaranteed=guaranteed))
+    return checked(Layer(W, bias, names, path.name, guaranteed=guaranteed, bias_missing=missing))
 
 
 def with_vocabulary(layer: Layer, vocabulary: Vocabulary) -> Layer:

@@ -244,18 +244,21 @@ def set_names(row: LabelSetFacts, most: int | None = None) -> str:
     return ", ".join(labels) or "(no label)"
 
 
-def reason(row: LabelSetFacts) -> str:
-    """Return why a combination can never be assigned: the labels of its proof, in words.
+def reason(row: LabelSetFacts, most: int | None = None) -> str:
+    """Return why a combination can never be assigned: the labels of its proof, in words, the first `most` of many.
 
     >>> reason({"conflict": {"on": ["a"], "off": ["b"]}}), reason({"conflict": {"on": ["a", "b"], "off": []}})
     ('a is never assigned without b', 'a and b are never assigned together')
+    >>> reason({"conflict": {"on": ["a", "b", "c"], "off": ["d", "e", "f", "g"]}}, most=2)
+    'the scores of 7 labels contradict each other: on a, b, c; off d, e and 2 more'
     """
     conflict = row.get("conflict") or {}
     on, off = ([str(label) for label in labels or []] for labels in (conflict.get("on"), conflict.get("off")))
     if not on and not off:
         return ""
     if len(on) + len(off) > MOST_NAMED:
-        return f"the scores of {count(len(on) + len(off))} labels contradict each other"
+        sides = [f"{word} {set_names({'labels': side}, most)}" for word, side in (("on", on), ("off", off)) if side]
+        return f"the scores of {count(len(on) + len(off))} labels contradict each other: {'; '.join(sides)}"
     if not on:
         only = "is always assigned" if len(off) == 1 else "one of them is always assigned"
         return f"{_listed(off, 'and')}: {only}" if len(off) > 1 else f"{off[0]} {only}"

@@ -153,7 +153,7 @@ def read(
         if format_.read:
             data = _read_matrix(path, format_, options)
         else:
-            data = _read_texts(path, format_, options, labels_required)
+            data = read_texts(path, format_, options, labels_required)
     except DataError as error:
         if how != "first line":
             raise
@@ -379,7 +379,8 @@ def _as_dataset(batch: Batch, where: Callable[[int], str], options: Options) -> 
     return Dataset(Y=Y, texts=tuple(batch.texts), ids=ids, label_names=names, name=options.name)
 
 
-def _read_texts(path: Path, format_: Format, options: Options, labels_required: bool) -> Dataset:
+def read_texts(path: Path, format_: Format, options: Options, labels_required: bool) -> Dataset:
+    """Read a file of rows of text, with everything that is told about its labels."""
     if format_.batches is None:
         raise DataError(f"{path} cannot be read as rows of text.")
     seen = _RowsSeen(path, options.limits)

@@ -76,6 +76,10 @@ def _from_jsonl(path: Path, limits: Limits) -> tuple[list[int], list[str], list[
     numbers: list[int] = []
     names: list[str] = []
     texts: list[str | None] = []
+    if next((text for _, text in text_blocks(path, limits=limits)), "").lstrip().startswith("["):
+        raise DataError(
+            f"{path} is a JSON list; a list of labels has one name per line, or one JSON object with 'id' per line."
+        )
     for lines, records in iter_objects(path, limits=limits):
         for number, record in zip(lines, records, strict=True):
             numbers.append(number)

@@ -6,9 +6,11 @@ from pathlib import Path
 
 from longtail.data.dataset import Dataset
 from longtail.data.formats.files import UTF_8, check_encoding, plain_name
+from longtail.data.formats.io import as_text_is_written, check_separator, read_texts
 from longtail.data.formats.jsonl import jsonl_batches
 from longtail.data.formats.npz import read_npz_counts
 from longtail.data.formats.records import Columns, collect
+from longtail.data.formats.registry import REGISTRY, Options
 from longtail.data.limits import DEFAULT_LIMITS, Limits
 from longtail.errors import DataError
 
@@ -18,8 +20,13 @@ def read_label_sets(
     labels_column: str = "labels",
     limits: Limits = DEFAULT_LIMITS,
     encoding: str | None = None,
+    *,
+    label_separator: str = ";",
+    delimiter: str | None = None,
 ) -> Dataset | None:
-    """Read the label sets of a JSONL file or of a matrix (npz), which need no texts; None for any other file.
+    """Read the label sets of a JSONL, CSV or TSV file or of a matrix (npz), which need no texts; None for others.
+
+    Parameters are those of `read`.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "sets.jsonl"
@@ -37,6 +44,14 @@ def read_label_sets(
         data = collect(lambda line: f"{path} line {line}", batches, name=stem, limits=limits)
         if data.n_rows == 0 or data.n_labels == 0:
             raise DataError(f"{path} has no rows." if data.n_rows == 0 else f"{path} has no labels: no row has any.")
+        return data
+    if kind.endswith((".csv", ".tsv")):
+        columns = Columns(text=(), labels=labels_column, id="", group="", separator=check_separator(label_separator))
+        delimiter, encoding = as_text_is_written(kind[-3:], delimiter, encoding)
+        options = Options(columns, name=stem, limits=limits, delimiter=delimiter, encoding=encoding)
+        data = read_texts(path, REGISTRY[kind[-3:]], options, labels_required=True)
+        if data.n_rows == 0:
+            raise DataError(f"{path} has no rows.")
         return data
     if kind.endswith(".npz") and not path.name.startswith("X"):
         Y, _, names = read_npz_counts(path, limits)

@@ -46,6 +46,7 @@ def audit_html(facts: AuditFacts) -> str:
     told = [layer_sentence(facts), beyond_sentence(facts), unknown_sentence(facts), capacity_sentence(facts)]
     body = [
         h("p", audit_headline(facts)),
+        *(h("p", sentence) for sentence in facts.get("assumed") or []),
         table(["verdict", "means", "label sets"], verdicts) if verdicts else None,
         fold(never_heading(audit), impossible, open=True) if impossible else None,
         *plots(audit_plots(facts)),
@@ -61,7 +62,7 @@ def _sets(facts: AuditFacts, kind: str) -> Html | None:
     found = (facts.get("audit") or {}).get(kind) or []
     rows = []
     for row in found[:SETS_SHOWN]:  # type: ignore[index]
-        why = reason(row)
+        why = reason(row, LABELS_SHOWN)
         name = join([h("bdi", set_names(row, LABELS_SHOWN)), h("div", h("small", why), class_="soft") if why else None])
         rows.append([name, count(row.get("rows")) or "–", radius_text(row["radius"])])
     return table(["label set", "rows", "radius"], rows, (1, 2)) if rows else None

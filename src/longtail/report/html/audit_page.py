@@ -52,6 +52,7 @@ def audit_page(facts: AuditFacts) -> str:
         never=never_heading(audit),
         combinations=audit.get("kind") != "classes",
         unknown=unknown_section(facts),
+        assumed=list(facts.get("assumed") or []),
         advice=advice(facts),
         undecided=sets_section(audit.get("undecided"), audit["sets"].get(UNDECIDED, 0) if audit else 0),
         hardest=sets_section(audit.get("hardest"), 0),

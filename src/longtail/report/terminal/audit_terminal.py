@@ -27,6 +27,7 @@ from longtail.report.plots.audit_plots import radius_text, size_range
 from longtail.report.terminal.console import clean, heading, print_facts, print_table, say, share_bar
 
 LABELS_SHOWN = 8  # of a set that is possible; the page names all
+PROOF_SHOWN = 3  # labels on and labels off, of a proof with many
 
 
 def show_audit(
@@ -47,6 +48,8 @@ def show_audit(
     facts = for_people(facts)
     audit = facts.get("audit") or {}
     say(console, facts.get("title"), "bold")
+    for sentence in facts.get("assumed") or []:
+        say(console, sentence)
     say(console, audit_headline(facts) or ("" if details else capacity_sentence(facts)))
     say(console, unknown_sentence(facts))
     _show_sets(console, never_heading(audit), audit.get("impossible"), audit, limit)
@@ -118,8 +121,8 @@ def _show_sets(
     for row in rows:
         size = [radius_text(row["radius"])] if radius else []
         cell = Text(clean(console, set_names(row, LABELS_SHOWN if radius else None)))
-        if reason(row):
-            cell.append("\n" + clean(console, reason(row)), style="dim")
+        if why := reason(row, PROOF_SHOWN):
+            cell.append("\n" + clean(console, why), style="dim")
         body.append([count(row.get("rows")) or "", *size, cell])
     print_table(console, ["rows", *(["radius"] if radius else []), "labels "], body)
     verdict = str(rows[0].get("verdict"))
