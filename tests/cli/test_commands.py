@@ -91,6 +91,7 @@ def test_explain_inspect_and_verify(files, run):
     assert facts["predicted"][0]["label"] in run("explain", files / "model", "--text", text)
     facts = json.loads(run("inspect", files / "model", "--json"))
     assert facts["labels"] == 10 and facts["trained_on"]["rows"] == 240
+    assert "digest" in facts["trained_on"] and "digests" not in facts["trained_on"], "they would be the same"
     short, long = run("inspect", files / "model"), run("inspect", files / "model", "--details")
     assert "240" in short and "float32" not in short and "--details shows" in short
     assert "float32" in long and "labels." in long and len(long.splitlines()) > len(short.splitlines()) + 20

@@ -92,6 +92,15 @@ def model(topics, tmp_path_factory):
     return folder / "m"
 
 
+@pytest.fixture(scope="module")
+def calibrated(topics, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("calibrated")
+    write(topics, folder / "train.jsonl")
+    with pytest.raises(SystemExit):
+        main(["train", str(folder / "train.jsonl"), "-o", str(folder / "m")])
+    return folder / "m"
+
+
 @pytest.fixture
 def stdin(monkeypatch):
     """Return a function that puts bytes on stdin."""
@@ -215,6 +224,67 @@ def test_predictions_for_a_spreadsheet_open_there_and_come_back(
     assert facts["evaluation"]["metrics"]["p@5"]["value"] == pytest.approx(expected["p@5"]["value"])
 
 
+@pytest.mark.parametrize(
+    ("to", "delimiter", "decimal"),
+    [("csv-rows", ",", "."), ("spreadsheet-rows", ",", "."), ("spreadsheet-semicolon-rows", ";", ",")],
+)
+def test_predictions_with_one_line_per_row(calibrated, judged_rows, tmp_path, run, to, delimiter, decimal):
+    rows, file = judged_rows / "rows.jsonl", tmp_path / "tags.csv"
+    run("predict", calibrated, rows, "-o", file, "--to", to, "--min-probability", "0.3")
+    found = [json.loads(line) for line in run("predict", calibrated, rows, "--min-probability", "0.3").splitlines()]
+    assert file.read_bytes().startswith(b"\xef\xbb\xbf") == to.startswith("spreadsheet")
+    table = list(csv.DictReader(io.StringIO(file.read_text("utf-8-sig")), delimiter=delimiter))
+    assert list(table[0]) == ["id", "labels", "probabilities"]
+    assert [line["id"] for line in table] == [row["id"] for row in found]
+    assert [list(filter(None, line["labels"].split("|"))) for line in table] == [
+        [tag["label"] for tag in row["labels"]] for row in found
+    ]
+    two = next(at for at, row in enumerate(found) if len(row["labels"]) > 1)
+    chances = [f"{tag['probability']:.6g}".replace(".", decimal) for tag in found[two]["labels"]]
+    assert table[two]["probabilities"] == "|".join(chances)
+
+
+def test_a_row_without_labels_has_its_line_too(model, calibrated, tmp_path, run):
+    (tmp_path / "new.csv").write_text("id,text\nx,zzzqqq\n")
+    told = run("predict", calibrated, tmp_path / "new.csv", "--to", "csv-rows", "--min-probability", "1")
+    assert told.splitlines() == ["id,labels,probabilities", "x,,"]
+    line = run("predict", model, tmp_path / "new.csv", "--to", "csv-rows", "-k", 2).splitlines()[1]
+    assert line.count("|") == 1 and line.endswith(","), "a model without probabilities"
+
+
+def test_one_line_per_row_has_names_where_there_are_some(tmp_path, run):
+    texts, labels = ["red apple", "old car"] * 30, [["a"], ["b"]] * 30
+    write(Dataset.from_lists(texts, labels), tmp_path / "rows.jsonl")
+    (tmp_path / "names.csv").write_text("uri,label_en\na,Fruit\nb,Vehicles\n")
+    run("train", tmp_path / "rows.jsonl", "-o", tmp_path / "m", "--vocabulary", tmp_path / "names.csv")
+    (tmp_path / "new.txt").write_text("red apple\n")
+    head, line = run("predict", tmp_path / "m", tmp_path / "new.txt", "--to", "csv-rows").splitlines()
+    assert head == "id,labels,probabilities,names" and line.startswith("0,a|b,") and line.endswith(",Fruit|Vehicles")
+    (tmp_path / "names.csv").write_text("uri,label_en\na,Fruit | Food\nb,Vehicles\n")
+    how = ["--vocabulary", tmp_path / "names.csv", "--to", "csv-rows"]
+    told = run("predict", tmp_path / "m", tmp_path / "new.txt", *how, code=2)
+    assert "the model has the name 'Fruit | Food'; use --to csv, one line per label." in told
+
+
+def test_labels_that_hold_what_stands_between_them_have_lines_of_their_own(tmp_path, run):
+    write(Dataset.from_lists(["red apple", "old car"] * 30, [["a|b"], ["c"]] * 30), tmp_path / "rows.jsonl")
+    run("train", tmp_path / "rows.jsonl", "-o", tmp_path / "m")
+    target = tmp_path / "tags.csv"
+    told = run("predict", tmp_path / "m", tmp_path / "rows.jsonl", "--to", "spreadsheet-rows", "-o", target, code=2)
+    problem = "--to spreadsheet-rows writes '|' between labels, and the model has the label 'a|b'"
+    assert f"{problem}; use --to spreadsheet, one line per label." in told and told.count("\n") == 1
+    assert not list(tmp_path.glob("tags*"))
+
+
+def test_a_table_of_predictions_may_have_lines_without_a_label(judged_rows, tmp_path, run):
+    file = tmp_path / "labels.csv"
+    file.write_text("id,place,label,score\nr0,1,topic0,0.5\nr1,,,\n")
+    facts = json.loads(run("evaluate", judged_rows / "rows.jsonl", "--predictions", file, "--resamples", 0, "--json"))
+    assert facts["evaluation"]["suggested_at_most"] == 1
+    file.write_text("id,place,label,score\nr0,1,,0.5\nr1,1,topic0,\n")
+    assert "a score must be a number" in run("evaluate", judged_rows / "rows.jsonl", "--predictions", file, code=3)
+
+
 def test_no_cell_of_a_spreadsheet_is_a_formula(tmp_path, run):
     texts, labels = ["red apple", "old car"] * 30, [["=1+1"], ["@car"]] * 30
     write(Dataset.from_lists(texts, labels), tmp_path / "rows.jsonl")
@@ -243,6 +313,39 @@ def test_predictions_that_cannot_be_used_are_refused(judged_rows, tmp_path, run,
     (tmp_path / name).write_text(text)
     err = run("evaluate", judged_rows / "rows.jsonl", "--predictions", tmp_path / name, code=3)
     assert sentence in err and err.count("\n") == 1
+
+
+def test_predictions_are_judged_with_the_counts_of_training_rows(model, judged_rows, tmp_path, run):
+    rows, train, file = judged_rows / "rows.jsonl", model.parent / "train.jsonl", tmp_path / "tags.csv"
+    run("predict", model, rows, "-o", file)
+    for constants in ("default", "amazon"):
+        how = ["--resamples", 0, "--json", "--propensity", constants]
+        expected = json.loads(run("evaluate", model, rows, *how))["evaluation"]
+        found = json.loads(run("evaluate", rows, "--predictions", file, "--train", train, *how))
+        assert found["evaluation"]["metrics"]["psp@5"] == expected["metrics"]["psp@5"]
+        assert found["evaluation"]["bands"] == expected["bands"]
+        assert "train_count" in found["labels"][0]
+    told = run("evaluate", rows, "--predictions", file, "--train", train, "--resamples", 0)
+    assert "PSP" in told and "in training" in told
+
+
+def test_without_training_rows_there_is_no_psp_and_that_is_said(model, judged_rows, tmp_path, run, capfd):
+    rows, file = judged_rows / "rows.jsonl", tmp_path / "tags.csv"
+    run("predict", model, rows, "-o", file)
+    main_ends = ["evaluate", str(rows), "--predictions", str(file), "--resamples", "0"]
+    with pytest.raises(SystemExit):
+        main(main_ends)
+    out, err = capfd.readouterr()
+    assert "PSP" not in out and "No PSP and no bands: they need the counts of training rows; give --train FILE." in err
+    told = run(*main_ends, "--propensity", "amazon", code=2)
+    assert "--propensity has no effect with --predictions unless --train gives the training rows" in told
+    told = run(*main_ends, "--train", rows, "--propensity", "train.txt", code=2)
+    assert "must be one of" in told and "train.txt" in told
+    told = run("evaluate", model, rows, "--train", rows, code=2)
+    assert "--train can only be used with --predictions" in told
+    (tmp_path / "others.jsonl").write_text('{"text": "a", "labels": ["other"]}\n')
+    told = run(*main_ends, "--train", tmp_path / "others.jsonl", code=3)
+    assert "others has none of the labels of the predictions and the data" in told
 
 
 def test_evaluate_needs_a_model_or_predictions(model, judged_rows, tmp_path, run):

@@ -155,6 +155,15 @@ def test_every_format_of_text_goes_on(files, tmp_path, run, often, broken_off, s
     assert names_in(tmp_path) == sorted([name, f"whole-{name}"])
 
 
+def test_one_line_per_row_goes_on(files, tmp_path, run, often, broken_off):
+    command = ["predict", files / "m", files / "rows.jsonl", "--batch", 60, "-k", 2, "--to", "spreadsheet-rows"]
+    run(*command, "-o", tmp_path / "whole.csv")
+    broken_off(6, *command, "-o", tmp_path / "tags.csv")
+    run(*command, "-o", tmp_path / "tags.csv", "--resume")
+    assert (tmp_path / "tags.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+    assert (tmp_path / "tags.csv").read_text("utf-8-sig").count("\n") == 601
+
+
 @pytest.mark.parametrize("suffix", [".gz", ".xz", ".bz2"])
 def test_compressed_predictions_are_read_as_one_file(files, tmp_path, run, often, suffix):
     command = ["predict", files / "m", files / "rows.jsonl", "-k", 2]

@@ -106,10 +106,27 @@ def test_rows_instead_of_texts(tmp_path, topics, tagger):
     assert other.predict_topk(X[:5]).ids.shape == (5, 5)
     other.save(tmp_path / "rows")
     assert lt.load(tmp_path / "rows").predict(X[:5]) == other.predict(X[:5])
+    for not_rows in ([[(409, 0.09)]], ["a text"], "a text"):
+        told = "not on texts: give rows of [0-9]+ features as a matrix, sparse or dense; got (list|str)"
+        with pytest.raises(DataError, match=told):
+            other.tag(not_rows)
+    with pytest.raises(DataError, match=r"X must have 2 dimensions; got 1\. Take a single row .* as in X\[\[0\]\]"):
+        other.tag(sp.csr_array(X)[0])
     with pytest.raises(DataError, match="was trained on rows of features, not on texts"):
         other.predict(["some text"])
+    with pytest.raises(ModelError, match="was trained on rows of features; only models of texts can explain"):
+        other.explain("some text")
     with pytest.raises(ModelError, match="only a Tagger that reads words"):
         _with_text_features(other).explain("some text")
+
+
+def test_a_path_in_place_of_a_dataset_is_told_how_to_be_read():
+    with pytest.raises(
+        ParameterError, match=r"data must be a Dataset; got str; pass lt\.data\.read\('train\.txt'\)\.$"
+    ):
+        lt.Tagger().fit_dataset("train.txt")
+    with pytest.raises(ParameterError, match=r"data must be a Dataset; got list\.$"):
+        lt.Tagger().fit_dataset([["a text"]])
 
 
 def _with_text_features(tagger):

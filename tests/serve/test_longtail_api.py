@@ -109,7 +109,10 @@ def test_batches(client_of, things, tmp_path):
     }  # fmt: skip
     table = client.get(f"/v1/longtail/batches/{id}/result")
     assert "attachment" in table.headers["content-disposition"]
-    assert table.text.splitlines()[1].startswith("'=1+1,1,fruit,fruit,"), "no cell is taken for a formula"
+    head, first, *_, last = table.text.lstrip("\ufeff").splitlines()
+    assert head == "id,place,label,score,probability,name,assigned", "as `longtail predict` writes it, and one more"
+    assert first.startswith("'=1+1,1,fruit,") and first.endswith(",fruit,1"), "no cell is taken for a formula"
+    assert last == "c,,,,,,", "a row without labels has a line"
     lines = client.get(f"/v1/longtail/batches/{id}/result?format=jsonl").text.splitlines()
     assert [json.loads(line)["id"] for line in lines] == ["=1+1", "b", "c"] and json.loads(lines[2])["tags"] == []
     assert [batch["id"] for batch in client.get("/v1/longtail/batches").json()["batches"]] == [id]
@@ -156,6 +159,51 @@ def test_a_batch_joins_the_columns_that_are_named(client_of, things):
         "results"
     ]
     assert [json.loads(line)["tags"] for line in lines] == [row["tags"] for row in joined]
+
+
+@pytest.fixture
+def learned_from_excel(tmp_path, run):
+    """The folder of a model that remembers the columns of its training file."""
+    table = "Nr;Titel;Inhalt;labels\n" + "".join(f"{i};red;apple;fruit\n{i}b;old;car;vehicle\n" for i in range(30))
+    file, folder = tmp_path / "export.csv", tmp_path / "excel"
+    file.write_text(table)
+    how = ["--id-column", "Nr", "--text-column", "Titel", "--text-column", "Inhalt", "-o", str(folder)]
+    run("train", file, *how)
+    return folder
+
+
+def ids_and_labels(client, rows, query="", media="text/csv"):
+    got = client.post(f"/v1/longtail/batches?k=1{query}", content=rows, headers={"Content-Type": media})
+    done = finished(client, got.json()["id"])
+    if done["state"] == "failed":
+        return done["error"]
+    lines = client.get(f"/v1/longtail/batches/{done['id']}/result?format=jsonl").text.splitlines()
+    return [(row["id"], row["tags"][0]["label"]) for row in map(json.loads, lines)]
+
+
+def test_a_batch_is_read_as_the_model_remembers(client_of, learned_from_excel):
+    client = client_of(learned_from_excel)
+    like_training = "Nr;Titel;Inhalt;labels\n7;old;car;\n9;red;apple;\n"
+    assert ids_and_labels(client, like_training) == [("7", "vehicle"), ("9", "fruit")]
+    assert ids_and_labels(client, f"sep=;\n{like_training}") == [("7", "vehicle"), ("9", "fruit")]
+    assert ids_and_labels(client, "Titel,Inhalt\nold,car\n") == [("0", "vehicle")], "it has no ids"
+    assert ids_and_labels(client, "id,text\nx,red apple\n") == [("x", "fruit")], "it has the usual columns alone"
+    assert ids_and_labels(client, "Nr,words\n5,red apple\n", "&text_column=words") == [("5", "fruit")]
+    lines = '{"Nr": 3, "Titel": "old", "Inhalt": "car"}\n{"Nr": 4, "Titel": "red"}\n'
+    assert ids_and_labels(client, lines, media="application/x-ndjson") == [("3", "vehicle"), ("4", "fruit")]
+    assert "no column 'Titel'; it has: words" in ids_and_labels(client, "words\nred apple\n")
+    facts = client.get("/v1/longtail/models").json()["models"][0]
+    assert facts["columns"] == {"text": ["Titel", "Inhalt"], "id": "Nr"}
+
+
+def test_a_batch_takes_its_ids_from_the_column_that_is_named(client_of, things):
+    client = client_of(things)
+    rows = "id,key,text\n1,a,red apple\n2,b,old car\n"
+    assert ids_and_labels(client, rows, "&id_column=key") == [("a", "fruit"), ("b", "vehicle")]
+    assert "no column 'nr'; it has: id, key, text" in ids_and_labels(client, rows, "&id_column=nr")
+    got = client.post("/v1/longtail/batches?id_column=", content=rows, headers={"Content-Type": "text/csv"})
+    assert got.status_code == 422 and "id_column must be the name of a column" in got.json()["detail"]
+    assert client.get("/v1/longtail/models").json()["models"][0]["columns"] == {"text": ["text"], "id": "id"}
 
 
 def test_batches_are_bounded_and_belong_to_their_caller(client_of, things, tmp_path):

@@ -22,6 +22,7 @@ from page_browser import (
     serving,
 )
 
+import longtail as lt
 from longtail.serve import ServeSettings
 
 
@@ -229,6 +230,23 @@ def test_a_file_is_tagged_and_downloaded(page):
     page.get_by_text("done · 40 of 40 rows").wait_for()
     page.get_by_role("button", name="Remove").click()
     expect(page.locator(".job")).to_have_count(0)
+
+
+def test_a_file_like_the_training_file_is_read_as_that_was(browser, tmp_path):
+    tagger = lt.Tagger("ova", random_state=0).fit(*rows(60))
+    tagger.data_["reading"] = {"format": "csv", "text_column": ["note", "body"], "id_column": "key"}
+    table = {"name": "b.csv", "mimeType": "text/csv", "buffer": b"key,body,note\na7,a kitten,purring\n"}
+    settings = ServeSettings({"kept": tagger.save(tmp_path / "kept")}, log_requests=False)
+    with serving(settings) as address, opened(browser, address, "batch") as page:
+        page.set_input_files("main input[type=file]", [table])
+        assert page.get_by_label("Column with the text").input_value() == "note"
+        expect(page.get_by_role("checkbox", name="body")).to_be_checked()
+        page.get_by_text("The column “key” says in the result which row is meant.").wait_for()
+        page.get_by_role("button", name="Tag the file").click()
+        with page.expect_download() as download:
+            page.get_by_role("link", name="CSV").click()
+        got = list(csv.DictReader(io.StringIO(download.value.path().read_text("utf-8-sig"))))
+        assert got[0]["id"] == "a7" and got[0]["place"] == "1" and got[0]["label"] == f"{BASE}cats"
 
 
 def test_a_file_can_be_cancelled_and_a_broken_one_says_why(page):

@@ -80,6 +80,13 @@ report_option: Option = click.option(
 @click.option(
     "--predictions-format", default=None, metavar="NAME", help="jsonl, csv, tsv, parquet or trec; by name if not given."
 )
+@click.option(
+    "--train",
+    "training_rows",
+    default=None,
+    metavar="TRAIN",
+    help="With --predictions: the training rows, whose labels are counted for PSP and bands.",
+)
 @click.option("--by", default=None, metavar="COLUMN", help="Judge the rows by this column too, e.g. language.")
 @click.option("--labels-csv", type=click.Path(path_type=Path), metavar="FILE", help="Write a table of all labels.")
 @click.option("--details", is_flag=True, help="Show everything that is known, on more than one screen.")
@@ -121,6 +128,8 @@ def evaluate(
         facts = _of_predictions(model, options)
     elif data is None:
         raise click.UsageError("Missing argument 'DATA'.", context)
+    elif options["training_rows"] is not None:
+        raise ParameterError("--train can only be used with --predictions; a model knows how many rows a label had.")
     else:
         facts = _of_model(Path(model), data, options)
     if report is not None:
@@ -185,7 +194,13 @@ def _of_predictions(data: str, options: dict[str, Any]) -> EvaluationFacts:
     for name in ("filter_file", "vocabulary_file", "lang", "key", "allow", "deny"):
         if options[name]:
             raise ParameterError(f"--{name.removesuffix('_file')} cannot be used with --predictions.")
+    if options["training_rows"] is None and options["constants"] != "default":
+        raise ParameterError(
+            "--propensity has no effect with --predictions unless --train gives the training rows; "
+            f"got {options['constants']!r}."
+        )
     rows = _read_rows(data, options)
+    train = None if options["training_rows"] is None else read_data(options["training_rows"], "train", options)
     ids = [str(row) for row in range(rows.n_rows)] if rows.ids is None else rows.ids
     format_name, ks = options["predictions_format"], options["ks"]
     top, labels = read_predictions(file, ids, max(ks), format_name, limits=options["limits"])
@@ -198,7 +213,11 @@ def _of_predictions(data: str, options: dict[str, Any]) -> EvaluationFacts:
             n_bootstrap=options["resamples"],
             by=options["by"],
             on_labels=_labels_writer(options["labels_csv"]),
+            train=train,
+            constants=options["constants"],
         )
+    if train is None:
+        note("No PSP and no bands: they need the counts of training rows; give --train FILE.")
     empty = int((top.ids[:, 0] < 0).sum())
     if empty:
         note(f"{file} has no labels for {empty:,} of {rows.n_rows:,} rows; they count as misses.")

@@ -139,7 +139,7 @@ def inspection(model: Path, key: Path | None = None) -> dict[str, Any]:
         "kind": manifest["kind"],
         "format_version": manifest["version"],
         "seed": manifest.get("seed"),
-        "trained_on": manifest.get("data"),
+        "trained_on": _with_one_digest(manifest.get("data")),
         "held_out": manifest.get("held_out"),
         "settings": (loaded.model_ if isinstance(loaded, Tagger) else loaded).effective_params(),
         **about,
@@ -160,6 +160,13 @@ def inspection(model: Path, key: Path | None = None) -> dict[str, Any]:
         "files": manifest["files"],
         "bytes": sum(entry["bytes"] for entry in manifest["files"].values()),
     }
+
+
+def _with_one_digest(data: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return facts about training data, less the list of the files learned from where that is the digest itself."""
+    if data is None or data.get("digests") != [data.get("digest")]:
+        return data
+    return {name: value for name, value in data.items() if name != "digests"}
 
 
 def _vocabulary(part: Part | None) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from longtail.cli.options import (
     vocabulary_options,
 )
 from longtail.cli.output import announce_compilation, note
-from longtail.cli.prediction_files import FORMATS, batch_writer, output_format, parquet_columns
+from longtail.cli.prediction_files import FORMATS, batch_writer, check_joined, output_format, parquet_columns
 from longtail.cli.resume import (
     begin,
     check_resume,
@@ -59,7 +59,8 @@ STDIN_FORMATS = ("lines", "jsonl", "csv", "tsv", "fasttext")
     "--to",
     type=click.Choice(FORMATS),
     default=None,
-    help="Output format; spreadsheet: CSV that Excel opens, -semicolon with decimal commas. [default: by name]",
+    help="Output format; spreadsheet: CSV that Excel opens, -semicolon with decimal commas; -rows: one line per row, "
+    "its labels joined by |. [default: by name]",
 )
 @click.option("--assign", is_flag=True, help="Only labels the model would assign.")
 @click.option(
@@ -107,6 +108,7 @@ def predict(model: Path, data: str, output: Path | None, k: int | None, to: str 
         raise ParameterError(f"--min-probability needs a calibrated model; {model} was trained with --calibrate 0.")
     choice = LabelChoice.of(tagger, k, options)
     to = output_format(output, to)
+    check_joined(to, tagger)
     announce_compilation()
     with running_as_asked(options) as engine:
         if not engine.in_process:

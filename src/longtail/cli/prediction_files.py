@@ -1,4 +1,4 @@
-"""Predictions as files: JSONL, CSV, TSV and Parquet, and CSV as spreadsheets want it."""
+"""Predictions as files: JSONL, CSV, TSV and Parquet, CSV as spreadsheets want it, and CSV with one line per row."""
 
 from __future__ import annotations
 
@@ -14,15 +14,19 @@ from longtail.cli.output import as_json_bytes
 from longtail.errors import ParameterError
 
 if TYPE_CHECKING:
-    from longtail.pipeline import Tag
+    from longtail.pipeline import Tag, Tagger
 
 
 class Table(NamedTuple):
-    """How a table of text is written; one for people begins with a byte order mark and holds no formulas."""
+    """How a table of text is written; one for people begins with a byte order mark and holds no formulas.
+
+    It has a line for each label of a row, or one line with all of them.
+    """
 
     delimiter: str
     decimal: str = "."
     for_people: bool = False
+    one_line: bool = False
 
 
 TABLES = {
@@ -30,8 +34,12 @@ TABLES = {
     "tsv": Table("\t"),
     "spreadsheet": Table(",", ".", for_people=True),
     "spreadsheet-semicolon": Table(";", ",", for_people=True),  # where numbers have decimal commas
+    "csv-rows": Table(",", one_line=True),
+    "spreadsheet-rows": Table(",", ".", for_people=True, one_line=True),
+    "spreadsheet-semicolon-rows": Table(";", ",", for_people=True, one_line=True),
 }
-FORMATS = ("jsonl", "csv", "tsv", "parquet", "spreadsheet", "spreadsheet-semicolon")
+FORMATS = ("jsonl", "csv", "tsv", "parquet", *(name for name in TABLES if name not in ("csv", "tsv")))
+BETWEEN = "|"  # stands between the labels of a row that has one line
 COMPRESSED = (".gz", ".xz", ".bz2")
 NOT_WRITTEN = ("npz", "npy", "arrow", "feather", "xlsx", "xls", "safetensors", "svm", "libsvm")  # suffixes
 
@@ -55,6 +63,18 @@ def _format_by_name(output: Path | None) -> str:
         advice = "predictions are written as jsonl, csv, tsv or parquet; choose such a name, or give --to"
         raise ParameterError(f"--output must not end in .{suffix}; got {output}: {advice}.")
     return suffix if suffix in FORMATS else "jsonl"
+
+
+def check_joined(to: str, tagger: Tagger) -> None:
+    """Refuse one line per row for a model with a label, or a name of one, that could not be told apart there."""
+    if to not in TABLES or not TABLES[to].one_line:
+        return
+    vocabulary = tagger.vocabulary_
+    for label in tagger.labels_:
+        for what, text in (("label", label), ("name", label if vocabulary is None else vocabulary.name(label))):
+            if BETWEEN in text:
+                problem = f"writes {BETWEEN!r} between labels, and the model has the {what} {text!r:.60}"
+                raise ParameterError(f"--to {to} {problem}; use --to {to.removesuffix('-rows')}, one line per label.")
 
 
 def columns_of(named: bool) -> list[str]:
@@ -90,7 +110,7 @@ def row_writer(to: str, write: Callable[[bytes], object], *, named: bool, head: 
 
     from longtail.data import plain_cell
 
-    delimiter, decimal, for_people = TABLES[to]
+    delimiter, decimal, for_people, one_line = TABLES[to]
 
     def write_cells(fields: list[str]) -> None:
         text = io.StringIO()
@@ -102,19 +122,27 @@ def row_writer(to: str, write: Callable[[bytes], object], *, named: bool, head: 
     def name_cell(text: str) -> str:
         return str(plain_cell(text)) if for_people else text
 
+    def chance(tag: Tag) -> str:
+        return "" if tag.probability is None else f"{tag.probability:.6g}".replace(".", decimal)
+
     if head:
         if for_people:
             write(codecs.BOM_UTF8)
-        write_cells(["id", "place", *columns])
+        joined = ["labels", "probabilities", *(["names"] if named else [])]
+        write_cells(["id", *(joined if one_line else ["place", *columns])])
 
     def lines(row: str, tags: Sequence[Tag]) -> None:
         for rank, tag in enumerate(tags, 1):
-            chance = "" if tag.probability is None else f"{tag.probability:.6g}"
-            numbers = [number.replace(".", decimal) for number in (f"{tag.score:.6g}", chance)]
-            cells = [name_cell(row), str(rank), name_cell(tag.label), *numbers]
+            score = f"{tag.score:.6g}".replace(".", decimal)
+            cells = [name_cell(row), str(rank), name_cell(tag.label), score, chance(tag)]
             write_cells([*cells, *([name_cell(tag.name or tag.label)] if named else [])])
 
-    return lines
+    def line_of_row(row: str, tags: Sequence[Tag]) -> None:
+        labels, names = (BETWEEN.join(words) for words in ([t.label for t in tags], [t.name or t.label for t in tags]))
+        chances = BETWEEN.join(filter(None, map(chance, tags)))  # all have one, or none
+        write_cells([name_cell(row), name_cell(labels), chances, *([name_cell(names)] if named else [])])
+
+    return line_of_row if one_line else lines
 
 
 def batch_writer(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.data import Dataset, TopK, binary_hits
+from longtail.data import Dataset, TopK, binary_hits, rows_per_label
 from longtail.decisions import tradeoff_curve
 from longtail.errors import DataError
 from longtail.facts import (
@@ -121,28 +121,36 @@ def evaluate_predictions(
     n_bootstrap: int = 1000,
     by: str | None = None,
     on_labels: Callable[[list[LabelRowFacts]], None] | None = None,
+    train: Dataset | None = None,
+    constants: str = "default",
 ) -> EvaluationFacts:
     """Return the facts about predictions of any program, whose labels are numbered as in `labels`.
 
-    What needs training data, such as propensities and the frequency of labels, is left out.
+    What needs the training rows `train`, such as propensities and the frequency of labels, is left out without them.
+    `constants` names the propensity constants.
     """
+    A, B = _constants(constants)
     compact = data.compact_labels()
     known = set(labels)
     if compact.Y.nnz and not known.intersection(compact.names()):
         raise DataError("the predictions and the data share no label.")
     names = (*labels, *sorted(set(compact.names()) - known))
     Y = compact.align(names)[0].Y
-    table = _label_table(Y, top.head(max(ks)), names, None)
+    counts = None if train is None else _counts_by_name(train, names)
+    weights = None if train is None or counts is None else propensities(counts, train.n_rows, A=A, B=B)
+    table = _label_table(Y, top.head(max(ks)), names, counts)
     if on_labels is not None:
         on_labels(table)
     facts: EvaluationFacts = {
         "title": f"{data.name or 'data'}: predictions",
         "data": data.summary(),
-        "evaluation": evaluate(Y, top, ks=ks, n_bootstrap=n_bootstrap),
+        "evaluation": evaluate(Y, top, ks=ks, propensity=weights, train_counts=counts, n_bootstrap=n_bootstrap),
         "labels": table[:LABELS_LISTED],
         "labels_left_out": max(len(table) - LABELS_LISTED, 0),
         "worst_labels": _worst(table),
     }
+    if counts is not None:
+        facts["data"]["tail"] = tail_points(counts.tolist())
     facts["evaluation"]["suggested_at_most"] = int((top.ids >= 0).sum(axis=1).max(initial=0))
     if by is not None:
         facts["by"] = _by_groups(data, by, Y, top, ks, n_bootstrap)
@@ -340,6 +348,16 @@ def _constants(name: str) -> tuple[float, float]:
 def _counts(tagger: Tagger, n_labels: int) -> np.ndarray:
     counts = np.zeros(n_labels, dtype=np.int64)
     counts[: tagger.n_labels_] = tagger.model_.label_counts_
+    return counts
+
+
+def _counts_by_name(train: Dataset, names: Sequence[str]) -> np.ndarray:
+    """Return how many training rows have each of some labels, which are matched by name."""
+    compact = train.compact_labels()
+    count_of = dict(zip(compact.names(), rows_per_label(compact.Y).tolist(), strict=True))
+    counts = np.array([count_of.get(name, 0) for name in names], dtype=np.int64)
+    if not counts.any():
+        raise DataError(f"{train.name or 'the training data'} has none of the labels of the predictions and the data.")
     return counts
 
 

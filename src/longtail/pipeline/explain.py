@@ -33,6 +33,10 @@ def explain_text(
         raise ParameterError("allow and deny choose among suggested labels; they cannot be used with labels.")
     if not isinstance(text, str):
         raise DataError(f"explain takes one text; got {type(text).__name__}.")
+    if not tagger.reads_texts_:
+        raise ModelError(
+            "the model was trained on rows of features; only models of texts can explain themselves by words."
+        )
     row, model = tagger.rows([text]), tagger.model_
     if not model.explains_words(tagger.features_):
         raise ModelError("only a Tagger that reads words can explain itself by words.")

@@ -338,6 +338,9 @@ class Tagger(Estimator):
         epochs ("dft", "prime"), gets a record with the loss after every epoch. `engine` says where classifiers are
         trained, on threads (None) or a cluster; the model is the same.
         """
+        if not isinstance(data, Dataset):
+            remedy = f"; pass lt.data.read({data!r:.200})" if isinstance(data, str | Path) else ""
+            raise ParameterError(f"data must be a Dataset; got {type(data).__name__}{remedy}.")
         data, seed = data.compact_labels(), resolve_seed(self.random_state)
         model = self.chosen(self.choose_method(data, vocabulary)).new_model() if self._is_auto() else self.new_model()
         matched, as_read = None, data.digest()
@@ -535,7 +538,14 @@ class Tagger(Estimator):
         """Return the rows of texts as the model sees them; rows given instead of texts are checked and passed on."""
         self._check_fitted()
         texts = numbers_of_frame(texts)
-        return as_rows(texts) if is_matrix(texts) else self.model_.rows_of(as_texts(texts), self.features_)
+        if is_matrix(texts):
+            return as_rows(texts)
+        if not self.reads_texts_:
+            raise DataError(
+                f"the model was trained on rows of features, not on texts: give rows of {self.model_.n_features_in_} "
+                f"features as a matrix, sparse or dense; got {type(texts).__name__}."
+            )
+        return self.model_.rows_of(as_texts(texts), self.features_)
 
     def dataset_rows(self, data: Dataset) -> Rows:
         """Return the rows of a Dataset: from its texts where this Tagger reads texts, else its features."""

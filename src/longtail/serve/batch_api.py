@@ -29,7 +29,8 @@ def routes(server: Server) -> list[BaseRoute]:
         return jobs.get(request.path_params["batch"], caller.name, admin=caller.role == "admin")
 
     async def begin_batch(request: Request) -> Response:
-        given = query(request, ("model", "format", "text_column", *schemas.HOW), several=("text_column",))
+        known = ("model", "format", "text_column", "id_column", *schemas.HOW)
+        given = query(request, known, several=("text_column",))
         media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         kind = given.get("format") or FORMATS.get(media)
         if kind not in ("csv", "jsonl"):
@@ -38,10 +39,11 @@ def routes(server: Server) -> list[BaseRoute]:
         watch.body_limit, watch.streams = server.settings.upload_bytes, True
         model, how = given.get("model", server.models.default), how_of_query(given, server.settings.most_labels)
         caller: Caller = request.scope["longtail.caller"]
-        columns = request.query_params.getlist("text_column") or ["text"]
-        if not all(columns):
-            raise Problem(422, "text_column must be the name of a column; got ''.")
-        job = await jobs.begin(model, how, kind, request.stream(), caller.name, columns)
+        columns, id_column = request.query_params.getlist("text_column"), given.get("id_column")
+        for name, empty in (("text_column", not all(columns)), ("id_column", id_column == "")):
+            if empty:
+                raise Problem(422, f"{name} must be the name of a column; got ''.")
+        job = await jobs.begin(model, how, kind, request.stream(), caller.name, columns, id_column)
         return json_answer(job.facts(), 202, {"Location": f"{ROOT}/batches/{job.id}"})
 
     async def list_batches(request: Request) -> Response:
@@ -70,7 +72,8 @@ def routes(server: Server) -> list[BaseRoute]:
     asked: dict[str, schemas.Schema] = {
         "model": text,
         "format": {"enum": ["csv", "jsonl"]},
-        "text_column": {"type": "array", "items": {**text, "minLength": 1}, "default": ["text"]},
+        "text_column": {"type": "array", "items": {**text, "minLength": 1}},
+        "id_column": {**text, "minLength": 1},
         **schemas.HOW_QUERY,
     }
     return [
@@ -79,8 +82,10 @@ def routes(server: Server) -> list[BaseRoute]:
             f"{ROOT}/batches",
             begin_batch,
             Described(
-                "Give labels to the rows of a file, in the background. The column or field `text` holds the texts, or "
-                "those that `text_column` names: several are joined in this order.",
+                "Give labels to the rows of a file, in the background. `text_column` names the column or field of the "
+                "texts, several of which are joined in this order, and `id_column` that of the ids, by which the "
+                "result calls the rows. Without them those that the model was trained with are read where the file has "
+                "them, else `text` and `id`; rows without ids are numbered from 0.",
                 query=asked,
                 takes=[Takes(text, "text/csv", "id,text\n1,A fast editor\n"), Takes(text, LINES)],
                 gives=Gives(schemas.JOB, 202),

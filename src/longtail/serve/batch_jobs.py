@@ -18,14 +18,16 @@ from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-from longtail.data import Dataset, Limits, iter_texts, plain_cell
+from longtail.data import Dataset, Limits, iter_objects, iter_texts, plain_cell, table_rows
 from longtail.errors import LongtailError, one_line
+from longtail.facts import ReadingFacts
 from longtail.serve.problems import Busy, Problem, json_bytes
 from longtail.serve.server import Server
-from longtail.serve.suggesting import How, Suggested
+from longtail.serve.suggesting import ID_COLUMN, TEXT_COLUMN, How, Suggested
 
 LOG = logging.getLogger("longtail.serve")
 ID = re.compile(r"[0-9a-f]{32}")
@@ -44,7 +46,7 @@ PACKED = {  # what such files begin with, what they are, and what helps
 }
 BLOCK = 256  # rows
 KEPT = 3600.0  # seconds that a finished batch stays
-COLUMNS = ("id", "rank", "label", "name", "probability", "score", "assigned")
+COLUMNS = ("id", "place", "label", "score", "probability", "name", "assigned")  # as `longtail predict`, and one more
 
 
 @dataclass(frozen=True)
@@ -78,9 +80,16 @@ class BatchJobs:
         self._lock = threading.Lock()
 
     async def begin(
-        self, model: str, how: How, kind: str, body: AsyncIterator[bytes], owner: str, text_columns: Sequence[str]
+        self,
+        model: str,
+        how: How,
+        kind: str,
+        body: AsyncIterator[bytes],
+        owner: str,
+        text_columns: Sequence[str] = (),
+        id_column: str | None = None,
     ) -> Job:
-        """Take an upload and begin to work on it."""
+        """Take an upload and begin to work on it; columns that are not named are those the model remembers."""
         self.server.models.get(model).wish(how)
         self._make_room(owner)
         job = Job(secrets.token_hex(16), model, owner, "running", now(), os.getpid())
@@ -97,7 +106,7 @@ class BatchJobs:
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        task = asyncio.create_task(self._work(job, upload, kind, how, text_columns))
+        task = asyncio.create_task(self._work(job, upload, kind, how, text_columns, id_column))
         self._tasks[job.id] = task
         task.add_done_callback(lambda _: self._tasks.pop(job.id, None))
         task.add_done_callback(lambda _: loop.call_later(KEPT, shutil.rmtree, folder, True))
@@ -173,13 +182,18 @@ class BatchJobs:
             return None
         return job
 
-    async def _work(self, job: Job, upload: Path, kind: str, how: How, text_columns: Sequence[str]) -> None:
+    async def _work(
+        self, job: Job, upload: Path, kind: str, how: How, text_columns: Sequence[str], id_column: str | None
+    ) -> None:
         """Give labels to all rows of an upload, block by block."""
         loop = asyncio.get_running_loop()
         settings, folder = self.server.settings, upload.parent
         limits = Limits(text_characters=settings.text_characters, line_bytes=16 * settings.text_characters + 10_000)
         try:
-            blocks = iter_texts(upload, BLOCK, kind, text_column=list(text_columns), limits=limits)
+            remembered = self.server.models.get(job.model).reading
+            choose = partial(how_to_read, upload, kind, remembered, text_columns, id_column, limits)
+            reading = await loop.run_in_executor(self._files, choose)
+            blocks = iter_texts(upload, BLOCK, kind, limits=limits, **reading)
             with (folder / "result.jsonl").open("wb") as lines, (folder / "result.csv").open("wb") as table:
                 table.write(b"\xef\xbb\xbf" + csv_lines([COLUMNS]))
                 while (block := await loop.run_in_executor(self._files, next, blocks, None)) is not None:
@@ -228,15 +242,45 @@ def refuse_packed(upload: Path) -> None:
             raise Problem(415, f"the upload is {what}, not CSV or JSON lines; {remedy}.")
 
 
+def how_to_read(
+    upload: Path,
+    kind: str,
+    remembered: ReadingFacts,
+    text_columns: Sequence[str],
+    id_column: str | None,
+    limits: Limits,
+) -> dict[str, Any]:
+    """Return which columns of an upload are read: those named, else those the model learned from, where it has them."""
+    texts, usual = list(text_columns) or remembered.get("text_column", [TEXT_COLUMN]), [TEXT_COLUMN, ID_COLUMN]
+    ids = [id_column] if id_column else [remembered.get("id_column", ID_COLUMN), ID_COLUMN]
+    delimiter, names = remembered.get("delimiter") if kind == "csv" else None, set[str]()
+    if delimiter is not None:
+        names = first_names(upload, kind, limits, delimiter)
+    if not names.issuperset(texts):
+        delimiter, names = None, first_names(upload, kind, limits, ",", [*texts, *ids, *usual])
+    if not text_columns and not names.issuperset(texts) and TEXT_COLUMN in names:
+        texts = [TEXT_COLUMN]
+    id = next((column for column in ids if column in names), id_column or ID_COLUMN)
+    return {"text_column": texts, "id_column": id, "delimiter": delimiter}
+
+
+def first_names(upload: Path, kind: str, limits: Limits, delimiter: str, columns: Sequence[str] = ()) -> set[str]:
+    """Return the names of the columns of an upload; those of its first lines where every line has its own."""
+    if kind == "jsonl":
+        return set[str]().union(*next(iter_objects(upload, limits=limits), ((), []))[1])
+    rows = table_rows(upload, delimiter, limits, columns=columns)
+    return {cell.strip() for cell in next((row for _, row in rows if row[:1] != ["sep="]), [])}
+
+
 def write_block(block: Dataset, first: int, found: Suggested, lines: IO[bytes], table: IO[bytes]) -> None:
     """Write the labels of some rows, for programs and for people with a spreadsheet."""
     ids = block.ids or tuple(str(first + at) for at in range(block.n_rows))
     cells: list[tuple[object, ...]] = []
     for id, tags in zip(ids, found.rows, strict=True):
         lines.write(json_bytes({"id": id, "tags": [tag._asdict() for tag in tags]}) + b"\n")
-        for rank, tag in enumerate(tags, 1):
+        for place, tag in enumerate(tags, 1):
             chance = "" if tag.probability is None else round(tag.probability, 6)
-            cells.append((id, rank, tag.label, tag.name, chance, round(tag.score, 6), int(tag.assigned)))
+            cells.append((id, place, tag.label, round(tag.score, 6), chance, tag.name, int(tag.assigned)))
         if not tags:
             cells.append((id, "", "", "", "", "", ""))
     table.write(csv_lines(cells))

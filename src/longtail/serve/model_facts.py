@@ -7,7 +7,7 @@ from typing import Any
 
 from longtail.pipeline import decision_facts, offered_targets
 from longtail.serve.server import Server
-from longtail.serve.suggesting import ServedModel
+from longtail.serve.suggesting import ID_COLUMN, TEXT_COLUMN, ServedModel
 
 
 def model_facts(server: Server, served: ServedModel) -> dict[str, Any]:
@@ -32,6 +32,10 @@ def model_facts(server: Server, served: ServedModel) -> dict[str, Any]:
         "calibrated": bool(tagger.model_.calibrated_),
         "vocabulary": shown,
         "targets": offered_targets(tagger),
+        "columns": {
+            "text": served.reading.get("text_column", [TEXT_COLUMN]),
+            "id": served.reading.get("id_column", ID_COLUMN),
+        },
         "language": None if vocabulary is None else vocabulary.shown_language or None,
         "review": server.settings.reviews is not None and served.id == server.models.default,
         "problem": server.models.problems.get(served.id),

@@ -65,6 +65,7 @@ MODEL = record(
     calibrated=FLAG,
     vocabulary=or_null(VOCABULARY),
     targets=list_of(TARGET),
+    columns=record(text=list_of(TEXT), id=TEXT),
     language=or_null(TEXT),
     review=FLAG,
     problem=or_null(TEXT),

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from longtail.data import TopK
 from longtail.errors import ParameterError, near
+from longtail.facts import ReadingFacts
 from longtail.pipeline import Tagger, n_candidates, threshold_for
 from longtail.serve.label_search import LabelSearch
 from longtail.text import TfidfFeatures
@@ -82,6 +83,7 @@ class Wish:
 
 
 DEPTHS = (10, 50)  # labels of a text that are looked at: the same for many requests, so that they go together
+TEXT_COLUMN, ID_COLUMN = "text", "id"  # of files whose columns nobody named
 PACE_BATCHES = 9  # that tell how quick a model is
 
 
@@ -126,6 +128,11 @@ class ServedModel:
     _languages: dict[str, Vocabulary] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _search_lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def reading(self) -> ReadingFacts:
+        """How the file that the model learned from was read, as far as that was told."""
+        return self.tagger.data_.get("reading", {})
 
     @cached_property
     def numbers(self) -> dict[str, int]:

@@ -41,7 +41,8 @@ def as_sparse(X: Any, name: str = "X") -> sp.csr_array:
     if not sp.issparse(X):
         X = sp.csr_array(as_dense(X, name))
     if X.ndim != 2:
-        raise DataError("{name} must have 2 dimensions; got {got}.", name=name, got=X.ndim)
+        hint = " Take a single row with two brackets, as in X[[0]]." if X.ndim == 1 else ""
+        raise DataError("{name} must have 2 dimensions; got {got}.{hint}", name=name, got=X.ndim, hint=hint)
     if X.shape[1] > INT32_MAX:
         raise DataError("{name} may have at most {most} columns; got {got}.", name=name, most=INT32_MAX, got=X.shape[1])
     if X.dtype.kind == "c":

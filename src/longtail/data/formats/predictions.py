@@ -4,7 +4,7 @@ A row is named by its id in the data, or by its number from 0 where the data has
 
 - JSONL: `{"id": "7", "labels": [{"label": "a", "score": 0.5}, …]}`; names alone are ranked as they stand.
 - CSV, TSV, Parquet: the columns `id`, `label` and `score`, one row per label; without `score` ranked as they stand.
-  A score may have a decimal comma where no comma stands between the cells.
+  A score may have a decimal comma where no comma stands between the cells. A row without label and score has no labels.
 - TREC: `7 Q0 a 1 0.5 run`: row, a word, label, rank, score, name of the run.
 """
 
@@ -124,6 +124,8 @@ def _of_table(path: Path, delimiter: str, limits: Limits) -> Iterator[tuple[str,
         if len(cells) != len(header):
             raise DataError(f"{path} line {number} has {len(cells)} cells; the header has {len(header)}.")
         value: str | int = -number if score is None else cells[score]
+        if not cells[label] and not (isinstance(value, str) and value):
+            continue  # a row that got no label, as batches of `longtail serve` have it
         if delimiter != "," and isinstance(value, str) and DECIMAL_COMMA.fullmatch(value):
             value = value.replace(",", ".")
         yield _one(f"{path} line {number}", cells[row], cells[label], value)

@@ -73,10 +73,12 @@ export async function sampleOf(file) {
   return /^\s*\{/.test(text) ? fromJsonl(text, cut) : fromCsv(text, cut);
 }
 
-/** The column most likely to hold the texts: by its name, else the one with the longest cells. */
-export function guessColumns({ columns, rows }) {
+/** The columns most likely to hold texts and ids: those the model learned from, else by name, else the longest cells. */
+export function guessColumns({ columns, rows }, learned = { text: ["text"], id: "id" }) {
+  const id = [learned.id, "id"].find((name) => columns.includes(name)) ?? null;
+  if (learned.text.every((name) => columns.includes(name))) return { texts: learned.text, id };
   const named = (...names) => columns.find((column) => names.includes(column.trim().toLowerCase()));
   const lengths = columns.map((_, i) => rows.reduce((sum, row) => sum + (row[i]?.length ?? 0), 0));
   const longest = columns[lengths.indexOf(Math.max(...lengths))];
-  return { text: named("text", "abstract", "description", "body", "content") ?? longest };
+  return { texts: [named("text", "abstract", "description", "body", "content") ?? longest], id };
 }

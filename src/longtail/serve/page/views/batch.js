@@ -96,13 +96,13 @@ class Job {
 
 /** The columns of a chosen file, and how to tag it. */
 function chooseForm(file, sample, { model, send, stop }) {
-  const guess = guessColumns(sample);
+  const guess = guessColumns(sample, modelFacts(model).columns);
   const calibrated = modelFacts(model).calibrated;
   const problem = h("p", { class: "notice bad", role: "alert", hidden: true });
   const choice = (chosen) => h("select", { onchange: () => preview() },
     sample.columns.map((name) => h("option", { value: name, selected: name === chosen }, name)));
-  const text = choice(guess.text);
-  const more = sample.columns.map((name) => h("input", { type: "checkbox", value: name, onchange: () => preview() }));
+  const text = choice(guess.texts[0]);
+  const more = sample.columns.map((name) => h("input", { type: "checkbox", value: name, checked: guess.texts.slice(1).includes(name), onchange: () => preview() }));
   const chosenColumns = () => [text.value, ...more.filter((box) => box.checked && box.value !== text.value).map((box) => box.value)];
   const k = h("input", { type: "number", min: 1, max: 1000, value: 10 });
   const threshold = h("select", null,
@@ -113,7 +113,7 @@ function chooseForm(file, sample, { model, send, stop }) {
   const preview = () => {
     const texts = chosenColumns();
     more.forEach((box) => { box.disabled = box.value === text.value; });
-    const chosen = sample.columns.map((name) => (texts.includes(name) || name === "id" ? "chosen" : ""));
+    const chosen = sample.columns.map((name) => (texts.includes(name) || name === guess.id ? "chosen" : ""));
     show(table, h("table", null,
       h("thead", null, h("tr", null, sample.columns.map((name, i) => h("th", { scope: "col", class: chosen[i] }, name)))),
       h("tbody", null, sample.rows.slice(0, 6).map((row) => h("tr", null, sample.columns.map((_, i) => h("td", { class: chosen[i] }, (row[i] ?? "").slice(0, 160))))))));
@@ -135,10 +135,10 @@ function chooseForm(file, sample, { model, send, stop }) {
     h("div", { class: "job-head" }, h("h2", null, file.name), h("span", { class: "soft" }, `${sample.format.toUpperCase()} · ${number(file.size / 1024)} kB`)),
     h("div", { class: "batch-options" },
       field(t("batch.text-column"), text), field(t("batch.most"), k), field(t("batch.which"), threshold)),
-    sample.columns.length > 1 && h("details", { class: "more-columns" }, h("summary", null, t("batch.more-columns")),
+    sample.columns.length > 1 && h("details", { class: "more-columns", open: guess.texts.length > 1 }, h("summary", null, t("batch.more-columns")),
       h("p", { class: "soft small" }, t("batch.joined")),
       h("div", { class: "line" }, more.map((box) => h("label", { class: "check" }, box, h("span", null, box.value))))),
-    table, h("p", { class: "soft small" }, t(sample.columns.includes("id") ? "batch.has-id" : "batch.no-id")), problem,
+    table, h("p", { class: "soft small" }, guess.id === null ? t("batch.no-id") : t("batch.has-id", { name: guess.id })), problem,
     h("div", { class: "line" }, go, button(t("cancel"), stop)));
 }
 
