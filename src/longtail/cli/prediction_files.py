@@ -77,8 +77,10 @@ def parquet_rows(ids: Sequence[str], tags: Sequence[Sequence[Tag]], named: bool)
     ]
 
 
-def row_writer(to: str, write: Callable[[bytes], object], *, named: bool, head: bool = True) -> RowWriter:
-    """Return a function that writes the labels of a row, given its id, in a text format; `head` begins the file."""
+def row_writer(
+    to: str, write: Callable[[bytes], object], *, named: bool
+) -> tuple[Callable[[], None] | None, RowWriter]:
+    """Return two functions that write a text format: its header, if it has one, and the labels of a row by its id."""
     columns = columns_of(named)
     if to == "jsonl":
 
@@ -86,7 +88,7 @@ def row_writer(to: str, write: Callable[[bytes], object], *, named: bool, head: 
             labels = [{column: getattr(tag, column) for column in columns} for tag in tags]
             write(as_json_bytes({"id": row, "labels": labels}) + b"\n")
 
-        return line
+        return None, line
 
     from longtail.data import plain_cell
 
@@ -102,7 +104,7 @@ def row_writer(to: str, write: Callable[[bytes], object], *, named: bool, head: 
     def name_cell(text: str) -> str:
         return str(plain_cell(text)) if for_people else text
 
-    if head:
+    def header() -> None:
         if for_people:
             write(codecs.BOM_UTF8)
         write_cells(["id", "place", *columns])
@@ -114,7 +116,7 @@ def row_writer(to: str, write: Callable[[bytes], object], *, named: bool, head: 
             cells = [name_cell(row), str(rank), name_cell(tag.label), *numbers]
             write_cells([*cells, *([name_cell(tag.name or tag.label)] if named else [])])
 
-    return lines
+    return header, lines
 
 
 def batch_writer(
@@ -125,14 +127,23 @@ def batch_writer(
     named: bool,
     head: bool = True,
 ) -> Callable[[Sequence[str], Sequence[Sequence[Tag]]], None]:
-    """Return a function that writes the labels of some rows: as bytes of text, or as rows of a Parquet table."""
-    line = row_writer(to, write, named=named, head=head) if add_rows is None else None
+    """Return a function that writes the labels of some rows: as bytes of text, or as rows of a Parquet table.
+
+    The first rows, though they be none, begin the file with its header, unless `head` says that it has one.
+    """
+    header, line = row_writer(to, write, named=named) if add_rows is None else (None, None)
+    begun = not head
 
     def batch(ids: Sequence[str], tags: Sequence[Sequence[Tag]]) -> None:
+        nonlocal begun
         if add_rows is not None:
             add_rows(parquet_rows(ids, tags, named))
-        elif line is not None:
-            for row, labels in zip(ids, tags, strict=True):
-                line(row, labels)
+        if line is None:
+            return
+        if not begun and header is not None:
+            header()
+        begun = True
+        for row, labels in zip(ids, tags, strict=True):
+            line(row, labels)
 
     return batch
