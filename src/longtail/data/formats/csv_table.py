@@ -69,7 +69,7 @@ def table_batches(
 def header_delimiter(line: str, columns: Sequence[str], delimiter: str | None = None) -> str | None:
     """Return by what a line is the header of a table with all the columns and another one; None if it is none.
 
-    >>> header_delimiter("id;text\n", ["text"]), header_delimiter("the text, or not", ["text"])
+    >>> header_delimiter("id;text", ["text"]), header_delimiter("the text, or not", ["text"])
     (';', None)
     """
     for by in DELIMITERS if delimiter is None else (delimiter,):
