@@ -254,7 +254,7 @@ def test_train_asks_its_own_model_and_reports_it(files, run, tmp_path):
             "fasttext, store, annif or annif-folder (--to), not as",
         ),
         (["--groups", "pages.jsonl", "-o", "."], 3, "its name does not tell the format to write"),
-        (["--groups", "pages.jsonl", "-o", "rows.jsonl"], 2, "--output must be another file than those that are read"),
+        (["--groups", "pages.jsonl", "-o", "rows.jsonl"], 2, "--output is the file that is read (rows.jsonl); give an"),
         (["--groups", "pages.jsonl", "-o", "o.xmc", "--confidence"], 2, "--confidence needs one of ['jsonl', 'csv'"),
         (["--groups", "pages.jsonl", "-o", "o.csv", "--assign", "atuo"], 2, "--assign must be one of"),
         (["--groups", "pages.jsonl", "-o", "o.csv", "--n-iter", "-1"], 2, "--n-iter must be an integer >= 0; got -1."),

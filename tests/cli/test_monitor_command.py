@@ -77,7 +77,7 @@ def test_stdin_and_a_reference_of_ones_own(files, capsys, monkeypatch):
         (["new.jsonl", "--fail-on", "always"], 2, "--fail-on"),
         (["new.jsonl", "--batch", "0"], 2, "--batch must be an integer >= 1; got 0."),
         (["-", "--reference", "-"], 2, "--reference must not be stdin where DATA is"),
-        (["new.jsonl", "--report", "new.jsonl"], 2, "--report must be a file of its own"),
+        (["new.jsonl", "--report", "new.jsonl"], 2, "--report is the file that is read (new.jsonl)"),
         (["missing.jsonl"], 3, "missing.jsonl does not exist"),
         (["empty.txt"], 3, "empty.txt is empty"),
         (["new.jsonl", "--labels-file", "labels.jsonl"], 3, "is not in the list of labels"),

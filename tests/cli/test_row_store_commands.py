@@ -86,7 +86,7 @@ def test_a_store_without_texts_trains_and_is_judged_by_its_features(folder, tmp_
         (["convert", "{}/rows.jsonl", "{}/x", "-o", "{}/y"], "-o names a row store"),
         (["convert", "{}/rows.jsonl", "-o", "{}/y", "--no-features", "--no-texts"], "--no-features leaves no words"),
         (["convert", "{}/rows.jsonl", "-o", "{}/y", "--write-labels", "{}/z"], "--write-labels cannot be used"),
-        (["convert", "{}/texts.store", "-o", "{}/texts.store"], "is the store itself"),
+        (["convert", "{}/texts.store", "-o", "{}/texts.store"], "-o is the folder that is read"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -125,6 +125,8 @@ def test_what_is_out_of_reach_is_said():
     [
         ("precison=0.8", "global", "target must be precision=0.8, .* got 'precison=0.8'. Did you mean 'precision'?"),
         ("precision=0,8", "global", "got 'precision=0,8'. Write precision=0.8.$"),
+        ("precision=80%", "global", "got 'precision=80%'. Write precision=0.8.$"),
+        ("precision=high", "global", "target must be precision=0.8, .* got 'precision=high'.$"),
         ("precision", "global", "target must be precision=0.8"),
         ("f1=0.5", "global", "target must be precision=0.8"),
         ("recall=x", "global", "target must be"),

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 import longtail as lt
 from longtail.data import Dataset
 from longtail.data.synthetic.generate import make_topics
-from longtail.errors import DataError, ModelError, ParameterError
+from longtail.errors import DataError, DataWarning, ModelError, ParameterError
 from longtail.pipeline import compare_taggers, evaluate_tagger
 
 
@@ -156,11 +156,23 @@ def test_labels_allowed_and_denied_by_name(topics, tagger):
         (["a b", None], [["x"], ["y"]], "texts must hold strings; got NoneType at position 1"),
         (["ab cd", "ef gh"], ["x", "y"], "labels must be a list of lists of names"),
         (["ab cd"], [[]], "Y must have at least one label"),
+        (["ab cd", "ef gh"], [["x"], [""]], r"not be empty strings; got '' at position 1 \(a text without labels"),
     ],
 )
 def test_bad_input(texts, labels, sentence):
     with pytest.raises(DataError, match=sentence):
         lt.Tagger().fit(texts, labels)
+
+
+def test_labels_that_differ_only_by_spaces_are_told_of_as_in_files(tmp_path):
+    sentence = "the labels 'x' and ' x ' differ only by spaces around them."
+    with pytest.warns(DataWarning, match=sentence):
+        tagger = lt.Tagger(calibrate=0).fit(["ab cd", "ef gh", "ij kl"], [["x"], [" x "], [" y"]])
+    assert tagger.labels_ == (" x ", " y", "x")
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(json.dumps({"text": "ab", "labels": [name]}) + "\n" for name in ("x", " x ")))
+    with pytest.warns(DataWarning, match=f"rows.jsonl: {sentence}"):
+        lt.data.read(file)
 
 
 def test_not_fitted_and_bad_parameters(topics):

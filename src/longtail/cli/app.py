@@ -31,6 +31,7 @@ from longtail.cli import (
     tune,
     update,
 )
+from longtail.cli.given import check_given
 from longtail.cli.memory_limit import is_lack_of_memory, lack_of_memory
 from longtail.cli.signals import Stop
 from longtail.cli.streams import (
@@ -72,6 +73,15 @@ class Program(click.Group):
         rows = [(name, command.get_short_help_str(limit=200)) for name, command in sorted(self.commands.items())]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that is asked for, and check what all commands refuse alike before anything is done."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None:
+            check_given(command, rest, ctx)
+        return name, command, rest
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was asked for."""

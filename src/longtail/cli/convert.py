@@ -8,13 +8,23 @@ from typing import Any
 import click
 
 from longtail.cli.model_options import WordCommand, given_words, offered
-from longtail.cli.options import BUNDLED, data_options, how_to_read, jobs_option, json_option, memory_option, read_data
+from longtail.cli.options import (
+    BUNDLED,
+    counted_columns,
+    data_options,
+    how_to_read,
+    jobs_option,
+    joins_labels,
+    json_option,
+    memory_option,
+    read_data,
+    splits_labels,
+)
 from longtail.cli.output import announce_compilation, print_json, stages
 from longtail.cli.wording import renaming
 from longtail.errors import ParameterError
 from longtail.report import file_size, plural
 
-COLUMNS_SHOWN = 20
 STORE = "store"
 
 
@@ -48,7 +58,7 @@ def convert(
     A row store (-o FOLDER, or --to store) is for data larger than memory: it is written block by block, with the
     features of its texts, and every command maps it instead of reading it.
     """
-    from longtail.data import FORMATS, REGISTRY, write
+    from longtail.data import FORMATS, REGISTRY, guess_target, write
     from longtail.validate import check_choice
 
     if list_formats:
@@ -64,8 +74,6 @@ def convert(
         output, to = store, STORE
     if data is None or output is None:
         raise click.UsageError("give DATA and OUTPUT, or --list.", context)
-    if write_labels is not None and write_labels.resolve() == output.resolve():
-        raise ParameterError(f"--write-labels and OUTPUT must be different files; got {output} for both.")
     if to is not None:
         check_choice("--to", to, [name for name, known in REGISTRY.items() if known.write])
     if to == STORE or (to is None and output.suffix.lower() == ".store"):
@@ -76,8 +84,12 @@ def convert(
         return
     _refuse_store_options(options)
     ignored: set[str] = set()
-    rows = read_data(data, "train", options, labels_required=False, ignored_columns=ignored)
     separator = options["label_separator"] or ";"
+    with renaming(format="to"):
+        joins = joins_labels(to or guess_target(output))
+    if joins and not splits_labels(data, options):
+        options["label_separator"] = None  # it is for OUTPUT alone
+    rows = read_data(data, "train", options, labels_required=False, ignored_columns=ignored)
     with renaming(format="to"):
         facts = write(rows, output, to, labels_file=write_labels, label_separator=separator)
     facts["columns_not_read"] = sorted(ignored)
@@ -96,9 +108,7 @@ def convert(
     if facts["texts_changed"]:
         click.echo(f"Line breaks and tabs became spaces in {plural(facts['texts_changed'], 'text')}.")
     if ignored:
-        of = f"{len(ignored):,} columns" if len(ignored) > 1 else "1 column"
-        shown = ", ".join(sorted(ignored)[:COLUMNS_SHOWN]) + (", …" if len(ignored) > COLUMNS_SHOWN else "")
-        click.echo(f"Not read, and so not written: {of} ({shown}).")
+        click.echo(f"Not read, and so not written: {counted_columns(ignored)}.")
 
 
 def _make_store(data: str, output: Path, options: dict[str, Any]) -> dict[str, Any]:

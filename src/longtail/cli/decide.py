@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from longtail.cli.options import data_options, expected_width, jobs_option, json_option, key_option, read_data
+from longtail.cli.options import (
+    check_labelled,
+    data_options,
+    expected_width,
+    jobs_option,
+    json_option,
+    key_option,
+    read_data,
+)
 from longtail.cli.output import announce_compilation, print_json
 from longtail.cli.wording import naming_data
 from longtail.errors import ParameterError
@@ -51,6 +59,7 @@ def decide(model: Path, data: str, output: Path, as_json: bool, **options: Any) 
     tagger = load_tagger(model, key=options["key"])
     tagger.model_.n_jobs = options["jobs"]
     rows = read_data(data, "test", options, n_features=expected_width(tagger), taggers=[tagger])
+    check_labelled(data, rows)
     announce_compilation()
     with naming_data(data):
         tagger.learn_decision(rows, **{name: options[name] for name in ("target", "guarantee", "per")})

@@ -12,6 +12,7 @@ import click
 from longtail.cli.engine_options import engine_options, running_as_asked
 from longtail.cli.options import (
     Option,
+    check_labelled,
     data_options,
     expected_width,
     given_labels,
@@ -232,12 +233,21 @@ def _read_rows(data: str, options: dict[str, Any], **more: Any) -> Dataset:
 
     by, others = options["by"], set[str]()
     if by is None:
-        return read_data(data, "test", options, **more)
+        return _labelled(data, read_data(data, "test", options, **more))
     whole_cells = {"group_column": by, "split_groups": False, "ignored_columns": others}
     rows = read_data(data, "test", options, **more, **whole_cells)
     if rows.groups is None:
         there = f"; it also has: {listed_names(sorted(others))}" if others else ""
         raise DataError(f"{data} has no column {by!r}, by which the rows were to be judged{there}.")
+    return _labelled(data, rows)
+
+
+def _labelled(data: str, rows: Dataset) -> Dataset:
+    """Return the rows to judge by, some of which must have labels; say how many have none."""
+    check_labelled(data, rows)
+    without = rows.n_rows - int((rows.Y.indptr[1:] > rows.Y.indptr[:-1]).sum())
+    if without:
+        note(f"{data}: {without:,} of {rows.n_rows:,} rows have no labels; every suggestion is wrong for them.")
     return rows
 
 
@@ -274,7 +284,8 @@ def compare(
     use_vocabulary(first if first.vocabulary_ is not None or second.vocabulary_ is None else second, options)
     first.model_.n_jobs = second.model_.n_jobs = options["jobs"]
     may = {name: given_labels(name, options, first, second) for name in ("allow", "deny")}
-    rows = read_data(data, "test", options, n_features=expected_width(first, second), taggers=[first, second])
+    width = expected_width(first, second)
+    rows = _labelled(data, read_data(data, "test", options, n_features=width, taggers=[first, second]))
     announce_compilation()
     with naming_data(data), progress(rows.n_rows, "Predicting") as advance:
         facts = compare_taggers(

@@ -53,7 +53,7 @@ def impute(data: str, output: Path, confidence: bool, to: str | None, as_json: b
 
     if options["groups_file"] is None:
         raise ParameterError("impute needs --groups, the file with the labels of groups.")
-    to = _check_target(output, to, confidence, (Path(data), options["groups_file"]))
+    to = _check_target(output, to, confidence)
     started = time.perf_counter()
     grouped = read_grouped_data(data, "train", options)
     _check_content(data, grouped.rows, to)
@@ -79,7 +79,7 @@ def impute(data: str, output: Path, confidence: bool, to: str | None, as_json: b
     click.echo(f"Rows: {output} ({to}, {file_size(facts['bytes'])}).")
 
 
-def _check_target(output: Path, to: str | None, confidence: bool, inputs: tuple[Path, Path]) -> str:
+def _check_target(output: Path, to: str | None, confidence: bool) -> str:
     """Refuse, before any work, what could not be written after it; return the format."""
     from longtail.data import FORMATS_WITH_WEIGHTS, REGISTRY, check_writable, guess_target
     from longtail.validate import check_choice
@@ -92,8 +92,6 @@ def _check_target(output: Path, to: str | None, confidence: bool, inputs: tuple[
         raise ParameterError(
             f"--confidence needs one of {[*FORMATS_WITH_WEIGHTS, 'npz']} as format to write; got {to!r}."
         )
-    if output.resolve() in [path.resolve() for path in inputs]:
-        raise ParameterError(f"--output must be another file than those that are read; got {output}.")
     check_writable(output)
     return to
 

@@ -57,9 +57,6 @@ def monitor(context: click.Context, model: Path, data: str, report: Path | None,
     if data == "-" and reference == "-":
         raise ParameterError("--reference must not be stdin where DATA is; got - for both.")
     if report is not None:
-        taken = {Path(file).resolve() for file in (data, reference or data)}
-        if report.resolve() in taken:
-            raise ParameterError(f"--report must be a file of its own; got {report}, which is read.")
         check_writable(report)
     tagger = load_tagger(model, key=options["key"])
     use_vocabulary(tagger, options)

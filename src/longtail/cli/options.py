@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 BUNDLED = "bundled:"
 SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(GB|MB|kB|KB|gb|mb|kb|G|M|g|m)")
+COLUMNS_SHOWN = 20
 UNITS = {"GB": 10**9, "G": 10**9, "MB": 10**6, "M": 10**6, "KB": 10**3}
 
 
@@ -256,6 +257,41 @@ def jobs_option(function: Command) -> Command:
     return click.option("--jobs", type=int, default=None, help="Threads; all cores if not given.")(function)
 
 
+def check_labelled(data: str, rows: Dataset) -> None:
+    """Refuse rows without any label, and say where labels are looked for."""
+    if rows.Y.nnz:
+        return
+    table = "; a table has them in the column 'labels' or the one that --labels-column names"
+    where = "" if rows.texts is None else table
+    raise DataError(f"the rows of {data} must have at least one label; every row is empty{where}.")
+
+
+def counted_columns(names: Collection[str]) -> str:
+    """Return how many columns there are, and the first of their names.
+
+    >>> counted_columns({"b", "a"})
+    '2 columns (a, b)'
+    """
+    of = f"{len(names):,} columns" if len(names) > 1 else "1 column"
+    return f"{of} ({', '.join(sorted(names)[:COLUMNS_SHOWN])}{', …' if len(names) > COLUMNS_SHOWN else ''})"
+
+
+def joins_labels(format_name: str) -> bool:
+    """Say whether a format holds the labels of a row in one string, which a separator cuts."""
+    from longtail.data import REGISTRY
+
+    return format_name in REGISTRY and REGISTRY[format_name].splits_strings
+
+
+def splits_labels(path: str, options: Mapping[str, Any]) -> bool:
+    """Say whether the format of a file is one whose strings of labels are split."""
+    from longtail.data import guess_format
+
+    there = not path.startswith(BUNDLED) and os.path.exists(path)  # noqa: PTH110 - whatever the path
+    format_name = options["format_name"] or (guess_format(Path(path), options["limits"])[0] if there else "")
+    return joins_labels(format_name)
+
+
 def told_reading(path: str, options: Mapping[str, Any]) -> ReadingFacts:
     """Return what the options tell about reading a file of training rows, for the model to remember."""
     from longtail.data import guess_format
@@ -285,6 +321,13 @@ def how_to_read(path: str, options: Mapping[str, Any], *taggers: Tagger) -> dict
         actual = format_name or ("lines" if path == "-" else guess_format(Path(path), options["limits"])[0])
         remembered = remembered if actual == remembered.get("format") else {}
         expect_encoding(remembered.get("guessed_encoding"))
+    if path != "-" and options.get("label_separator") is not None:
+        actual = format_name or guess_format(Path(path), options["limits"])[0]
+        if not joins_labels(actual):
+            raise ParameterError(
+                f"--label-separator has no effect: labels in {path} (format {actual}) are not split; one string is one "
+                "label, and several are a list."
+            )
     out = {name: options.get(name) or remembered.get(name, usual) for name, usual in REMEMBERED.items()}
     return {"format": format_name, **out}
 
@@ -365,12 +408,15 @@ def read_grouped_data(path: str, part: str, options: dict[str, Any]) -> GroupedD
 
     if path.startswith(BUNDLED):
         raise DataError(f"{path} has no groups; give a file whose rows have '{options['group_column']}'.")
+    reading = how_to_read(path, {**options, "label_separator": None})
+    if options["label_separator"] is not None:  # of the labels of groups too, in a file of another format perhaps
+        reading["label_separator"] = options["label_separator"]
     return read_grouped(
         path,
         options["groups_file"],
         labels_file=options["labels_file"],
         group_column=options["group_column"],
-        **how_to_read(path, options),
+        **reading,
         part=options["part"] or part,
         split=options["split"],
         zero_based=options["zero_based"],

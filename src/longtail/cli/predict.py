@@ -6,6 +6,7 @@ import contextlib
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -15,6 +16,7 @@ import click
 from longtail.cli.engine_options import engine_options, running_as_asked
 from longtail.cli.options import (
     BUNDLED,
+    REMEMBERED,
     column_option_group,
     expected_width,
     first_id_option,
@@ -145,6 +147,8 @@ def _predict_at_once(choice: LabelChoice, data: str, output: Path | None, to: st
             write(ids, choice.tags(top, options["min_probability"]))
             rows += top.n_rows
             file.flush()
+        if rows == 0 and table is None:
+            write([], [])  # which is a header alone, where there is one
     return rows
 
 
@@ -288,7 +292,8 @@ def read_batches(
         allowed = "', '".join(STDIN_FORMATS)
         raise ParameterError(f"--format must be one of '{allowed}' for stdin; got {options['format_name']!r}.")
     if data == "-" and options["format_name"] in (None, "lines") and options["encoding"] is None:
-        return _read_stdin(options["batch"], options["limits"], may_be_json=options["format_name"] is not None)
+        check = None if options["format_name"] is not None else partial(_check_no_record, tagger)
+        return _read_stdin(options["batch"], options["limits"], check)
     reading: dict[str, Any] = {
         "zero_based": options["zero_based"],
         "n_features": expected_width(tagger),
@@ -329,8 +334,20 @@ def _listed_labels(file: Path | None, limits: Limits) -> tuple[str, ...] | None:
     return None if file is None else read_labels(file, limits).names
 
 
-def _check_no_record(text: str) -> None:
-    """Refuse a first line of stdin that is a JSON object: its keys would be taken for words."""
+def _check_no_record(tagger: Tagger, text: str) -> None:
+    """Refuse a first line of stdin that is a JSON object or the header of a table: its keys would be words."""
+    from longtail.data import header_delimiter
+
+    remembered = tagger.data_.get("reading", {})
+    wanted = remembered.get("text_column", REMEMBERED["text_column"])
+    names = [wanted] if isinstance(wanted, str) else wanted
+    delimiter = header_delimiter(text, names, remembered.get("delimiter"))
+    if delimiter is not None:
+        table = "tsv" if delimiter == "\t" else "csv"
+        raise DataError(
+            f"stdin line 1 is the header of a table, with the column {names[0]!r}, not a text; "
+            f"use --format {table}, or --format lines if it is one."
+        )
     if not text.lstrip().startswith("{"):
         return
     try:
@@ -343,8 +360,8 @@ def _check_no_record(text: str) -> None:
         )
 
 
-def _read_stdin(size: int, limits: Limits, *, may_be_json: bool) -> Iterator[Dataset]:
-    """Read texts from stdin; what has come is answered at the end of a batch or of the input."""
+def _read_stdin(size: int, limits: Limits, check: Callable[[str], None] | None) -> Iterator[Dataset]:
+    """Read texts from stdin, the first checked; what has come is answered at the end of a batch or of the input."""
     import numpy as np
     import scipy.sparse as sp
 
@@ -363,8 +380,8 @@ def _read_stdin(size: int, limits: Limits, *, may_be_json: bool) -> Iterator[Dat
             waiting.append(raw.decode("utf-8").rstrip("\r\n"))
         except UnicodeDecodeError:
             raise DataError(f"stdin line {number + 1} is not UTF-8.") from None
-        if number == 0 and not may_be_json:
-            _check_no_record(waiting[0])
+        if number == 0 and check is not None:
+            check(waiting[0])
         if len(waiting) == size:
             yield batch(first, waiting)
             first, waiting = number + 1, []

@@ -97,8 +97,10 @@ def parquet_rows(ids: Sequence[str], tags: Sequence[Sequence[Tag]], named: bool)
     ]
 
 
-def row_writer(to: str, write: Callable[[bytes], object], *, named: bool, head: bool = True) -> RowWriter:
-    """Return a function that writes the labels of a row, given its id, in a text format; `head` begins the file."""
+def row_writer(
+    to: str, write: Callable[[bytes], object], *, named: bool
+) -> tuple[Callable[[], None] | None, RowWriter]:
+    """Return two functions that write a text format: its header, if it has one, and the labels of a row by its id."""
     columns = columns_of(named)
     if to == "jsonl":
 
@@ -106,7 +108,7 @@ def row_writer(to: str, write: Callable[[bytes], object], *, named: bool, head: 
             labels = [{column: getattr(tag, column) for column in columns} for tag in tags]
             write(as_json_bytes({"id": row, "labels": labels}) + b"\n")
 
-        return line
+        return None, line
 
     from longtail.data import plain_cell
 
@@ -125,7 +127,7 @@ def row_writer(to: str, write: Callable[[bytes], object], *, named: bool, head: 
     def chance(tag: Tag) -> str:
         return "" if tag.probability is None else f"{tag.probability:.6g}".replace(".", decimal)
 
-    if head:
+    def header() -> None:
         if for_people:
             write(codecs.BOM_UTF8)
         joined = ["labels", "probabilities", *(["names"] if named else [])]
@@ -142,7 +144,7 @@ def row_writer(to: str, write: Callable[[bytes], object], *, named: bool, head: 
         chances = BETWEEN.join(filter(None, map(chance, tags)))  # all have one, or none
         write_cells([name_cell(row), name_cell(labels), chances, *([name_cell(names)] if named else [])])
 
-    return line_of_row if one_line else lines
+    return header, line_of_row if one_line else lines
 
 
 def batch_writer(
@@ -153,14 +155,23 @@ def batch_writer(
     named: bool,
     head: bool = True,
 ) -> Callable[[Sequence[str], Sequence[Sequence[Tag]]], None]:
-    """Return a function that writes the labels of some rows: as bytes of text, or as rows of a Parquet table."""
-    line = row_writer(to, write, named=named, head=head) if add_rows is None else None
+    """Return a function that writes the labels of some rows: as bytes of text, or as rows of a Parquet table.
+
+    The first rows, though they be none, begin the file with its header, unless `head` says that it has one.
+    """
+    header, line = row_writer(to, write, named=named) if add_rows is None else (None, None)
+    begun = not head
 
     def batch(ids: Sequence[str], tags: Sequence[Sequence[Tag]]) -> None:
+        nonlocal begun
         if add_rows is not None:
             add_rows(parquet_rows(ids, tags, named))
-        elif line is not None:
-            for row, labels in zip(ids, tags, strict=True):
-                line(row, labels)
+        if line is None:
+            return
+        if not begun and header is not None:
+            header()
+        begun = True
+        for row, labels in zip(ids, tags, strict=True):
+            line(row, labels)
 
     return batch

@@ -12,6 +12,8 @@ import click
 from longtail.cli.engine_options import check_apart, engine_options, running_as_asked, take_checkpoint
 from longtail.cli.model_options import ModelCommand, check_words_are_read, make_tagger, tagger_options
 from longtail.cli.options import (
+    check_labelled,
+    counted_columns,
     data_options,
     group_options,
     jobs_option,
@@ -26,11 +28,10 @@ from longtail.cli.options import (
 from longtail.cli.output import announce_compilation, note, noting_warnings, print_json, stages
 from longtail.cli.plan import choice_lines
 from longtail.cli.wording import naming_data, renaming
-from longtail.errors import DataError, LongtailError, ParameterError
+from longtail.errors import LongtailError, ParameterError
 from longtail.report import decision_sentences, file_size, imputing_lines, plural
 
 if TYPE_CHECKING:
-    from longtail.data import Dataset
     from longtail.facts import PlanFacts
     from longtail.pipeline import Imputed, Tagger
 
@@ -103,8 +104,9 @@ def _train_and_write(data: str, model: Path, as_json: bool, options: dict[str, A
             raise ParameterError(f"--{name.replace('_', '-')} can only be used with --vocabulary.")
     started = time.perf_counter()
     more = {"vocabulary": vocabulary, "unknown_labels": unknown, "deprecated_labels": deprecated}
+    not_read: set[str] = set()
     with running_as_asked(options, checkpoint) as engine:
-        tagger = _train(tagger, data, options, more)
+        tagger = _train(tagger, data, options, more, not_read)
         tagger.save(model)
     if engine.checkpoint is not None:
         if engine.checkpoint.taken:
@@ -116,6 +118,7 @@ def _train_and_write(data: str, model: Path, as_json: bool, options: dict[str, A
         "bytes": size,
         "seconds": time.perf_counter() - started,
         **model_facts(tagger),
+        "columns_not_read": sorted(not_read),
     }
     if as_json:
         print_json(facts)
@@ -123,15 +126,15 @@ def _train_and_write(data: str, model: Path, as_json: bool, options: dict[str, A
     click.echo(summary(facts))
 
 
-def _train(tagger: Tagger, data: str, options: dict[str, Any], more: dict[str, Any]) -> Tagger:
-    """Read DATA and train on it; returns the tagger that was trained."""
+def _train(tagger: Tagger, data: str, options: dict[str, Any], more: dict[str, Any], not_read: set[str]) -> Tagger:
+    """Read DATA and train on it; returns the tagger that was trained. `not_read` receives the columns left aside."""
     from longtail.pipeline import AUTO, plan_training, threads_within_limit
     from longtail.validate import resolve_jobs
 
     imputed = _impute_labels(data, tagger, options)
-    rows = read_data(data, "train", options) if imputed is None else imputed.labelled()
+    rows = read_data(data, "train", options, ignored_columns=not_read) if imputed is None else imputed.labelled()
     check_words_are_read(options, data, rows)
-    _check_labelled(data, rows)
+    check_labelled(data, rows)
     if options["method"] == AUTO:
         choice = tagger.choose_method(rows, more["vocabulary"])
         note(choice_lines(choice)[0])
@@ -163,15 +166,6 @@ def _train(tagger: Tagger, data: str, options: dict[str, Any], more: dict[str, A
     if told:
         tagger.data_["reading"] = told
     return tagger
-
-
-def _check_labelled(data: str, rows: Dataset) -> None:
-    """Refuse rows without any label, and say where labels are looked for."""
-    if rows.Y.nnz:
-        return
-    table = "; a table has them in the column 'labels' or the one that --labels-column names"
-    where = "" if rows.texts is None else table
-    raise DataError(f"the rows of {data} must have at least one label; every row is empty{where}.")
 
 
 def _check_memory(plan: PlanFacts) -> None:
@@ -233,6 +227,8 @@ def summary(facts: dict[str, Any]) -> str:
             lines += decision_sentences(facts["decision"])
     else:
         lines.append(f"Not calibrated{_why_not_calibrated(facts)}: scores only, no probabilities.")
+    if facts.get("columns_not_read"):
+        lines.append(f"Not read: {counted_columns(facts['columns_not_read'])}.")
     lines.append(f"Model: {facts['model_folder']} ({file_size(facts['bytes'])}).")
     return "\n".join(lines)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from longtail.cli.foreign_names import unknown_name_sentence
 from longtail.cli.model_options import ModelOption
 from longtail.cli.output import note
 from longtail.errors import (
@@ -47,6 +48,9 @@ def usage_sentence(error: click.ClickException) -> str:
     >>> usage_sentence(click.UsageError("Invalid value for '--eps': '1,5' is not a valid float."))
     "--eps must be a number; got '1,5'. Write 1.5."
     """
+    about_name = unknown_name_sentence(error)
+    if about_name is not None:
+        return about_name
     message = " ".join(error.format_message().split())
     if (found := NO_NUMBER.fullmatch(message)) is not None:
         dotted = with_decimal_point(found[2])
@@ -142,8 +146,10 @@ def _keyword(keyword: Keyword, options: Mapping[str, str]) -> Keyword | str:
         return keyword
     value = keyword.value
     shown = "" if value is NOTHING or value is True else f" {value}"
-    if (keyword.name, value) in VALUES:
+    if isinstance(value, Hashable) and (keyword.name, value) in VALUES:
         shown = f" {VALUES[keyword.name, value]}"
+    elif isinstance(value, list):  # the option is repeated
+        shown = " " + f" {option} ".join(map(str, value))
     return f"{'use ' if keyword.verb else ''}{option}{shown}"
 
 

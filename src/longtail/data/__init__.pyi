@@ -5,6 +5,7 @@ from .dataset import Dataset as Dataset
 from .dataset import inverse_propensities as inverse_propensities
 from .dataset import labels_to_matrix as labels_to_matrix
 from .dataset import rows_per_label as rows_per_label
+from .formats.csv_table import header_delimiter as header_delimiter
 from .formats.csv_table import table_rows as table_rows
 from .formats.files import Stream as Stream
 from .formats.files import check_encoding as check_encoding

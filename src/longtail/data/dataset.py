@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data.shown import dataset_html
-from longtail.errors import DataError
+from longtail.errors import DataError, warn_of_data
 from longtail.facts import DatasetFacts
 from longtail.storage import MappedStrings, Part
 from longtail.validate import MatrixLike, as_labels, as_rows, count_ids, make_csr
@@ -326,6 +326,7 @@ class Dataset:
             raise DataError(f"texts and labels must have as many rows; got {len(texts)} and {len(labels)}.")
         names = tuple(label_names) if label_names is not None else tuple(sorted({n for row in labels for n in row}))
         Y = labels_to_matrix(labels, names)
+        warn_of_spaces(names)
         return cls(
             Y=Y,
             X=X,
@@ -340,22 +341,43 @@ class Dataset:
 
 
 def labels_to_matrix(labels: Sequence[Sequence[str]], names: Sequence[str]) -> sp.csr_array:
-    """Return lists of label names as a matrix of ones; a name not in `names` is refused.
+    """Return lists of label names as a matrix of ones; a name not in `names`, or an empty one, is refused.
 
     >>> labels_to_matrix([["red"], ["car", "red"]], ["car", "red"]).toarray().tolist()
     [[0.0, 1.0], [1.0, 1.0]]
     """
     where = {name: i for i, name in enumerate(names)}
+    empty = where.get("")
     indptr = np.zeros(len(labels) + 1, dtype=np.int64)
     indices: list[int] = []
     for row, row_labels in enumerate(labels):
         try:
-            indices.extend(sorted({where[name] for name in row_labels}))
+            of_row = sorted({where[name] for name in row_labels})
         except KeyError as error:
             raise DataError(f"row {row} has the label {error.args[0]!r}, which is not in label_names.") from None
+        if empty is not None and empty in of_row:
+            raise DataError(
+                f"labels must not be empty strings; got '' at position {row} (a text without labels has an empty list)."
+            )
+        indices += of_row
         indptr[row + 1] = len(indices)
     data = np.ones(len(indices), dtype=np.float32)
     return sp.csr_array((data, np.array(indices, dtype=np.int32), indptr), shape=(len(labels), len(names)))
+
+
+def warn_of_spaces(names: Iterable[str], source: str = "") -> None:
+    """Warn of two labels that differ only by spaces around them: they are two, and were mostly meant as one."""
+    spaced = [name for name in names if name != name.strip()]
+    if not spaced:
+        return
+    plain: dict[str, str] = {name.strip(): name for name in spaced}
+    plain |= {name: name for name in names if name == name.strip() and name in plain}
+    twice = next((name for name in spaced if plain[name.strip()] != name), None)
+    if twice is not None:
+        of = f"{source}: " if source else ""
+        warn_of_data(
+            f"{of}the labels {plain[twice.strip()]!r:.60} and {twice!r:.60} differ only by spaces around them."
+        )
 
 
 def rows_per_label(Y: sp.csr_array) -> np.ndarray:

@@ -17,6 +17,7 @@ PER = ("global", "band", "label")
 MOST_LABELS = 1000  # of a row, that can be asked for
 WORDS = "precision=0.8, recall=0.9, labels-per-row=3, f1, macro-f1 or a goal at k such as macro-f1@5"
 GOAL_WORDS = "coverage, macro-f1 or macro-recall with @ and the labels per row, such as macro-f1@5 or macro-f1@5:0.3"
+PERCENT = re.compile(r"(\d{1,3}(?:\.\d+)?) ?%")
 GOAL = re.compile(r"([a-z0-9-]+)@(\d{1,7})(?::(\d*\.?\d+))?$")
 
 
@@ -111,6 +112,10 @@ def _split(text: str, argument: str, known: tuple[str, ...], words: str) -> tupl
         dotted = with_decimal_point(number)
         if name in known and dotted is not None:
             raise ParameterError(name=argument, allowed=words, got=text, hint=f" Write {name}={dotted}.") from None
+        percent = PERCENT.fullmatch(number.strip())
+        hint = f" Write {name}={float(percent[1]) / 100:g}." if name in known and percent is not None else ""
+        if name in known:
+            raise ParameterError(name=argument, allowed=words, got=text, hint=hint) from None
         name, value = "", None
     if name not in known:
         raise ParameterError(name=argument, allowed=words, got=text, hint=near(str(text).partition("=")[0], known))

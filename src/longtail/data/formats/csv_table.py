@@ -66,6 +66,22 @@ def table_batches(
         yield make_batch(lambda line: f"{path} line {line}", numbers, values, columns, columns.separator)
 
 
+def header_delimiter(line: str, columns: Sequence[str], delimiter: str | None = None) -> str | None:
+    """Return by what a line is the header of a table with all the columns and another one; None if it is none.
+
+    >>> header_delimiter("id;text", ["text"]), header_delimiter("the text, or not", ["text"])
+    (';', None)
+    """
+    for by in DELIMITERS if delimiter is None else (delimiter,):
+        try:
+            cells = next(csv.reader([line.removeprefix("\ufeff")], delimiter=by), [])
+        except csv.Error:
+            continue
+        if len(cells) > 1 and {cell.strip() for cell in cells}.issuperset(columns):
+            return by
+    return None
+
+
 def table_rows(
     path: Path, delimiter: str, limits: Limits = DEFAULT_LIMITS, *, quoted: bool = True, columns: Sequence[str] = ()
 ) -> Iterator[tuple[int, list[str]]]:

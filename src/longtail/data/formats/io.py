@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.data.dataset import Dataset
+from longtail.data.dataset import Dataset, warn_of_spaces
 from longtail.data.formats.files import Stream, check_encoding, plain_name
 from longtail.data.formats.guess_format import guess_format, guess_target
 from longtail.data.formats.label_list import read_labels, write_labels
@@ -396,6 +396,7 @@ def read_texts(path: Path, format_: Format, options: Options, labels_required: b
     )
     if labels_required and data.n_rows and not seen.any:
         raise _without_labels(path, format_, options)
+    warn_of_spaces(data.label_names or (), str(path))
     if format_.has_columns:
         _warn_of_joined_labels(path, data, format_)
     return data

@@ -10,6 +10,7 @@ The rules that JSONL, CSV, TSV and Parquet share:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -20,9 +21,10 @@ import scipy.sparse as sp
 
 from longtail.data.dataset import Dataset
 from longtail.data.limits import DEFAULT_LIMITS, Limits
-from longtail.errors import DataError, Keyword
+from longtail.errors import NOTHING, DataError, Keyword, near
 
 DEFAULT_ID = "id"  # the column of ids that may be missing
+WRITTEN_LIST = re.compile(r"""\[\s*((['"]).*['"]|\d+(\s*,\s*\d+)+)?\s*\]""", re.DOTALL)  # "['a', 'b']", "[1, 2]", "[]"
 NAMES_LISTED, NAME_CHARACTERS = 30, 40  # of the columns that an error lists
 
 
@@ -105,6 +107,7 @@ def make_batch(
         cells = values.get(column)
         return None if cells is None else as_names(where, lines, column, cells, separator)
 
+    _refuse_written_lists(where, lines, columns.labels, values.get(columns.labels))
     groups = names(columns.group) if columns.splits_groups else None
     if columns.group in values and not columns.splits_groups:
         whole = [(cell.strip() or None) if isinstance(cell, str) else cell for cell in values[columns.group]]
@@ -117,6 +120,22 @@ def make_batch(
         _check_ids(where, lines, values.get(columns.id), columns.id),
         groups,
     )
+
+
+def _refuse_written_lists(
+    where: Callable[[int], str], lines: Sequence[int], column: str, cells: Sequence[Any] | None
+) -> None:
+    """Refuse labels that are a Python list written into one cell, as pandas does: no separator reads them."""
+    for line, cell in zip(lines, cells or (), strict=cells is not None):
+        if isinstance(cell, str) and cell[:1] == "[" and WRITTEN_LIST.fullmatch(cell.strip()):
+            raise DataError(
+                "{where}: labels in '{column}' look like Python lists, such as {example}; write them as JSON Lines "
+                "with a list, or joined by one character ({advice} to name it).",
+                where=where(line),
+                column=column,
+                example=short_repr(cell),
+                advice=Keyword("label_separator", verb="pass"),
+            )
 
 
 def as_names(
@@ -348,13 +367,21 @@ def listed_names(names: Iterable[str]) -> str:
 def missing_column(
     source: str, column: str, names: Sequence[str], parameter: str, or_else: str = "", kind: str = "column"
 ) -> DataError:
-    """Return the error for a column that is not there: it lists those that are, and the parameter that names one."""
+    """Return the error for a column that is not there: it lists those that are, and the parameter that names one.
+
+    >>> print(missing_column("a.csv", "title,body", ["title", "body"], "text_column"))
+    a.csv has no column 'title,body'; it has: title, body (pass text_column=['title', 'body'] to name several).
+    """
+    parts = [part.strip() for part in column.split(",")]
+    several = parameter == "text_column" and len(parts) > 1 and set(parts) <= set(names)
     return DataError(
-        "{source} has no {kind} '{column}'; it has: {names} ({advice} to name the right one{or_else}).",
+        "{source} has no {kind} '{column}'; it has: {names} ({advice} to name {which}{or_else}).{hint}",
         source=source,
         kind=kind,
         column=column,
         names=listed_names(names) or "nothing",
-        advice=Keyword(parameter, verb="pass"),
+        advice=Keyword(parameter, parts if several else NOTHING, verb="pass"),
+        which="several" if several else "the right one",
         or_else=or_else,
+        hint="" if several else near(column, names),
     )
