@@ -77,8 +77,8 @@ class InertStream(io.TextIOBase):
         self.unfiltered.flush()
 
     def isatty(self) -> bool:
-        """Return whether the stream is a terminal."""
-        return bool(self.unfiltered.isatty())
+        """Return whether the stream is a terminal; one that is closed is none."""
+        return not self.unfiltered.closed and bool(self.unfiltered.isatty())
 
     def fileno(self) -> int:
         """Return the number of the file."""
