@@ -125,6 +125,10 @@ class RayEngine(Engine):
 
     def _do(self, run: Run) -> None:
         ray, lost = self._ray, self._ray.exceptions
+        for function in (run.work.prepare, run.work.run):
+            if function.__module__ == "__main__":
+                allowed, got = "functions of a module that every node can import", function.__qualname__
+                raise ParameterError("work must be {allowed}; got {got!r} of this program.", allowed=allowed, got=got)
         names = [part for f in (run.work.prepare, run.work.run) for part in (f.__module__, f.__qualname__)]
         handles = [self.share(one.arrays).handle if one.handle is None else one.handle for one in run.shared]
         prepared_of = json.dumps([names, run.settings, [handle.hex() for handle in handles]])
