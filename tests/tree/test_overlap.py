@@ -96,7 +96,7 @@ def test_room_bounds_the_clusters():
 
 
 def test_auto_gives_a_second_slot_only_to_the_label_that_needs_it():
-    M = sp.block_diag([np.ones((20, 1)), np.ones((20, 1)), np.ones((20, 1))]).toarray()
+    M = np.kron(np.eye(3), np.ones((20, 1)))
     Y = np.zeros((60, 3))
     Y[:20, 0] = Y[20:40, 1] = Y[40:, 2] = 1
     Y[45:, 0] = 1  # label 0 has two meanings
