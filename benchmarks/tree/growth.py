@@ -125,7 +125,7 @@ SERIES = (
 
 def panel(cells: list[Facts], by: str, heading: str, top: float) -> list[str]:
     """Draw time against rows or labels, both axes logarithmic, and the peak of memory below each mark."""
-    left, right, high, low = 46.0, WIDTH - 16, top + 46, top + 216
+    left, right, high, low = 62.0, WIDTH - 16, top + 46, top + 216
     values = [cell[key] for cell in cells for key, *_ in SERIES]
     bottom_y, top_y = 10.0 ** math.floor(math.log10(min(values))), 10.0 ** math.ceil(math.log10(max(values)))
     at_x = logarithmic(cells[0][by], cells[-1][by], left + 16, right - 16)
