@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # under a limit on memory, bytes that stay in memory: of a row, of a row on each thread that solves a classifier,
 # of a label; and how many arrays just too small for a file there are at once
-PER_ROW, PER_ROW_SOLVED, PER_LABEL, ARRAYS = 90.0, 82.0, 400.0, 24
+PER_ROW, PER_ROW_SOLVED, PER_LABEL, ARRAYS = 90.0, 82.0, 500.0, 24
 PROBE_SECONDS = 0.8  # of the second, larger probe
 COMPILED = 4  # times this long, and kernels were compiled in the second probe
 FIRST_ROWS, FIRST_NONZEROS = 500, 50_000  # of the first probe, at most
