@@ -43,9 +43,11 @@ def test_outputs_never_replace_inputs(tmp_path, run):
     before = weights.read_bytes(), sets.read_bytes()
     for option, path in (("--report", sets), ("--certificates", weights)):
         sentence = run("audit", "--weights", weights, sets, option, path, code=2)
-        assert f"{option} must be a file of its own" in sentence
+        assert f"{option} is the file that is read ({path}); give another name." in sentence
     both = ("--report", tmp_path / "x.npz", "--certificates", tmp_path / "x.npz")
-    assert "must be a file of its own" in run("audit", "--weights", weights, sets, *both, code=2)
+    assert "--report and --certificates must be different files" in run(
+        "audit", "--weights", weights, sets, *both, code=2
+    )
     assert (weights.read_bytes(), sets.read_bytes()) == before
 
 

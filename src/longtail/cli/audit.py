@@ -81,8 +81,6 @@ def audit(
     weights, certificates, fail = options["weights"], options["certificates"], options["fail_if_any"]
     model, data = _model_and_data(weights, given)
     _refuse_lone_options(data, options)
-    inputs = (weights, model, data, options["labels_file"])
-    _refuse_overwriting(inputs, {"certificates": certificates, "report": report})
     layer, taggers = _layer(model, options)
     rows = None if data is None else _read_label_sets(data, options, taggers)
     names = ("classes", "top_k", "box", "eps", "radius", "rows", "seconds", "limit", "random_state")
@@ -138,15 +136,6 @@ def _refuse_lone_options(data: str | None, options: dict[str, Any]) -> None:
     ):
         if options[name] not in (None, False) and not there:
             raise ParameterError(f"--{name.replace('_', '-')} can only be used with {needed}.")
-
-
-def _refuse_overwriting(inputs: tuple[Any, ...], outputs: dict[str, Path | None]) -> None:
-    """Refuse to write over what is read, and two things to one file."""
-    read = {Path(str(name)).resolve() for name in inputs if name is not None}
-    written = [path.resolve() for path in outputs.values() if path is not None]
-    for name, path in outputs.items():
-        if path is not None and (path.resolve() in read or written.count(path.resolve()) > 1):
-            raise ParameterError(f"--{name} must be a file of its own; got {path}, which is read or written already.")
 
 
 def _layer(model: str | None, options: dict[str, Any]) -> tuple[Layer, list[Tagger]]:

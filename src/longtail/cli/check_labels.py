@@ -10,7 +10,6 @@ import click
 from longtail.cli.options import data_options, jobs_option, json_option, read_data, read_vocabulary, vocabulary_options
 from longtail.cli.output import announce_compilation, console, note, print_json, stages
 from longtail.cli.wording import naming_data
-from longtail.errors import ParameterError
 
 
 @click.command("check-labels")
@@ -39,10 +38,7 @@ def check_labels(data: str, output: Path | None, report: Path | None, as_json: b
     from longtail.report import label_check_page, show_label_check, write_page
     from longtail.vocabulary import add_names
 
-    for name, path in (("output", output), ("report", report)):
-        taken = [Path(data), *([output] if name == "report" and output is not None else [])]
-        if path is not None and path.resolve() in {other.resolve() for other in taken}:
-            raise ParameterError(f"--{name} must be a file of its own; got {path}, which is read or written already.")
+    for path in (output, report):
         if path is not None:
             check_writable(path)
     vocabulary = read_vocabulary(options)
