@@ -83,15 +83,9 @@ class Cell:
         shutil.rmtree(self.env, ignore_errors=True)
         subprocess.run([uv, "venv", "--quiet", "--python", self.interpreter, self.env], check=True, env=self.variables)
         options = ["--quiet", "--only-binary", ":all:", "--resolution", RESOLUTIONS[self.resolution]]
-        command: list[str | Path] = [
-            uv,
-            "pip",
-            "install",
-            *options,
-            "--python",
-            self.python,
-            f"{wheel}[{','.join(EXTRAS)}]",
-        ]
+        # what the wheel asks for is asked for here too: uv takes the lowest versions only of what is named to it
+        wanted = [f"{wheel}[{','.join(EXTRAS)}]", *requirements()]
+        command: list[str | Path] = [uv, "pip", "install", *options, "--python", self.python, *wanted]
         subprocess.run(command, check=True, env=self.variables)
         listed: list[str | Path] = [uv, "pip", "list", "--format", "json", "--python", self.python]
         found = json.loads(subprocess.check_output(listed, text=True, env=self.variables))
@@ -126,11 +120,16 @@ def processor_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def named() -> list[str]:
-    """Return the packages that pyproject.toml names, apart from those that only develop longtail."""
+def requirements() -> list[str]:
+    """Return the packages that pyproject.toml names, with their versions."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extras = [line for extra in EXTRAS for line in project["optional-dependencies"][extra]]
-    return [re.split(r"[\[<>=!~; ]", line, maxsplit=1)[0].lower() for line in [*project["dependencies"], *extras]]
+    return [*project["dependencies"], *extras]
+
+
+def named() -> list[str]:
+    """Return the names of these packages."""
+    return [re.split(r"[\[<>=!~; ]", line, maxsplit=1)[0].lower() for line in requirements()]
 
 
 def main() -> None:
