@@ -45,7 +45,7 @@ def test_outputs_never_replace_inputs(tmp_path, run):
         sentence = run("audit", "--weights", weights, sets, option, path, code=2)
         assert f"{option} is the file that is read ({path}); give another name." in sentence
     both = ("--report", tmp_path / "x.npz", "--certificates", tmp_path / "x.npz")
-    assert "--report and --certificates must be different files" in run(
+    assert "--certificates and --report must be different files" in run(
         "audit", "--weights", weights, sets, *both, code=2
     )
     assert (weights.read_bytes(), sets.read_bytes()) == before
