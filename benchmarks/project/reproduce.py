@@ -98,7 +98,12 @@ RERUNS = (  # in this order as many as fit
         rules=((r"_s / sd$", None), (r"cpu_s / mean$", "processor time"), (r"/ (mean|sd)$", "score")),
     ),
     Rerun("decision_settings.json", 4, rules=MEAN_SCORES),
-    Rerun("reading.json", 2, ("--repeats", "5"), rules=((r"_vs_", "speed-up"), (r"over_result|multiple", "memory"))),
+    Rerun(
+        "reading.json",
+        2,
+        ("--repeats", "5"),
+        rules=((r"_vs_", "speed-up"), (r"over_result|multiple", "memory"), (r"seconds", "time")),
+    ),
     Rerun("cold_start.json", 1, data=False),
     Rerun("gate_cost.json", 2, data=False, rules=((r"percent", "speed-up"),)),
     Rerun("serve_labels.json", 1, data=False),
