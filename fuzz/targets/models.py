@@ -129,7 +129,7 @@ def _estimator_miml() -> Any:
 def _fresh_dft() -> Any:
     import longtail as lt
 
-    return _fresh_tagger(lt.BottleneckClassifier(head="dft", k=2, hidden=4, epochs=1, device="cpu"))
+    return _fresh_tagger(lt.BottleneckClassifier(head="dft", k=2, hidden=8, width=2, epochs=1, device="cpu"))
 
 
 def _fresh_hybrid(**settings: Any) -> Any:
