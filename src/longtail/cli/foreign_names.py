@@ -1,4 +1,4 @@
-"""What was meant by an option or a command that is not there: one nearly the same, or as other programs call it."""
+"""Suggestions for options and commands that are not there: a name nearly the same, or as other programs call it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was given on the command line, checked before a command runs: no option twice, no output over an input."""
+"""Checks of a command line before its command runs: no option given twice, no output over an input."""
 
 from __future__ import annotations
 
