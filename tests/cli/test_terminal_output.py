@@ -176,3 +176,10 @@ def test_the_programs_own_colours_still_reach_the_terminal(place, run):
     run("train", place / "rows.jsonl", "-o", place / "model")
     ((shown, _),) = in_a_terminal([["inspect", "model"]], place)
     assert b"\x1b[1m" in shown
+
+
+def test_a_stream_that_was_closed_is_no_terminal():
+    closed = io.StringIO()
+    stream = InertStream(closed, shown=True)
+    closed.close()
+    assert stream.isatty() is False  # libraries ask once more when Python ends

@@ -112,7 +112,7 @@ class Checkpoint:
         part = self.folder / f".{key}.{os.getpid()}.part"
         try:
             if not self.folder.is_dir():  # the same work has ended elsewhere and removed it
-                self.folder.mkdir(parents=True)
+                self.folder.mkdir(parents=True, exist_ok=True)
                 self._put_mark()
             part.write_bytes(raw)
             part.replace(self.folder / f"{key}.{digest}.safetensors")

@@ -38,7 +38,7 @@ DIGITS = 3  # of numbers drawn
 
 
 @dataclass(frozen=True)
-class OneOf:
+class AnyOf:
     """Some values, each as likely."""
 
     values: tuple[Any, ...]
@@ -75,14 +75,14 @@ class Between:
 class CheckedSpace:
     """The settings of a model and of its features that are searched."""
 
-    of_model: dict[str, OneOf | Between]
-    of_texts: dict[str, OneOf | Between]
+    of_model: dict[str, AnyOf | Between]
+    of_texts: dict[str, AnyOf | Between]
 
     def outermost(self) -> Iterator[tuple[str, str, Any]]:
         """Yield part, name and value of all that can be chosen, and of the ends of what lies between."""
         for part, space in (("model", self.of_model), ("texts", self.of_texts)):
             for name, one in space.items():
-                values = one.values if isinstance(one, OneOf) else (one.low, one.high)
+                values = one.values if isinstance(one, AnyOf) else (one.low, one.high)
                 yield from ((part, name, value) for value in values)
 
     def draw(self, seed: int, number: int) -> Json:
@@ -104,8 +104,8 @@ def check_space(space: Space | None, method: str, model: XMCEstimator, has_texts
         raise ParameterError(name="space", problem=f"must be given for the method {method!r}: none comes with it.")
     mine = set(model.get_params(deep=False)) - {"random_state", "n_jobs", "checkpoint"}
     texts = set(TfidfFeatures().get_params(deep=False)) - {"n_jobs"} if has_texts else set()
-    of_model: dict[str, OneOf | Between] = {}
-    of_texts: dict[str, OneOf | Between] = {}
+    of_model: dict[str, AnyOf | Between] = {}
+    of_texts: dict[str, AnyOf | Between] = {}
     for name, values in space.items():
         if name not in mine | texts:
             of = f"one of the settings of the method {method!r}" + (" or of features of texts" if has_texts else "")
@@ -117,10 +117,10 @@ def check_space(space: Space | None, method: str, model: XMCEstimator, has_texts
     return CheckedSpace(of_model, of_texts)
 
 
-def _checked_values(name: str, values: Any, owner: object) -> OneOf | Between:
+def _checked_values(name: str, values: Any, owner: object) -> AnyOf | Between:
     """Return the values of a setting of a model or of features."""
     if isinstance(values, list) and values:
-        return OneOf(tuple(values))
+        return AnyOf(tuple(values))
     numbers = isinstance(values, tuple) and len(values) == 2 and not any(isinstance(v, bool) for v in values)
     if numbers and all(isinstance(v, int | float) and math.isfinite(v) for v in values) and values[0] < values[1]:
         whole = all(isinstance(v, int) for v in values) and takes_whole_numbers(owner, name)
