@@ -1,6 +1,6 @@
 """The hybrid on real data: every expert alone, every one left out, fixed and learned weights; on a GPU.
 
-    python benchmarks/hybrid/study.py run TASK... --data FOLDER --out FOLDER [--encoders FOLDER] [--workers 4]
+    python benchmarks/hybrid/study.py run TASK... --data FOLDER --out FOLDER [--encoders FOLDER] [--workers 3]
     python benchmarks/hybrid/study.py join FOLDER --out benchmarks/results/hybrid.json [--keep]
 
 A TASK is `data:seed` with settings after it, such as `yso-titles:0`, `eurlex57k:0:max_length=64`,
@@ -11,6 +11,7 @@ interrupted study goes on. A file with "measured": "hybrid and experts" is of a 
 FOLDER of the data holds yso-titles, eurlex57k and pubmed-mesh; the others are bundled.
 `join --keep` keeps tasks of the file of results that were not run again, and names them in "measured_before": an
 earlier version of the program measured them.
+Of the workers of a run, one at a time uses the GPU; the others train trees, learn weights and measure meanwhile.
 
 Weights are learned on rows held out of the training, a tenth and at most 2,000; nothing is chosen on test rows.
 """
@@ -18,7 +19,9 @@ Weights are learned on rows held out of the training, a tenth and at most 2,000;
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
+import os
 import subprocess
 import sys
 import time
@@ -53,6 +56,7 @@ SUBSETS = {  # some of the experts together, with weights learned for them
     "tree + neighbours": ("tree", "neighbours"),
     "prime + tree + neighbours": ("prototypes", "tree", "neighbours"),
 }
+GPU_IS_FREE = "Training the tree (to learn weights)"  # the first stage after those that use the GPU
 NEW_SHARE = 20  # one label in so many is held out of the training, of the study of new labels
 
 
@@ -96,7 +100,12 @@ def parse(task: str) -> tuple[str, int, dict[str, Any], str]:
 
 
 def run(
-    task: str, data: Path | None, encoders: Path | None, n_jobs: int, save: Callable[[dict[str, Any]], None]
+    task: str,
+    data: Path | None,
+    encoders: Path | None,
+    n_jobs: int,
+    save: Callable[[dict[str, Any]], None],
+    turn: Path | None = None,
 ) -> None:
     """Train and measure one task, and save what is measured: the hybrid and its experts first, then all."""
     name, seed, settings, kind = parse(task)
@@ -105,9 +114,9 @@ def run(
     if encoders is not None and (encoders / settings["encoder"]).is_dir():
         settings["encoder"] = encoders / settings["encoder"]
     if kind == "new":
-        save(new_labels(given, seed, settings, n_jobs))
+        save(new_labels(given, seed, settings, n_jobs, turn))
         return
-    fit, seconds = train(given, given.Y, seed, settings, n_jobs)
+    fit, seconds = train(given, given.Y, seed, settings, n_jobs, turn)
     begun = time.perf_counter()
     rows = fit.experts.read(given.test_texts)
     evidence = fit.experts.evidence(rows)
@@ -156,15 +165,23 @@ def found_by_cells(experts: Experts, rows: HybridRows) -> float | None:
 
 
 def train(
-    given: StudyData, Y: sp.csr_array, seed: int, settings: dict[str, Any], n_jobs: int
+    given: StudyData, Y: sp.csr_array, seed: int, settings: dict[str, Any], n_jobs: int, turn: Path | None = None
 ) -> tuple[HybridFit, dict[str, float]]:
-    """Train a hybrid; labels without rows are known by their texts. Return it with the seconds of every stage."""
+    """Train a hybrid; labels without rows are known by their texts. Return it with the seconds of every stage.
+
+    `turn` is a file that is locked as long as the GPU is used.
+    """
     stages: dict[str, float] = {}
+    held = None if turn is None else turn.open("w")
+    if held is not None:
+        fcntl.flock(held, fcntl.LOCK_EX)
     last, since = "", time.perf_counter()
 
     def progress(stage: str, done: int, total: int) -> None:
         nonlocal last, since
         now = time.perf_counter()
+        if stage == GPU_IS_FREE and held is not None:
+            held.close()
         if stage != last:
             stages[last] = stages.get(last, 0.0) + now - since
             last, since = stage, now
@@ -175,6 +192,8 @@ def train(
         model.get_params(deep=False), EXPERTS, given.texts, Y, given.label_texts, given.labels, None, progress
     )
     progress("end", 0, 0)
+    if held is not None:
+        held.close()
     stages.pop("", None)
     return fit, {"all": time.perf_counter() - begun, **stages}
 
@@ -205,7 +224,7 @@ def constant_mix(evidence: CandidateFeatures) -> np.ndarray:
     return np.exp(np.minimum(best, 0)) * tree + 6 * evidence.features[:, :, AT["prototypes", "product"]]
 
 
-def new_labels(given: StudyData, seed: int, settings: dict[str, Any], n_jobs: int) -> dict[str, Any]:
+def new_labels(given: StudyData, seed: int, settings: dict[str, Any], n_jobs: int, turn: Path | None) -> dict[str, Any]:
     """Train without some labels, add them by their texts, and measure them and the others before and after."""
     labelled = np.flatnonzero(given.counts() > 0)
     chosen = np.random.default_rng([seed, 17]).permutation(labelled)
@@ -214,7 +233,7 @@ def new_labels(given: StudyData, seed: int, settings: dict[str, Any], n_jobs: in
     known = given._replace(
         label_texts=[given.label_texts[label] for label in old], labels=[given.labels[label] for label in old]
     )
-    fit, seconds = train(known, sp.csr_array(given.Y[:, old]), seed, settings, n_jobs)
+    fit, seconds = train(known, sp.csr_array(given.Y[:, old]), seed, settings, n_jobs, turn)
     rows, counts = fit.experts.read(given.test_texts), given.counts()
     counts[new] = 0
     others = without_labels(given.Y_test, new)
@@ -313,7 +332,8 @@ def work(tasks: list[str], given: argparse.Namespace) -> None:
             task = waiting.pop(0)
             own = [sys.executable, __file__, "one", task, "--out", str(out)]
             own += ["--jobs", str(given.jobs)]
-            for option, folder in (("--data", given.data), ("--encoders", given.encoders)):
+            turn = out / f"turn-of-{os.getpid()}"
+            for option, folder in (("--data", given.data), ("--encoders", given.encoders), ("--turn", turn)):
                 own += [] if folder is None else [option, str(folder)]
             running[task] = subprocess.Popen(own)
         time.sleep(0.5)
@@ -366,6 +386,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--encoders", type=Path)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--turn", type=Path, help="of `one`: a file that is locked as long as the GPU is used")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=1e9)
@@ -383,7 +404,7 @@ def main() -> None:
         def save(facts: dict[str, Any], task: str = task) -> None:
             (given.out / file_of(task)).write_text(json.dumps({"task": task, **facts}))
 
-        run(task, given.data, given.encoders, given.jobs, save)
+        run(task, given.data, given.encoders, given.jobs, save, given.turn)
 
 
 if __name__ == "__main__":

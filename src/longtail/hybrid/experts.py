@@ -17,7 +17,7 @@ from longtail.hybrid.neighbours import Neighbours
 from longtail.hybrid.shown_rows import ShownRows
 from longtail.name_matches import NameMatches
 from longtail.prime import LabelSearch
-from longtail.text import TfidfFeatures
+from longtail.text import BeginningFeatures, TfidfFeatures
 from longtail.tree import LabelTreeClassifier
 
 LISTED = 60  # labels that an expert lists for a row
@@ -56,7 +56,7 @@ class Experts:
         Whether prototypes are an expert, or the encoder only serves the others.
     classifier : ndarray or None
         A vector per trained label (n_trained, width), learned on the encoder's vectors.
-    words, tree : TfidfFeatures and LabelTreeClassifier, or None
+    words, tree : TfidfFeatures or BeginningFeatures, and LabelTreeClassifier; or None
         A label tree, and the words it reads.
     neighbours : Neighbours or None
         The training texts.
@@ -75,7 +75,7 @@ class Experts:
     encoder: EncoderWithLabels | None
     use_prototypes: bool
     classifier: np.ndarray | None
-    words: TfidfFeatures | None
+    words: TfidfFeatures | BeginningFeatures | None
     tree: LabelTreeClassifier | None
     neighbours: Neighbours | None
     names: NameMatches | None

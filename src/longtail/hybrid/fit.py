@@ -35,7 +35,7 @@ from longtail.kernels import blocks
 from longtail.model import EpochReport, Split, Stages, of_stage
 from longtail.name_matches import NameMatches
 from longtail.prime import Prime
-from longtail.text import TfidfFeatures
+from longtail.text import BeginningFeatures, TfidfFeatures, beginning_length, words_and_pairs
 from longtail.tree import LabelTreeClassifier
 from longtail.validate import Json, resolve_jobs, resolve_seed
 
@@ -132,14 +132,20 @@ class Trainer:
         found[np.bincount(self.Y[rows].indices, minlength=self.Y.shape[1]) == 0] = 0  # nothing was learned of these
         return found
 
-    def fit_words(self) -> TfidfFeatures | None:
-        """Learn the words of all texts."""
+    def fit_words(self) -> TfidfFeatures | BeginningFeatures | None:
+        """Learn the words of texts, and pairs of words: of short texts, or of the beginning of long ones."""
         if "tree" not in self.experts:
             return None
         self.begin("Reading words")
         language = self.params["language"]
         analyzer = "word" if language is None else f"snowball:{language}"
-        return TfidfFeatures(n_jobs=self.params["n_jobs"], analyzer=analyzer).fit(self.texts)
+        words, pairs = TfidfFeatures(analyzer=analyzer), words_and_pairs(analyzer)
+        n_words, n_jobs = self.params["beginning"], self.params["n_jobs"]
+        if n_words == "auto" and not (n_words := beginning_length(self.texts)):
+            return pairs.set_params(n_jobs=n_jobs).fit(self.texts)
+        if not n_words:
+            return words.set_params(n_jobs=n_jobs).fit(self.texts)
+        return BeginningFeatures(words, of_beginning=pairs, beginning=n_words, n_jobs=n_jobs).fit(self.texts)
 
     def fit_tree(self, words: sp.csr_array | None, rows: np.ndarray, stage: str) -> LabelTreeClassifier | None:
         """Train the label tree on words."""

@@ -29,10 +29,11 @@ from longtail.storage import (
     Whole,
     string_arrays,
 )
-from longtail.text import LANGUAGES, TFIDF_SCHEMA
+from longtail.text import BEGINNING_SCHEMA, BEGINNING_WORDS, LANGUAGES, TFIDF_SCHEMA, WHOLE
 from longtail.tree import LABEL_TREE_SCHEMA
 
-PRIME, FROZEN, WORDS, TREE, NAMES, NEIGHBOURS = "prime.", "frozen.", "words.", "tree.", "names.", "neighbours."
+PRIME, FROZEN, WORDS, BEGINNINGS = "prime.", "frozen.", "words.", "beginnings."
+TREE, NAMES, NEIGHBOURS = "tree.", "names.", "neighbours."
 WIDEST = 1 << 20
 
 FROZEN_ENCODER_SCHEMA = PartSchema(
@@ -63,11 +64,13 @@ FROZEN_ENCODER_SCHEMA = PartSchema(
 def _experts_problem(part: Part, sizes: Sizes) -> str | None:
     """Return why the experts do not fit each other, or None."""
     n_labels, fitted = sizes["n_labels"], part.params["fitted"]
-    if (fitted["words"] is None) != (fitted["tree"] is None):
+    readers = [name for name in ("words", "beginnings") if fitted.get(name) is not None]
+    if len(readers) != (fitted["tree"] is not None):
         return "there must be both words and a tree, or none"
     if fitted["tree"] is not None:
-        if sizes["tree.n_features"] != sizes["words.n_terms"]:
-            return f"its tree reads {sizes['tree.n_features']} words, and there are {sizes['words.n_terms']}"
+        n_words = sum(sizes.get(f"{name}n_terms", 0) for name in _OF_WORDS)
+        if sizes["tree.n_features"] != n_words:
+            return f"its tree reads {sizes['tree.n_features']} words, and there are {n_words}"
         if sizes["tree.n_labels"] > n_labels:
             return f"its tree has {sizes['tree.n_labels']} labels, more than the {n_labels} of the model"
     if fitted["prime"] is not None and fitted.get("frozen") is not None:
@@ -117,6 +120,7 @@ _NEIGHBOUR_ARRAYS = (
 )
 _NEIGHBOUR_NAMES = tuple(array.name for array in _NEIGHBOUR_ARRAYS)
 
+_OF_WORDS = (WORDS, f"{BEGINNINGS}{WHOLE}", f"{BEGINNINGS}{BEGINNING_WORDS}")
 _FITTED = Record(
     {
         "n_rows": Whole(),
@@ -127,10 +131,11 @@ _FITTED = Record(
         "prime": PartParams(PRIME_SCHEMA.kind, none=True),
         "frozen": PartParams(FROZEN_ENCODER_SCHEMA.kind, none=True),
         "words": PartParams(TFIDF_SCHEMA.kind, none=True),
+        "beginnings": PartParams(BEGINNING_SCHEMA.kind, none=True),
         "tree": PartParams(LABEL_TREE_SCHEMA.kind, none=True),
         "names": PartParams(NAME_MATCHES_SCHEMA.kind, none=True),
     },
-    frozenset({"frozen"}),
+    frozenset({"frozen", "beginnings"}),
 )
 
 HYBRID_SCHEMA = PartSchema(
@@ -145,6 +150,9 @@ HYBRID_SCHEMA = PartSchema(
         ParamSpec("max_length", Whole(3), "tokens of a text that are read"),
         ParamSpec("long_texts", Choice(LONG_TEXTS), "what is read of longer texts"),
         ParamSpec("overlap", OneOf((Whole(1), Choice(("auto",)))), "leaves a label may stand in"),
+        ParamSpec(
+            "beginning", OneOf((Whole(), Choice(("auto",)))), "words that are the beginning of a text", optional=True
+        ),
         ParamSpec("tail", Real(0, 10, none=True), "how much rare labels are favoured"),
         ParamSpec("language", Choice(LANGUAGES, none=True), "language whose endings are taken off"),
         ParamSpec("keep_texts", Flag(), "whether ids and first words of training texts are kept", optional=True),
@@ -181,6 +189,7 @@ HYBRID_SCHEMA = PartSchema(
         InnerPart(PRIME, PRIME_SCHEMA, params="fitted.prime"),
         InnerPart(FROZEN, FROZEN_ENCODER_SCHEMA, params="fitted.frozen"),
         InnerPart(WORDS, TFIDF_SCHEMA, params="fitted.words"),
+        InnerPart(BEGINNINGS, BEGINNING_SCHEMA, params="fitted.beginnings"),
         InnerPart(TREE, LABEL_TREE_SCHEMA, params="fitted.tree"),
         InnerPart(NAMES, NAME_MATCHES_SCHEMA, params="fitted.names"),
     ),

@@ -11,15 +11,16 @@ from longtail.hybrid.encoder_with_labels import EncoderWithLabels
 from longtail.hybrid.experts import Experts
 from longtail.hybrid.frozen_encoder import FrozenEncoder
 from longtail.hybrid.neighbours import Neighbours
-from longtail.hybrid.schema import FROZEN, NAMES, NEIGHBOURS, PRIME, TREE, WORDS
+from longtail.hybrid.schema import BEGINNINGS, FROZEN, NAMES, NEIGHBOURS, PRIME, TREE, WORDS
 from longtail.hybrid.shown_rows import SHOWN_ROWS, ShownRows
 from longtail.name_matches import NameMatches
 from longtail.prime import Prime
 from longtail.storage import Part
-from longtail.text import TfidfFeatures
+from longtail.text import BeginningFeatures, TfidfFeatures
 from longtail.tree import LabelTreeClassifier
 
 ENCODERS = {Prime.kind: PRIME, FrozenEncoder.kind: FROZEN}  # beginnings of the names of their arrays
+READERS = {TfidfFeatures.kind: WORDS, BeginningFeatures.kind: BEGINNINGS}
 
 
 def experts_part(experts: Experts, combination: Combination) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -28,8 +29,10 @@ def experts_part(experts: Experts, combination: Combination) -> tuple[dict[str, 
     arrays = {"combination.weights": combination.weights, "combination.bias": combination.bias}
     encoder = None if experts.encoder is None else experts.encoder.to_part()
     inner: dict[str, Part | None] = {PRIME: None, ENCODERS[Prime.kind if encoder is None else encoder.kind]: encoder}
-    words = {WORDS: experts.words, TREE: experts.tree, NAMES: experts.names}
-    inner |= {prefix: None if expert is None else expert.to_part() for prefix, expert in words.items()}
+    words = None if experts.words is None else experts.words.to_part()
+    inner |= {WORDS: None, READERS[TfidfFeatures.kind if words is None else words.kind]: words}
+    trained = {TREE: experts.tree, NAMES: experts.names}
+    inner |= {prefix: None if expert is None else expert.to_part() for prefix, expert in trained.items()}
     for prefix, part in inner.items():
         params[prefix.rstrip(".")] = None if part is None else part.params
         arrays |= {} if part is None else {f"{prefix}{name}": array for name, array in part.arrays.items()}
@@ -56,7 +59,7 @@ def restore_experts(params: dict[str, Any], part: Part, experts: tuple[str, ...]
         encoder=encoder,
         use_prototypes="prototypes" in experts and encoder is not None,
         classifier=part.arrays.get("classifier.vectors"),
-        words=inside(WORDS, TfidfFeatures),
+        words=inside(WORDS, TfidfFeatures) or inside(BEGINNINGS, BeginningFeatures),
         tree=inside(TREE, LabelTreeClassifier),
         neighbours=Neighbours(**remembered) if remembered else None,
         names=inside(NAMES, NameMatches),

@@ -4,6 +4,7 @@ Where to start reading:
 
 - `tfidf.py`: `TfidfFeatures`, the story from texts to rows. It uses `lexicon.py` (the set of n-grams),
   `count_ngrams.py` (counts on many threads) and `weigh_counts.py` (counts to rows).
+- `beginnings.py`: `BeginningFeatures`, in which words at the beginning of a text count in columns of their own too.
 - `word_table.py` numbers words; `word_forms.py` and `stemmer.py` let words count by their stems; `stop_words.py` holds
   short lists of words to leave out, by language.
 - `stemmed_words.py`: texts as numbers of the stems of a fixed list of names; `light_stems.py` cuts English plurals

@@ -1,3 +1,7 @@
+from .beginnings import BeginningFeatures as BeginningFeatures
+from .beginnings import beginning_length as beginning_length
+from .beginnings import check_beginning as check_beginning
+from .beginnings import words_and_pairs as words_and_pairs
 from .check_texts import as_texts as as_texts
 from .check_texts import check_unicode as check_unicode
 from .check_texts import is_unicode as is_unicode
@@ -8,7 +12,10 @@ from .lexicon import cut_texts as cut_texts
 from .row_vectors import hstack_rows as hstack_rows
 from .row_vectors import side_by_side as side_by_side
 from .row_vectors import unit_rows as unit_rows
+from .schema import BEGINNING_SCHEMA as BEGINNING_SCHEMA
+from .schema import BEGINNING_WORDS as BEGINNING_WORDS
 from .schema import TFIDF_SCHEMA as TFIDF_SCHEMA
+from .schema import WHOLE as WHOLE
 from .stemmed_words import RULES as RULES
 from .stemmed_words import STOP_WORD as STOP_WORD
 from .stemmed_words import UNKNOWN as UNKNOWN

@@ -12,10 +12,12 @@ from longtail.storage import (
     Choice,
     CrossCheck,
     Flag,
+    InnerPart,
     ListOf,
     OneOf,
     ParamSpec,
     Part,
+    PartParams,
     PartSchema,
     Real,
     Sizes,
@@ -30,6 +32,7 @@ ANALYZERS = ("char_wb", "word", *(f"snowball:{language}" for language in LANGUAG
 LONGEST_NGRAM = 64  # words or characters; memory grows with the number of lengths
 SMALLEST_WEIGHT = 0.01  # of longer n-grams
 SPACE = 0x20
+WHOLE, BEGINNING_WORDS = "whole.", "beginning."  # beginnings of the names of arrays
 
 
 def _ngrams_problem(part: Part, sizes: Sizes) -> str | None:
@@ -154,4 +157,29 @@ TFIDF_SCHEMA = PartSchema(
             _forms_problem,
         ),
     ),
+)
+
+
+def _beginning_problem(part: Part, sizes: Sizes) -> str | None:
+    """Return why there is a beginning without words, or words without a beginning, or None."""
+    n_words, there = part.params["n_words"], part.params["beginning"] is not None
+    if bool(n_words) != there:
+        return f"'n_words' is {n_words}, and the words of beginnings are {'there' if there else 'missing'}"
+    return None
+
+
+BEGINNING_SCHEMA = PartSchema(
+    kind="beginning-features.v1",
+    about="TF-IDF rows with the words at the beginning of a text in columns of their own, of `BeginningFeatures`",
+    params=(
+        ParamSpec("weight", Real(0), "how much the beginning counts beside the whole text"),
+        ParamSpec("n_words", Whole(), "words that are the beginning of a text; 0 for none"),
+        ParamSpec("whole", PartParams(TFIDF_SCHEMA.kind), "the words of whole texts"),
+        ParamSpec("beginning", PartParams(TFIDF_SCHEMA.kind, none=True), "the words of beginnings"),
+    ),
+    inner=(
+        InnerPart(WHOLE, TFIDF_SCHEMA, params="whole"),
+        InnerPart(BEGINNING_WORDS, TFIDF_SCHEMA, params="beginning"),
+    ),
+    crosschecks=(CrossCheck("words of beginnings are there where texts have one", _beginning_problem),),
 )

@@ -1,0 +1,233 @@
+"""TF-IDF rows in which the first words of a text, and pairs of them, count in columns of their own too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.errors import ParameterError
+from longtail.model import Transformer, clone, not_fitted
+from longtail.storage import Part, PartSchema, checked
+from longtail.text.check_texts import as_texts
+from longtail.text.row_vectors import scaled, side_by_side, unit_rows
+from longtail.text.schema import BEGINNING_SCHEMA, BEGINNING_WORDS, WHOLE
+from longtail.text.tfidf import TfidfFeatures
+from longtail.validate import as_sparse, check_integer, check_real
+
+AUTO = "auto"
+PART, MOST_WORDS, FEWEST_WORDS = 4, 100, 8  # "auto": a fourth of the mean text, at most and at least so many words
+SAMPLE = 1000  # texts whose words are counted for "auto"
+PAIRS_WEIGHT = 0.7  # of pairs of words beside words, where texts are short
+
+
+class BeginningFeatures(Transformer):
+    """Turn texts into TF-IDF rows in which words and pairs at the beginning of a text have columns of their own too.
+
+    `row = [words, weight * words and pairs of the beginning]`, both of unit length, and then divided by its length. A
+    title or first sentence says most of what a long text is about.
+
+    Parameters
+    ----------
+    tfidf : TfidfFeatures, default=None
+        How words of whole texts are counted; None for `TfidfFeatures()`.
+    of_beginning : TfidfFeatures, default=None
+        How words of beginnings are counted; None for words and pairs of them, `TfidfFeatures((1, 2),
+        ngram_weight=0.7)`.
+    beginning : int or "auto", default="auto"
+        Words, between spaces, that are the beginning of a text; "auto" for a fourth of the mean length of the texts
+        learned from, at most 100, and none at all where that is less than 8.
+    weight : float, default=0.5
+        How much the beginning counts beside the whole text.
+    n_jobs : int or None, default=None
+        Threads; None for all cores.
+
+    Attributes
+    ----------
+    tfidf_ : TfidfFeatures
+        The words of whole texts.
+    beginning_ : TfidfFeatures or None
+        The words and pairs of beginnings; None where texts are too short to have one.
+    n_words_ : int
+        Words of a beginning; 0 where there is none.
+    n_features_ : int
+        Columns of the rows.
+
+    Examples
+    --------
+    >>> texts = ["Apple pie: take flour and sugar", "Sugar beet: take a field and a plough"]
+    >>> features = BeginningFeatures(beginning=2).fit(texts)
+    >>> features.get_feature_names_out()[-4:].tolist()  # pairs in two texts would have columns as well
+    ['beginning: apple', 'beginning: beet', 'beginning: pie', 'beginning: sugar']
+    """
+
+    kind: ClassVar[str] = BEGINNING_SCHEMA.kind
+    schema: ClassVar[PartSchema] = BEGINNING_SCHEMA
+    tfidf_: TfidfFeatures
+    beginning_: TfidfFeatures | None
+    n_words_: int
+    n_features_: int
+
+    def __init__(
+        self,
+        tfidf: TfidfFeatures | None = None,
+        *,
+        of_beginning: TfidfFeatures | None = None,
+        beginning: int | str = AUTO,
+        weight: float = 0.5,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.tfidf = tfidf
+        self.of_beginning = of_beginning
+        self.beginning = beginning
+        self.weight = weight
+        self.n_jobs = n_jobs
+
+    def fit(self, texts: Sequence[str], y: object = None) -> Self:
+        """Learn the words of texts and of their beginnings; returns self."""
+        given = self._check(texts)
+        n_words = beginning_length(given) if self.beginning == AUTO else int(self.beginning)
+        whole = self._with_threads(TfidfFeatures() if self.tfidf is None else self.tfidf).fit(given)
+        first = None
+        if n_words:
+            wanted = words_and_pairs() if self.of_beginning is None else self.of_beginning
+            first = self._with_threads(wanted).fit(first_words(given, n_words))
+        self._keep(whole, first, n_words)
+        return self
+
+    def fit_transform(self, texts: Sequence[str], y: object = None) -> sp.csr_array:
+        """Learn the words and return one row per text."""
+        return self.fit(texts).transform(texts)
+
+    def transform(self, texts: Sequence[str]) -> sp.csr_array:
+        """Return one row per text, CSR float32 (n_texts, n_features_)."""
+        self._check_fitted()
+        given = as_texts(texts)
+        whole = self.tfidf_.transform(given)
+        if self.beginning_ is None:
+            return whole
+        first = self.beginning_.transform(first_words(given, self.n_words_))
+        return as_sparse(unit_rows(side_by_side(whole, scaled(first, self.weight))))
+
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
+        """Return the terms, then those of beginnings."""
+        self._check_fitted()
+        first = () if self.beginning_ is None else self.beginning_.get_feature_names_out()
+        names = [*self.tfidf_.get_feature_names_out(), *(f"beginning: {term}" for term in first)]
+        return np.array(names, dtype=object)
+
+    def locate(self, text: str) -> list[tuple[int, int, int]]:
+        """Return where a text has which terms, as (start, end, column) in characters of the text as given.
+
+        >>> BeginningFeatures(beginning=1).fit(["red apple", "old car"]).locate("red car")
+        [(0, 3, 3), (0, 3, 5), (4, 7, 1)]
+        """
+        self._check_fitted()
+        found = self.tfidf_.locate(text)
+        if self.beginning_ is not None:
+            width = self.tfidf_.n_features_
+            end = beginning_end(text, self.n_words_)
+            found += [(start, stop, width + column) for start, stop, column in self.beginning_.locate(text[:end])]
+        return sorted(found)
+
+    def build(self) -> None:
+        """Refuse features whose words count by their stems where the package that cuts them is missing."""
+        self._check_fitted()
+        self.tfidf_.build()
+
+    def to_part(self) -> Part:
+        """Return what is saved: the words of whole texts and of beginnings."""
+        self._check_fitted()
+        whole, first = self.tfidf_.to_part(), None if self.beginning_ is None else self.beginning_.to_part()
+        params: dict[str, Any] = {"weight": float(self.weight), "n_words": self.n_words_}
+        params |= {"whole": whole.params, "beginning": None if first is None else first.params}
+        arrays = {f"{WHOLE}{name}": array for name, array in whole.arrays.items()}
+        if first is not None:
+            arrays |= {f"{BEGINNING_WORDS}{name}": array for name, array in first.arrays.items()}
+        return Part(self.kind, params, arrays)
+
+    @classmethod
+    def from_part(cls, part: Part) -> Self:
+        """Make the features from what was saved of them."""
+        part = checked(part, BEGINNING_SCHEMA)
+        whole, first = part.params["whole"], part.params["beginning"]
+        tfidf = TfidfFeatures.from_part(part.inner(WHOLE, TfidfFeatures.kind, whole))
+        beginning, n_words = None, part.params["n_words"]
+        if first is not None:
+            beginning = TfidfFeatures.from_part(part.inner(BEGINNING_WORDS, TfidfFeatures.kind, first))
+        of_beginning = None if beginning is None else clone(beginning)
+        weight = float(part.params["weight"])
+        made = cls(clone(tfidf), of_beginning=of_beginning, beginning=n_words, weight=weight)
+        made._keep(tfidf, beginning, n_words)
+        return made
+
+    def _check(self, texts: Sequence[str]) -> list[str]:
+        """Refuse parameters that are not allowed; return the texts."""
+        check_beginning(self.beginning)
+        check_real("weight", self.weight, low=0)
+        for name, words in (("tfidf", self.tfidf), ("of_beginning", self.of_beginning)):
+            if words is not None and not isinstance(words, TfidfFeatures):
+                raise ParameterError(name=name, allowed="TfidfFeatures or None", got=words)
+        return list(as_texts(texts))
+
+    def _with_threads(self, words: TfidfFeatures) -> TfidfFeatures:
+        """Return a copy, not fitted, with threads where they are left open."""
+        made = clone(words)
+        return made if made.n_jobs is not None else made.set_params(n_jobs=self.n_jobs)
+
+    def _keep(self, tfidf: TfidfFeatures, beginning: TfidfFeatures | None, n_words: int) -> None:
+        """Set the learned state, after fitting and after loading."""
+        self.tfidf_, self.beginning_, self.n_words_ = tfidf, beginning, n_words
+        self.n_features_ = tfidf.n_features_ + (0 if beginning is None else beginning.n_features_)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "n_features_"):
+            raise not_fitted(f"this {type(self).__name__} is not fitted yet; call fit(texts) first.")
+
+
+def words_and_pairs(analyzer: str = "word") -> TfidfFeatures:
+    """Return features of words and pairs of words, for short texts."""
+    return TfidfFeatures((1, 2), analyzer=analyzer, ngram_weight=PAIRS_WEIGHT)
+
+
+def check_beginning(beginning: object) -> None:
+    """Refuse what is neither a number of words nor "auto"."""
+    if isinstance(beginning, str) and beginning == AUTO:
+        return
+    if isinstance(beginning, str):
+        raise ParameterError(name="beginning", allowed="an integer >= 0 or 'auto'", got=beginning)
+    check_integer("beginning", beginning, low=0)
+
+
+def beginning_length(texts: Sequence[str]) -> int:
+    """Return how many words are the beginning of texts like these: a fourth of the mean; 0 where they are short.
+
+    >>> beginning_length(["word " * 100, "word " * 60]), beginning_length(["a short title"])
+    (20, 0)
+    """
+    sample = np.linspace(0, len(texts) - 1, min(SAMPLE, len(texts))).astype(np.int64)
+    n_words = sum(len(texts[row].split()) for row in sample) // (PART * max(len(sample), 1))
+    return 0 if n_words < FEWEST_WORDS else min(n_words, MOST_WORDS)
+
+
+def first_words(texts: Sequence[str], n_words: int) -> list[str]:
+    """Return the beginnings of texts.
+
+    >>> first_words(["One red apple and a pie", "two"], 3)
+    ['One red apple', 'two']
+    """
+    return [text[: beginning_end(text, n_words)] for text in texts]
+
+
+def beginning_end(text: str, n_words: int) -> int:
+    """Return where the first so many words of a text end, between white space.
+
+    >>> beginning_end("  One red\\n apple pie", 3), beginning_end("two words ", 3)
+    (16, 10)
+    """
+    rest = text.split(None, n_words)
+    if len(rest) <= n_words:
+        return len(text)
+    return len(text[: len(text) - len(rest[-1])].rstrip())
