@@ -181,6 +181,7 @@ def train(
         nonlocal last, since
         now = time.perf_counter()
         if stage == GPU_IS_FREE and held is not None:
+            give_gpu_back()
             held.close()
         if stage != last:
             stages[last] = stages.get(last, 0.0) + now - since
@@ -293,6 +294,14 @@ def prime_settings(experts: Experts) -> dict[str, Any]:
     names = ("encoder", "epochs", "batch_size", "lr", "max_length", "preset")
     known = {name: Path(params[name]).name if name == "encoder" else params[name] for name in names if name in params}
     return {**known, "epochs_trained": len(experts.encoder.history_)}
+
+
+def give_gpu_back() -> None:
+    """Let other programs have the memory of the GPU that is not used any more."""
+    if find_spec("torch") is not None:
+        import torch
+
+        torch.cuda.empty_cache()
 
 
 def device_name() -> str:
