@@ -32,7 +32,8 @@ ANALYZERS = ("char_wb", "word", *(f"snowball:{language}" for language in LANGUAG
 LONGEST_NGRAM = 64  # words or characters; memory grows with the number of lengths
 SMALLEST_WEIGHT = 0.01  # of longer n-grams
 SPACE = 0x20
-WHOLE, BEGINNING_WORDS = "whole.", "beginning."  # beginnings of the names of arrays
+WHOLE = "whole."  # what the names of arrays of whole texts begin with
+BEGINNING_WORDS = "beginning."  # and those of beginnings
 
 
 def _ngrams_problem(part: Part, sizes: Sizes) -> str | None:
