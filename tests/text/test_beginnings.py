@@ -91,6 +91,11 @@ def test_any_text_gets_a_row_of_unit_length_or_of_zeros_or_a_sentence(texts, n_w
     same(features.transform(texts), rows[: len(texts)])
 
 
+def test_a_beginning_of_more_words_than_any_text_has_is_the_text():
+    features = BeginningFeatures(beginning=2**63 - 1).fit(PIES)
+    assert features.beginning_.transform(PIES).nnz == TfidfFeatures((1, 2), ngram_weight=0.7).fit_transform(PIES).nnz
+
+
 def test_auto_is_a_fourth_of_the_mean_length_where_texts_are_long_enough():
     assert beginning_length(["word " * 100, "word " * 60]) == 20
     assert beginning_length(["word " * 10_000]) == 100 and beginning_length(["word " * 31]) == 0
@@ -181,7 +186,8 @@ def test_a_part_that_contradicts_itself_is_refused():
         ({"beginning": -1}, "beginning must be an integer >= 0"),
         ({"beginning": 2.5}, "beginning must be an integer >= 0"),
         ({"beginning": None}, "beginning must be an integer >= 0"),
-        ({"weight": -1}, "weight must be a number >= 0; got -1"),
+        ({"weight": -1}, "weight must be a number .*got -1"),
+        ({"weight": 1e300}, "weight must be"),
         ({"weight": float("nan")}, "weight must be"),
         ({"tfidf": "words"}, "tfidf must be TfidfFeatures or None; got 'words'"),
         ({"of_beginning": BeginningFeatures()}, "of_beginning must be TfidfFeatures or None"),

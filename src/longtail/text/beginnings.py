@@ -13,7 +13,7 @@ from longtail.model import Transformer, clone, not_fitted
 from longtail.storage import Part, PartSchema, checked
 from longtail.text.check_texts import as_texts
 from longtail.text.row_vectors import scaled, side_by_side, unit_rows
-from longtail.text.schema import BEGINNING_SCHEMA, BEGINNING_WORDS, WHOLE
+from longtail.text.schema import BEGINNING_SCHEMA, BEGINNING_WORDS, MOST_WEIGHT, WHOLE
 from longtail.text.tfidf import TfidfFeatures
 from longtail.text.unknown_terms import UnknownTerms
 from longtail.validate import as_sparse, check_integer, check_real
@@ -41,7 +41,7 @@ class BeginningFeatures(Transformer):
         Words, between spaces, that are the beginning of a text, 0 for none; "auto" for a fourth of the mean length of
         the texts learned from, at most 100, and none at all where that is less than 8.
     weight : float, default=0.5
-        How much the beginning counts beside the whole text.
+        How much the beginning counts beside the whole text, at most 1,000.
     n_jobs : int or None, default=None
         Threads; None for all cores. The result is the same for any number.
 
@@ -109,7 +109,7 @@ class BeginningFeatures(Transformer):
         ((1, 1), (1, 2), 1)
         """
         check_beginning(self.beginning)
-        check_real("weight", self.weight, low=0)
+        check_real("weight", self.weight, low=0, high=MOST_WEIGHT)
         for name, words in (("tfidf", self.tfidf), ("of_beginning", self.of_beginning)):
             if words is not None and not isinstance(words, TfidfFeatures):
                 raise ParameterError(name=name, allowed="TfidfFeatures or None", got=words)
@@ -162,7 +162,9 @@ class BeginningFeatures(Transformer):
     def build(self) -> None:
         """Refuse features whose words count by their stems where the package that cuts them is missing."""
         self._check_fitted()
-        self.tfidf_.build()
+        for words in (self.tfidf_, self.beginning_):
+            if words is not None:
+                words.build()
 
     def to_part(self) -> Part:
         """Return what is saved: the words of whole texts and of beginnings."""
