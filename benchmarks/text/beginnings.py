@@ -37,7 +37,7 @@ BEGINNING = "words and beginnings"
 READERS: dict[str, Callable[[], Any]] = {
     "words": TfidfFeatures,
     "words and pairs": lambda: TfidfFeatures((1, 2)),
-    "words and pairs, 0.7": lambda: TfidfFeatures((1, 2), ngram_weight=0.7),
+    "words and heavier pairs": lambda: TfidfFeatures((1, 2), ngram_weight=0.7),
     BEGINNING: BeginningFeatures,
 }
 METRICS = ("p@1", "p@3", "p@5", "psp@5")
