@@ -131,7 +131,7 @@ class BeginningFeatures(Transformer):
     ) -> UnknownTerms | None:
         """Return how many words of every text, read as a whole, are not known, and which; as `TfidfFeatures` does.
 
-        >>> found = BeginningFeatures(beginning=1).fit(["a red apple", "a red car"]).unknown_terms(["red bus"])
+        >>> found = BeginningFeatures(beginning=1).fit(["red apple", "red car"]).unknown_terms(["red bus"])
         >>> found.terms.tolist(), found.unknown.tolist(), found.names
         ([2], [1], ['bus'])
         """
