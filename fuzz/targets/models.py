@@ -475,7 +475,7 @@ def warm_up(folder: Path, name: str) -> None:
     asked = dict.fromkeys(("verify", "inspect", "show"), True)
     if name != "encoder-features":  # which has no words to explain
         asked["explain"] = True
-    if "tree" in name and "estimator" not in name:
+    if ("tree" in name and "estimator" not in name) or name.startswith("hybrid"):
         asked["tree"] = True
     if name.startswith("decision"):  # of either kind, since a changed folder may be of the other
         from longtail.data import TopK
