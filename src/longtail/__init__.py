@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from longtail.one_vs_all import OneVsAllClassifier
     from longtail.pipeline import Tagger, load
     from longtail.prime import Prime
-    from longtail.text import TfidfFeatures
+    from longtail.text import BeginningFeatures, TfidfFeatures
     from longtail.tree import LabelTree, LabelTreeClassifier
     from longtail.tuning import tune
     from longtail.vocabulary import Vocabulary
 
 _FOLDER_OF_NAME = {
+    "BeginningFeatures": "text",
     "BottleneckClassifier": "bottleneck",
     "Dataset": "data",
     "Eagle": "groups",
@@ -48,6 +49,7 @@ _FOLDER_OF_NAME = {
 _PUBLIC_MODULES = ("audit", "checks", "data", "engine", "metrics", "nn", "text")
 
 __all__ = [
+    "BeginningFeatures",
     "BottleneckClassifier",
     "Dataset",
     "Eagle",

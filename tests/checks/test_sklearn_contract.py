@@ -64,6 +64,7 @@ def test_classifiers_of_rows(estimator, expected):
     "estimator",
     [
         lt.TfidfFeatures(),
+        lt.BeginningFeatures(),
         lt.EncoderFeatures(),
         lt.Prime(),
         lt.Eagle(),

@@ -1,6 +1,7 @@
 """Options of `train` and `plan` are the constructors' own parameters, with their defaults; the help is in sections."""
 
 import inspect
+import json
 import subprocess
 import sys
 
@@ -14,10 +15,11 @@ from longtail.cli.signatures import constructor_parameters
 from longtail.cli.train import train
 from longtail.pipeline import METHODS as ESTIMATORS
 from longtail.pipeline import Tagger
-from longtail.text import TfidfFeatures
+from longtail.text import BeginningFeatures, TfidfFeatures
 
-CLASSES = {"tagger": Tagger, **ESTIMATORS, "texts": TfidfFeatures}
-FOLDERS = {"tagger": ("pipeline", "Tagger"), **METHODS, "texts": ("text", "TfidfFeatures")}
+CLASSES = {"tagger": Tagger, **ESTIMATORS, "texts": TfidfFeatures, "beginning": BeginningFeatures}
+OF_TEXTS = {"texts": ("text", "TfidfFeatures"), "beginning": ("text", "BeginningFeatures")}
+FOLDERS = {"tagger": ("pipeline", "Tagger"), **METHODS, **OF_TEXTS}
 
 
 def options_of(*args, command=train):
@@ -193,10 +195,72 @@ def test_what_is_given_reaches_the_features_and_the_tagger():
     assert make_tagger(options_of("--stop-words", "old")).features.stop_words == ("old",)
 
 
+@pytest.mark.parametrize("method", ["tree", "ova", "dft"])
+def test_words_at_the_beginning_of_texts_are_counted_as_the_options_about_words_say(method):
+    def features(*args):
+        return make_tagger(options_of("--method", method, *args)).features
+
+    assert isinstance(features(), TfidfFeatures) and isinstance(features("--beginning", 0), TfidfFeatures)
+    made = features("--beginning", "auto", "--min-df", 2)
+    assert (made.beginning, made.tfidf.ngrams, made.of_beginning.ngrams) == ("auto", (1, 1), (1, 2))
+    assert (made.tfidf.min_df, made.of_beginning.min_df, made.of_beginning.ngram_weight) == (2, 2, 0.7)
+    assert features("--beginning", 20, "--ngram-weight", 0.5).of_beginning.ngram_weight == 0.5
+    assert features("--beginning", 20, "--ngrams", 3).of_beginning.ngrams == (1, 3)
+    letters = features("--beginning", 20, "--analyzer", "char_wb", "--ngrams", "3,5")
+    assert letters.beginning == 20 and letters.of_beginning.get_params() == letters.tfidf.get_params()
+
+
+def test_the_hybrid_has_beginnings_of_its_own():
+    made = make_tagger(options_of("--method", "hybrid", "--beginning", 0))
+    assert made.features is None and made.model.beginning == 0
+
+
+def test_the_help_says_where_beginnings_count(run):
+    shown = {method: " ".join(run("train", "--method", method, "--help").split()) for method in METHODS}
+    for method in ("tree", "ova", "dft"):
+        assert "--beginning N|auto Count so many words" in shown[method] and "or auto. [default: 0]" in shown[method]
+    assert "0 for none. [default: auto]" in shown["hybrid"] and "--beginning" not in shown["prime"]
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        ("--beginning some", "--beginning must be a whole number >= 0 or 'auto'; got 'some'."),
+        ("--beginning -1", "--beginning must be a whole number >= 0 or 'auto'; got '-1'."),
+        ("--method prime --beginning 5", "--beginning is not an option of the method 'prime'."),
+        (
+            "--method auto --beginning 5",
+            "--beginning is an option of some methods; with --method auto give none of them.",
+        ),
+        ("--method hybrid --experts names --beginning 5", "--beginning has no effect without --experts tree."),
+    ],
+)
+def test_beginnings_are_refused_where_they_cannot_be_meant(args, sentence, run, tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"text": "red apple", "labels": ["c"]}\n')
+    assert run("plan", tmp_path / "rows.jsonl", *args.split(), code=2) == f"error: {sentence}\n"
+
+
+def test_beginnings_are_refused_for_data_without_texts(run, tmp_path):
+    (tmp_path / "rows.txt").write_text("2 3 2\n0 0:1 2:1\n1 1:1\n")
+    err = run("train", tmp_path / "rows.txt", "-o", tmp_path / "model", "--beginning", "auto", code=2)
+    assert err == f"error: --beginning has no effect: {tmp_path}/rows.txt has features and no texts.\n"
+
+
+def test_a_tree_on_beginnings_is_trained_and_explains_itself(run, tmp_path):
+    texts = ["red apple pie, and so on", "old car wheel, and so on"] * 30
+    rows = [json.dumps({"text": text, "labels": [text.split()[1]]}) for text in texts]
+    (tmp_path / "rows.jsonl").write_text("\n".join(rows))
+    run("train", tmp_path / "rows.jsonl", "-o", tmp_path / "model", "--beginning", 2)
+    out = run("explain", tmp_path / "model", "--text", "red apple")
+    assert "beginning: red" in out
+    assert "beginning-features.v1" in run("inspect", tmp_path / "model", "--details")
+
+
 @pytest.mark.parametrize("item", offered(), ids=lambda item: f"{item.section}.{item.parameter.name}")
 def test_an_option_of_another_method_is_refused_by_name(item, run, tmp_path):
     own = {other.section for other in offered() if other.option is item.option}
-    method = next((m for m in METHODS if m not in own and item.section != "texts"), "prime")
+    of_texts = bool(own & {"texts", "beginning"})
+    method = next((m for m in METHODS if m not in own and not of_texts), "prime")
     if item.section == "tagger" or own >= set(METHODS):
         return
     kind = item.option.type

@@ -1,12 +1,16 @@
 """A hybrid without an encoder: label tree and names, which needs no torch; and what every hybrid must do."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from tests.storage.write_saved import stand_in_for_the_encoder
 
 import longtail
 from longtail.data import Dataset, load_bundled
 from longtail.errors import DataError, ModelError, ParameterError
 from longtail.hybrid import Hybrid
+from longtail.metrics import evaluate
 from longtail.pipeline import Tagger
 from longtail.vocabulary import Concept, Vocabulary
 
@@ -28,18 +32,20 @@ def test_rows():
     return load_bundled("debtags", "test").take(np.arange(300))
 
 
-def test_it_ranks_better_than_either_part(tagger, data, test_rows):
+def test_it_ranks_better_than_either_part(tagger, data):
+    rows = load_bundled("debtags", "test").take(np.arange(2000))
+    truth = rows.align(data.names())[0].Y
+
     def precision(model):
-        top = model.predict_topk(list(test_rows.texts), k=1)
-        truth = test_rows.align(data.names())[0].Y
-        return np.mean(
-            [top.ids[row, 0] in truth.indices[truth.indptr[row] : truth.indptr[row + 1]] for row in range(300)]
-        )
+        found = evaluate(truth, model.predict_topk(list(rows.texts), k=5), n_bootstrap=0)["metrics"]
+        return found["p@1"]["value"], found["p@5"]["value"]
 
     tree = Hybrid(experts=("tree",), random_state=0).fit(data.texts, data.Y, data.label_texts)
     names = Hybrid(experts=("names",), random_state=0).fit(data.texts, data.Y, data.label_texts)
-    together = precision(tagger.model_)
-    assert together >= precision(tree) - 0.01 and together > precision(names)
+    together, of_tree, of_names = precision(tagger.model_), precision(tree), precision(names)
+    assert together[1] > of_tree[1] and together[0] > of_names[0] and together[1] > of_names[1]
+    # rare labels are favoured, which may cost a little at the first place, where the chance of 2,000 rows is 1 point
+    assert together[0] >= of_tree[0] - 0.01
 
 
 def test_what_is_saved_predicts_the_same(tagger, test_rows, tmp_path):
@@ -50,6 +56,34 @@ def test_what_is_saved_predicts_the_same(tagger, test_rows, tmp_path):
     np.testing.assert_array_equal(first.scores, second.scores)
     assert again.tag(texts[:3]) == tagger.tag(texts[:3])
     assert again.model_.weighed_ == tagger.model_.weighed_
+
+
+@pytest.mark.parametrize("beginning", [0, 4, "auto"])
+def test_what_the_tree_reads_of_texts_is_saved_with_it(beginning, data, test_rows, tmp_path):
+    model = Hybrid(experts=("tree",), beginning=beginning, random_state=0).fit(data.texts, data.Y, data.label_texts)
+    again = Tagger("hybrid", model=model).fit_dataset(data.take(np.arange(200)))
+    loaded = longtail.load(again.save(tmp_path / "model"))
+    texts = list(test_rows.texts)[:50]
+    np.testing.assert_array_equal(loaded.predict_topk(texts, k=5).scores, again.predict_topk(texts, k=5).scores)
+    names = model.experts_.words.get_feature_names_out()
+    apart = [name for name in names if name.startswith("beginning: ")]
+    assert bool(apart) == (beginning != 0) and loaded.model_.beginning == beginning
+    assert ("beginning: for the" in apart) == (beginning != 0)
+
+
+def test_pairs_of_words_are_read_where_texts_are_short():
+    texts, labels = ["red apple", "old car"] * 10, [["fruit"], ["vehicle"]] * 10
+    read = Hybrid(experts=("tree",), random_state=0)
+    tagger = Tagger("hybrid", model=read, random_state=0).fit(texts, labels)
+    assert "red apple" in tagger.model_.experts_.words.get_feature_names_out()
+
+
+@pytest.mark.parametrize("name", ["hybrid-with-texts", "hybrid-frozen"])
+def test_a_hybrid_saved_before_it_read_beginnings_has_none(name, monkeypatch):
+    folder = Path(__file__).parents[1] / "storage" / "saved" / name
+    if name == "hybrid-frozen":
+        stand_in_for_the_encoder(monkeypatch.setattr)
+    assert longtail.load(folder).model_.beginning == 0
 
 
 def test_the_same_seed_gives_the_same_model_with_any_number_of_threads(data, tmp_path):
@@ -140,6 +174,8 @@ def test_few_rows_are_enough_to_train():
         ({"tail": -1}, "tail"),
         ({"minutes": 0}, "minutes"),
         ({"long_texts": "all"}, "long_texts"),
+        ({"beginning": "all"}, "beginning must be an integer >= 0 or 'auto'; got 'all'"),
+        ({"beginning": -1}, "beginning must be an integer >= 0"),
     ],
 )
 def test_bad_parameters_get_a_sentence(params, words):

@@ -7,6 +7,7 @@ import longtail as lt
 
 def test_public_names():
     assert lt.__all__ == [
+        "BeginningFeatures",
         "BottleneckClassifier",
         "Dataset",
         "Eagle",

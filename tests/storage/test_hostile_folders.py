@@ -25,6 +25,7 @@ FOLDER_NAMES = (
     "prime-with-tree",
     "tree-on-prime-features",
     "tree-with-vocabulary",
+    "tree-beginnings",
 )
 NEED_TORCH = ("dft", "prime-with-tree", "tree-on-prime-features")
 TEXTS = ["a red apple", "one fast old car", ""]

@@ -147,6 +147,8 @@ SAMPLES: dict[str, Callable[[], Any]] = {
     "tree-stems": lambda: tagger(
         tree(), lt.TfidfFeatures(analyzer="snowball:english", stop_words="english", ngrams=(1, 2))
     ),
+    "tree-beginnings": lambda: tagger(tree(), lt.BeginningFeatures(beginning=1)),
+    "hybrid-beginnings": lambda: hybrid(experts=("tree",), beginning=1),
     "tree-letters": lambda: tagger(tree(), lt.TfidfFeatures(analyzer="char_wb", ngrams=(2, 3))),
     "tree-with-reference": lambda: tagger(tree(), calibrate=0.4),
     "prime-minutes": lambda: prime(minutes=0.05, prototype="sum"),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from longtail.data import Dataset
     from longtail.model import XMCEstimator
     from longtail.pipeline import Tagger
+    from longtail.text import BeginningFeatures, TfidfFeatures
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 METHODS = {  # folder and class of each method, as `longtail.pipeline.METHODS` has them
@@ -50,6 +51,7 @@ PRESETS = ("fast", "published")  # class methods that make an estimator with oth
 WITHOUT_OPTION = {  # constructor parameters that get no option here
     "tagger": ("method", "features", "model", "n_jobs"),
     "texts": ("n_jobs",),
+    "beginning": ("tfidf", "of_beginning", "weight", "n_jobs"),  # words are counted as the options of texts say
     **dict.fromkeys(METHODS, ("random_state", "n_jobs")),  # those of the tagger are handed on
 }
 NAMES = {  # option and, where it differs from Python's name, the name of its value
@@ -73,10 +75,13 @@ class WholeOrShare(click.ParamType):
             return click.INT.convert(value, param, ctx)  # says what is wrong
 
 
-class LeafCount(click.ParamType):
-    """The number of leaves that a label may stand in, or "auto"."""
+class NumberOrAuto(click.ParamType):
+    """A whole number, or "auto"."""
 
     name = "n|auto"
+
+    def __init__(self, option: str, least: int) -> None:
+        self.option, self.least = option, least
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
         return "N|auto"
@@ -84,8 +89,8 @@ class LeafCount(click.ParamType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "auto" or isinstance(value, int):
             return value
-        if not value.isascii() or not value.isdigit() or int(value) < 1:
-            raise ParameterError(name="--overlap", allowed="a whole number >= 1 or 'auto'", got=value)
+        if not value.isascii() or not value.isdigit() or int(value) < self.least:
+            raise ParameterError(name=self.option, allowed=f"a whole number >= {self.least} or 'auto'", got=value)
         return int(value)
 
 
@@ -140,7 +145,8 @@ class WordList(Listed):
 
 TYPES: dict[str, Any] = {  # where the annotation does not say how the value is written on a command line
     "random_state": click.INT,
-    "overlap": LeafCount(),
+    "overlap": NumberOrAuto("--overlap", 1),
+    "beginning": NumberOrAuto("--beginning", 0),
     "balance": LeafLimit(),
     "ngrams": RunLengths(click.INT),
     "stop_words": WordList(click.STRING, always=True),
@@ -154,6 +160,8 @@ TYPES: dict[str, Any] = {  # where the annotation does not say how the value is 
     "dft.encoder": click.Choice(["mlp", "linear"]),
 }
 METAVARS = {"prime.encoder": "NAME|FOLDER|none", "experts": "NAME,..."}
+SHOWN_WITH = {"beginning": "texts"}  # a section whose options stand in that of another in the help
+WITHOUT_BEGINNING = 0  # what a command line means that does not speak of beginnings, beside a TF-IDF of whole texts
 READ_TEXTS = ("prime", "hybrid")  # methods that count words themselves, or none
 ANNOTATED: dict[tuple[str, ...], Any] = {
     ("int",): click.INT,
@@ -194,7 +202,7 @@ class Offered(NamedTuple):
 
     def default_text(self) -> str | None:
         """Return the default of the signature for people; None where there is nothing to say."""
-        default = self.parameter.default
+        default = WITHOUT_BEGINNING if self.section == "beginning" else self.parameter.default
         if default is None:
             return _entry(MEANING_OF_NONE, self.section, self.parameter.name)
         if isinstance(default, bool):
@@ -207,7 +215,8 @@ class Offered(NamedTuple):
 @cache
 def offered() -> tuple[Offered, ...]:
     """Return every constructor parameter that has an option, section by section; methods share equal options."""
-    classes = {"tagger": ("pipeline", "Tagger"), **METHODS, "texts": ("text", "TfidfFeatures")}
+    of_texts = {"texts": ("text", "TfidfFeatures"), "beginning": ("text", "BeginningFeatures")}
+    classes = {"tagger": ("pipeline", "Tagger"), **METHODS, **of_texts}
     options: dict[str, ModelOption] = {}
     out: list[Offered] = []
     for section, (folder, name) in classes.items():
@@ -237,7 +246,8 @@ class ModelCommand(click.Command):
         for section, title in SECTIONS.items():
             if _concerns(section, ctx.meta.get(METHOD_KEY)):
                 plain = [o.get_help_record(ctx) for o in own if SECTION_OF_OPTION.get(_longest(o), "data") == section]
-                made = [item.help_record(ctx) for item in offered() if item.section == section]
+                items = [item for item in offered() if SHOWN_WITH.get(item.section, item.section) == section]
+                made = [item.help_record(ctx) for item in items]
                 with formatter.section(title):
                     formatter.write_dl([record for record in (*plain, *made) if record is not None])
 
@@ -331,11 +341,23 @@ def make_tagger(options: dict[str, Any]) -> Tagger:
         raise _not_of(method, next(item.option for item in offered() if item.parameter.name in words))
     return Tagger(
         method,
-        features=None if reads_texts else TfidfFeatures(**words),
+        features=None if reads_texts else _word_features(words, options["beginning"]),
         model=_make_estimator(METHODS[method], method, options),
         n_jobs=options["jobs"],
         **{"random_state": SEED, **_given("tagger", options)},
     )
+
+
+def _word_features(words: dict[str, Any], beginning: int | str | None) -> TfidfFeatures | BeginningFeatures:
+    """Return what counts words of texts; those of beginnings too if asked, with pairs unless there are --ngrams."""
+    from longtail.text import BeginningFeatures, TfidfFeatures, words_and_pairs
+
+    whole = TfidfFeatures(**words)
+    if not beginning:
+        return whole
+    in_runs = "ngrams" in words or whole.analyzer == "char_wb"
+    first = TfidfFeatures(**words) if in_runs else words_and_pairs().set_params(**words)
+    return BeginningFeatures(whole, of_beginning=first, beginning=beginning)
 
 
 def gives_model_options(options: Mapping[str, Any]) -> bool:
@@ -366,7 +388,8 @@ def _given(section: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _make_estimator(kind: type[XMCEstimator], method: str, options: dict[str, Any]) -> XMCEstimator:
     """Make the estimator from the options that were given; an option the method does not have is refused."""
-    own = {item.option for item in offered() if item.section == method}
+    sections = (method,) if method in READ_TEXTS else (method, "beginning")
+    own = {item.option for item in offered() if item.section in sections}
     for item in offered():
         if item.section in METHODS and item.option not in own and options[item.option.name or ""] is not None:
             raise _not_of(method, item.option)
@@ -399,12 +422,16 @@ def _refuse_idle(model: XMCEstimator, method: str, given: Mapping[str, Any]) -> 
 def check_words_are_read(options: Mapping[str, Any], data: str, rows: Dataset) -> None:
     """Refuse an option about words for data that has no texts."""
     words = _given("texts", options)
-    if rows.made_by is not None and words:
-        option = next(item.option for item in offered() if item.section == "texts" and item.parameter.name in words)
+    if options["method"] not in READ_TEXTS and options["beginning"]:
+        words["beginning"] = options["beginning"]
+    if not words or (rows.made_by is None and rows.texts is not None):
+        return
+    option = next(
+        item.option for item in offered() if item.section in ("texts", "beginning") and item.parameter.name in words
+    )
+    if rows.made_by is not None:
         raise ParameterError(f"{_longest(option)} has no effect: {data} has its features already; give it to convert.")
-    if rows.texts is None and words:
-        option = next(item.option for item in offered() if item.section == "texts" and item.parameter.name in words)
-        raise ParameterError(f"{_longest(option)} has no effect: {data} has features and no texts.")
+    raise ParameterError(f"{_longest(option)} has no effect: {data} has features and no texts.")
 
 
 def _encoder(name: str) -> str | None:

@@ -92,6 +92,7 @@ HELP = {
     "index": "Search of labels: exact, hnsw or ivf.",
     "precision": "Of label vectors: float32, float16 or int8.",
     # hybrid
+    "hybrid.beginning": "Words at the beginning of a text that the tree reads apart too, with pairs; 0 for none.",
     "experts": "Which experts there are: prototypes, classifier, tree, neighbours, names.",
     "hybrid.epochs": "Passes over the rows that train the encoder; 0 leaves it as it is.",
     "tail": "How much rare labels are favoured; 0 for not at all.",
@@ -109,6 +110,7 @@ HELP = {
     "sublinear_tf": "Count a word that is repeated less each time.",
     "lowercase": "Read capital letters as small ones.",
     "strip_accents": "Read letters without their accents.",
+    "beginning": "Count so many words at the beginning of a text apart too, with pairs of them, or auto.",
     "stop_words": "Words to leave out, separated by commas, or a language for its list (german).",
 }
 

@@ -572,7 +572,7 @@ class Hybrid(XMCEstimator):
         part = checked(part, HYBRID_SCHEMA)
         params = dict(part.params)
         fitted = params.pop("fitted")
-        model = cls(**params)
+        model = cls(**{"beginning": 0, **params})  # what folders mean that do not say
         model.experts_ = restore_experts(fitted, part, tuple(params["experts"]), resolve_jobs(None))
         model.combination_ = Combination(
             part.array("combination.weights"),

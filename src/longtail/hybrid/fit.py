@@ -30,12 +30,19 @@ from longtail.hybrid.encoder_with_labels import EncoderWithLabels
 from longtail.hybrid.experts import AT, CandidateFeatures, Experts, HybridRows, names_of, texts_with_labels
 from longtail.hybrid.frozen_encoder import FrozenEncoder
 from longtail.hybrid.neighbours import Neighbours
-from longtail.hybrid.settings import classifier_epochs, encoder_device, frozen_params, needs_encoder, prime_params
+from longtail.hybrid.settings import (
+    classifier_epochs,
+    encoder_device,
+    frozen_params,
+    needs_encoder,
+    prime_params,
+    tree_words,
+)
 from longtail.kernels import blocks
 from longtail.model import EpochReport, Split, Stages, of_stage
 from longtail.name_matches import NameMatches
 from longtail.prime import Prime
-from longtail.text import BeginningFeatures, TfidfFeatures, beginning_length, words_and_pairs
+from longtail.text import BeginningFeatures, TfidfFeatures
 from longtail.tree import LabelTreeClassifier
 from longtail.validate import Json, resolve_jobs, resolve_seed
 
@@ -133,19 +140,11 @@ class Trainer:
         return found
 
     def fit_words(self) -> TfidfFeatures | BeginningFeatures | None:
-        """Learn the words of texts, and pairs of words: of short texts, or of the beginning of long ones."""
+        """Learn the words of all texts, as the tree reads them."""
         if "tree" not in self.experts:
             return None
         self.begin("Reading words")
-        language = self.params["language"]
-        analyzer = "word" if language is None else f"snowball:{language}"
-        words, pairs = TfidfFeatures(analyzer=analyzer), words_and_pairs(analyzer)
-        n_words, n_jobs = self.params["beginning"], self.params["n_jobs"]
-        if n_words == "auto" and not (n_words := beginning_length(self.texts)):
-            return pairs.set_params(n_jobs=n_jobs).fit(self.texts)
-        if not n_words:
-            return words.set_params(n_jobs=n_jobs).fit(self.texts)
-        return BeginningFeatures(words, of_beginning=pairs, beginning=n_words, n_jobs=n_jobs).fit(self.texts)
+        return tree_words(self.params, self.texts).fit(self.texts)
 
     def fit_tree(self, words: sp.csr_array | None, rows: np.ndarray, stage: str) -> LabelTreeClassifier | None:
         """Train the label tree on words."""

@@ -12,7 +12,7 @@ from longtail.data import Dataset
 from longtail.encoder import UniversalEncoder, is_universal
 from longtail.hybrid.frozen_encoder import MOST_EPOCHS
 from longtail.hybrid.logistic_vectors import LABELS_AT_ONCE
-from longtail.hybrid.settings import classifier_epochs, encoder_device, needs_encoder, prime_params
+from longtail.hybrid.settings import classifier_epochs, encoder_device, needs_encoder, prime_params, tree_words
 from longtail.model import Shape, TrainingPlan, plan_row_training
 from longtail.planning import shape_of
 from longtail.prime import Prime, label_texts_of, texts_of
@@ -29,10 +29,11 @@ FLOPS = 2e10  # multiplications and additions a second, of a core or two
 
 def plan_hybrid(data: Dataset, model: Hybrid, n_held_out: int, probe: bool) -> TrainingPlan:
     """Return the expected cost of `fit_dataset`; without a probe, memory alone."""
-    shape = shape_of(data)
+    experts = model._check_params()
+    read = data.texts is not None and "tree" in experts
+    shape = shape_of(data, tree_words(model.get_params(deep=False), data.texts or ()) if read else None)
     tree = LabelTreeClassifier(n_jobs=model.n_jobs)
     words = plan_row_training(data, shape, tree.estimate_fit(data, shape, probe), n_held_out)
-    experts = model._check_params()
     if not needs_encoder(experts):
         return words
     encoder = plan_encoder(data, model, shape, n_held_out, probe)

@@ -35,7 +35,7 @@ from longtail.notebook import shown_as
 from longtail.pipeline.deciding import assign, n_candidates
 from longtail.pipeline.label_numbering import with_ids_of
 from longtail.pipeline.shown import ShownMonitor
-from longtail.text import TfidfFeatures, UnknownTerms
+from longtail.text import BeginningFeatures, TfidfFeatures, UnknownTerms
 from longtail.validate import Rows
 from longtail.vocabulary import add_names
 
@@ -262,7 +262,7 @@ def row_measures(
 def unknown_terms(tagger: Tagger, data: Dataset, **how: int) -> UnknownTerms | None:
     """Return the unknown words of texts, where the Tagger reads words."""
     words = tagger.model_.word_features(tagger.features_)
-    if not isinstance(words, TfidfFeatures) or data.texts is None:
+    if not isinstance(words, TfidfFeatures | BeginningFeatures) or data.texts is None:
         return None
     return words.unknown_terms(data.texts, **how)
 

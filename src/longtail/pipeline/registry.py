@@ -87,6 +87,7 @@ MODELS: ClassTable[XMCEstimator] = ClassTable(
 FEATURES: ClassTable[SavedFeatures] = ClassTable(
     {
         "tfidf.v1": ("text", "TfidfFeatures"),
+        "beginning-features.v1": ("text", "BeginningFeatures"),
         "encoder.v1": ("encoder", "EncoderFeatures"),
         "prime-features.v1": ("prime", "PrimeFeatures"),
     }

@@ -33,7 +33,7 @@ from longtail.pipeline.labels_in_vocabulary import (
     unknown_choice,
 )
 from longtail.pipeline.schema import MOST_DIGESTS
-from longtail.text import TfidfFeatures
+from longtail.text import BeginningFeatures, TfidfFeatures
 from longtail.validate import Json, Rows, resolve_seed
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ def updatable(tagger: Tagger) -> Any:
             f"a model of the method {tagger.method_name!r} cannot learn new rows; train it anew on all rows, or use "
             "the method 'tree' or 'ova'."
         )
+    if isinstance(tagger.features_, BeginningFeatures):
+        raise ModelError("a model on BeginningFeatures cannot learn new rows; train it anew on all rows.")
     return copy(model)  # the arrays of a model are replaced by an update, never written to
 
 

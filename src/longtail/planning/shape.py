@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,7 +19,7 @@ from longtail.model import (
     rows_per_feature,
     vocabulary_growth,
 )
-from longtail.text import TfidfFeatures
+from longtail.text import BeginningFeatures, TfidfFeatures, first_words, side_by_side
 from longtail.validate import as_sparse, count_ids, make_csr
 
 SAMPLE_ROWS = 4000
@@ -43,8 +44,38 @@ def shape_of(data: Dataset, features: TextFeatures | None = None, seed: int = 0)
         sampled_rows = _columns_in_use(X[rows])
         return Shape(n, X.shape[1], X.nnz / max(n, 1), counts, rows, sampled_rows, rows_per_feature(sampled_rows))
     wanted = TfidfFeatures() if features is None else features
+    if isinstance(wanted, BeginningFeatures):
+        return _with_beginnings(data.texts, wanted, counts, order)
+    return _shape_of_texts(data.texts, wanted, counts, order)
+
+
+def _with_beginnings(texts: Sequence[str], wanted: BeginningFeatures, counts: np.ndarray, order: np.ndarray) -> Shape:
+    """Return the shape of rows in which the beginnings of texts have columns of their own."""
+    whole, first, n_words = wanted.unfitted(texts)
+    shape = _shape_of_texts(texts, whole, counts, order)
+    if first is None:
+        return shape
+    more = _shape_of_texts(first_words(texts, n_words), first, counts, order[: shape.rows.size])
+    n_features = shape.n_features + more.n_features
+    return Shape(
+        shape.n_rows,
+        n_features,
+        shape.nonzeros_per_row + more.nonzeros_per_row,
+        counts,
+        shape.rows,
+        as_sparse(side_by_side(shape.X, more.X)),
+        np.concatenate([shape.seen, more.seen]),
+        (shape.term_bytes * shape.n_features + more.term_bytes * more.n_features) / n_features,
+        shape.text_seconds + more.text_seconds,
+        shape.loading_seconds + more.loading_seconds,
+    )
+
+
+def _shape_of_texts(texts: Sequence[str], wanted: TextFeatures, counts: np.ndarray, order: np.ndarray) -> Shape:
+    """Return the shape of the rows that features make of texts; `order` says which texts are looked at first."""
+    n = len(texts)
     words = wanted if isinstance(wanted, TfidfFeatures) else None
-    rows = np.sort(order[: SLOW_SAMPLE if words is None else _affordable([len(data.texts[i]) for i in order])])
+    rows = np.sort(order[: SLOW_SAMPLE if words is None else _affordable([len(texts[i]) for i in order])])
     # terms that are rare or frequent in the sample may be frequent or rare enough in all texts
     sampled = (
         clone(wanted)
@@ -56,7 +87,7 @@ def shape_of(data: Dataset, features: TextFeatures | None = None, seed: int = 0)
     loading = time.perf_counter() - started
     started = time.perf_counter()
     try:
-        X = as_sparse(sampled.fit_transform([data.texts[i] for i in rows]))
+        X = as_sparse(sampled.fit_transform([texts[i] for i in rows]))
     except DataError:  # no words; but other texts may have some
         if rows.size == n:
             raise

@@ -16,7 +16,11 @@ METHODS = {
     "prime": "encoder that compares texts with labels",
     "hybrid": "experts with learned weights",
 }
-READERS = {"TfidfFeatures": "words weighed by TF-IDF", "EncoderFeatures": "a sentence encoder"}
+READERS = {
+    "TfidfFeatures": "words weighed by TF-IDF",
+    "BeginningFeatures": "words weighed by TF-IDF, those at the beginning of a text apart too",
+    "EncoderFeatures": "a sentence encoder",
+}
 MAIN = (  # settings worth a line at the top, as far as a model has them
     "C",
     "branching",

@@ -21,7 +21,7 @@ from longtail.errors import ParameterError, near
 from longtail.facts import ReadingFacts
 from longtail.pipeline import Tagger, n_candidates, threshold_for
 from longtail.serve.label_search import LabelSearch
-from longtail.text import TfidfFeatures
+from longtail.text import BeginningFeatures, TfidfFeatures
 from longtail.vocabulary import Vocabulary
 
 
@@ -265,7 +265,7 @@ class ServedModel:
 
     def _known(self, texts: Sequence[str], rows: object) -> list[bool]:
         """Say of every text whether the model knows any of its words."""
-        if isinstance(self.tagger.features_, TfidfFeatures) and sp.issparse(rows):
+        if isinstance(self.tagger.features_, TfidfFeatures | BeginningFeatures) and sp.issparse(rows):
             return (rows.indptr[1:] > rows.indptr[:-1]).tolist()  # type: ignore[attr-defined]
         return [any(letter.isalnum() for letter in text) for text in texts]
 

@@ -8,13 +8,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.errors import ParameterError
+from longtail.errors import DataError, ParameterError
 from longtail.model import Transformer, clone, not_fitted
 from longtail.storage import Part, PartSchema, checked
 from longtail.text.check_texts import as_texts
 from longtail.text.row_vectors import scaled, side_by_side, unit_rows
-from longtail.text.schema import BEGINNING_SCHEMA, BEGINNING_WORDS, WHOLE
+from longtail.text.schema import BEGINNING_SCHEMA, BEGINNING_WORDS, MOST_WEIGHT, WHOLE
 from longtail.text.tfidf import TfidfFeatures
+from longtail.text.unknown_terms import UnknownTerms
 from longtail.validate import as_sparse, check_integer, check_real
 
 AUTO = "auto"
@@ -37,12 +38,12 @@ class BeginningFeatures(Transformer):
         How words of beginnings are counted; None for words and pairs of them, `TfidfFeatures((1, 2),
         ngram_weight=0.7)`.
     beginning : int or "auto", default="auto"
-        Words, between spaces, that are the beginning of a text; "auto" for a fourth of the mean length of the texts
-        learned from, at most 100, and none at all where that is less than 8.
+        Words, between spaces, that are the beginning of a text, 0 for none; "auto" for a fourth of the mean length of
+        the texts learned from, at most 100, and none at all where that is less than 8.
     weight : float, default=0.5
-        How much the beginning counts beside the whole text.
+        How much the beginning counts beside the whole text, at most 1,000.
     n_jobs : int or None, default=None
-        Threads; None for all cores.
+        Threads; None for all cores. The result is the same for any number.
 
     Attributes
     ----------
@@ -86,30 +87,56 @@ class BeginningFeatures(Transformer):
         self.n_jobs = n_jobs
 
     def fit(self, texts: Sequence[str], y: object = None) -> Self:
-        """Learn the words of texts and of their beginnings; returns self."""
-        given = self._check(texts)
-        n_words = beginning_length(given) if self.beginning == AUTO else int(self.beginning)
-        whole = self._with_threads(TfidfFeatures() if self.tfidf is None else self.tfidf).fit(given)
-        first = None
-        if n_words:
-            wanted = words_and_pairs() if self.of_beginning is None else self.of_beginning
-            first = self._with_threads(wanted).fit(first_words(given, n_words))
-        self._keep(whole, first, n_words)
+        """Learn the words of texts and of their beginnings, and return self; `y` is ignored."""
+        given = as_texts(texts)
+        whole, first, n_words = self.unfitted(given)
+        self._keep(whole.fit(given), *self._learned_beginnings(first, given, n_words))
         return self
 
     def fit_transform(self, texts: Sequence[str], y: object = None) -> sp.csr_array:
-        """Learn the words and return one row per text."""
-        return self.fit(texts).transform(texts)
+        """Learn the words and return the rows of the same texts; `y` is ignored."""
+        given = as_texts(texts)
+        whole, first, n_words = self.unfitted(given)
+        rows = whole.fit_transform(given)
+        self._keep(whole, *self._learned_beginnings(first, given, n_words))
+        return self._joined(rows, given)
+
+    def unfitted(self, texts: Sequence[str]) -> tuple[TfidfFeatures, TfidfFeatures | None, int]:
+        """Return what is to learn the words of texts and of their beginnings, and how many words these are.
+
+        >>> whole, first, n_words = BeginningFeatures(beginning=1).unfitted(["red apple", "old car"])
+        >>> whole.ngrams, first.ngrams, n_words
+        ((1, 1), (1, 2), 1)
+        """
+        check_beginning(self.beginning)
+        check_real("weight", self.weight, low=0, high=MOST_WEIGHT)
+        for name, words in (("tfidf", self.tfidf), ("of_beginning", self.of_beginning)):
+            if words is not None and not isinstance(words, TfidfFeatures):
+                raise ParameterError(name=name, allowed="TfidfFeatures or None", got=words)
+        whole = self._with_threads(TfidfFeatures() if self.tfidf is None else clone(self.tfidf))
+        n_words = beginning_length(texts) if self.beginning == AUTO else int(self.beginning)
+        if not n_words:
+            return whole, None, 0
+        first = words_and_pairs() if self.of_beginning is None else clone(self.of_beginning)
+        return whole, self._with_threads(first), n_words
 
     def transform(self, texts: Sequence[str]) -> sp.csr_array:
-        """Return one row per text, CSR float32 (n_texts, n_features_)."""
+        """Return one row per text, CSR float32 (n_texts, n_features_); a text without a known word is all zeros."""
         self._check_fitted()
         given = as_texts(texts)
-        whole = self.tfidf_.transform(given)
-        if self.beginning_ is None:
-            return whole
-        first = self.beginning_.transform(first_words(given, self.n_words_))
-        return as_sparse(unit_rows(side_by_side(whole, scaled(first, self.weight))))
+        return self._joined(self._with_threads(self.tfidf_).transform(given), given)
+
+    def unknown_terms(
+        self, texts: Sequence[str], *, learned_from: int | None = None, first: int = 0
+    ) -> UnknownTerms | None:
+        """Return how many words of every text, read as a whole, are not known, and which; as `TfidfFeatures` does.
+
+        >>> found = BeginningFeatures(beginning=1).fit(["red apple", "red car"]).unknown_terms(["red bus"])
+        >>> found.terms.tolist(), found.unknown.tolist(), found.names
+        ([2], [1], ['bus'])
+        """
+        self._check_fitted()
+        return self._with_threads(self.tfidf_).unknown_terms(texts, learned_from=learned_from, first=first)
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
         """Return the terms, then those of beginnings."""
@@ -135,7 +162,9 @@ class BeginningFeatures(Transformer):
     def build(self) -> None:
         """Refuse features whose words count by their stems where the package that cuts them is missing."""
         self._check_fitted()
-        self.tfidf_.build()
+        for words in (self.tfidf_, self.beginning_):
+            if words is not None:
+                words.build()
 
     def to_part(self) -> Part:
         """Return what is saved: the words of whole texts and of beginnings."""
@@ -163,19 +192,31 @@ class BeginningFeatures(Transformer):
         made._keep(tfidf, beginning, n_words)
         return made
 
-    def _check(self, texts: Sequence[str]) -> list[str]:
-        """Refuse parameters that are not allowed; return the texts."""
-        check_beginning(self.beginning)
-        check_real("weight", self.weight, low=0)
-        for name, words in (("tfidf", self.tfidf), ("of_beginning", self.of_beginning)):
-            if words is not None and not isinstance(words, TfidfFeatures):
-                raise ParameterError(name=name, allowed="TfidfFeatures or None", got=words)
-        return list(as_texts(texts))
+    def _learned_beginnings(
+        self, first: TfidfFeatures | None, texts: Sequence[str], n_words: int
+    ) -> tuple[TfidfFeatures | None, int]:
+        """Learn the words of beginnings; return the features and how many words a beginning has."""
+        if first is None:
+            return None, 0
+        try:
+            return first.fit(first_words(texts, n_words)), n_words
+        except DataError as error:
+            if self.beginning == AUTO:
+                return None, 0  # such as texts that begin with signs alone
+            if "input" in error.fields:
+                error.restate(input="the beginnings of the texts")
+            raise
+
+    def _joined(self, whole: sp.csr_array, texts: Sequence[str]) -> sp.csr_array:
+        """Return the rows of whole texts with those of their beginnings beside them."""
+        if self.beginning_ is None:
+            return self._as_output(whole, texts)
+        first = self._with_threads(self.beginning_).transform(first_words(texts, self.n_words_))
+        return self._as_output(as_sparse(unit_rows(side_by_side(whole, scaled(first, self.weight)))), texts)
 
     def _with_threads(self, words: TfidfFeatures) -> TfidfFeatures:
-        """Return a copy, not fitted, with threads where they are left open."""
-        made = clone(words)
-        return made if made.n_jobs is not None else made.set_params(n_jobs=self.n_jobs)
+        """Return features of words with the number of threads asked for, if any was."""
+        return words if self.n_jobs is None else words.set_params(n_jobs=self.n_jobs)
 
     def _keep(self, tfidf: TfidfFeatures, beginning: TfidfFeatures | None, n_words: int) -> None:
         """Set the learned state, after fitting and after loading."""

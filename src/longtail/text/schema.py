@@ -32,7 +32,9 @@ ANALYZERS = ("char_wb", "word", *(f"snowball:{language}" for language in LANGUAG
 LONGEST_NGRAM = 64  # words or characters; memory grows with the number of lengths
 SMALLEST_WEIGHT = 0.01  # of longer n-grams
 SPACE = 0x20
-WHOLE, BEGINNING_WORDS = "whole.", "beginning."  # beginnings of the names of arrays
+MOST_WEIGHT = 1000.0  # of beginnings, beside whole texts
+WHOLE = "whole."  # what the names of arrays of whole texts begin with
+BEGINNING_WORDS = "beginning."  # and those of beginnings
 
 
 def _ngrams_problem(part: Part, sizes: Sizes) -> str | None:
@@ -172,7 +174,7 @@ BEGINNING_SCHEMA = PartSchema(
     kind="beginning-features.v1",
     about="TF-IDF rows with the words at the beginning of a text in columns of their own, of `BeginningFeatures`",
     params=(
-        ParamSpec("weight", Real(0), "how much the beginning counts beside the whole text"),
+        ParamSpec("weight", Real(0, MOST_WEIGHT), "how much the beginning counts beside the whole text"),
         ParamSpec("n_words", Whole(), "words that are the beginning of a text; 0 for none"),
         ParamSpec("whole", PartParams(TFIDF_SCHEMA.kind), "the words of whole texts"),
         ParamSpec("beginning", PartParams(TFIDF_SCHEMA.kind, none=True), "the words of beginnings"),
