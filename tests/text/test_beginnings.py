@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,7 +18,7 @@ from longtail.monitoring import Reference
 from longtail.pipeline import monitor_dataset, plan_training
 from longtail.planning import shape_of
 from longtail.storage import Part
-from longtail.text import BeginningFeatures, TfidfFeatures, beginning_length, first_words, lexicon
+from longtail.text import BeginningFeatures, TfidfFeatures, beginning_length, first_words, lexicon, words_and_pairs
 
 SPACES = " \t\n\r\x0b\x0c\x1c\x1f\x85\xa0\u1680\u2003\u2028\u3000"  # what Python calls white space
 TEXTS = st.text(alphabet=st.sampled_from(SPACES + "abB.é\u200b\ufeff\ud800𝒳\x00"), max_size=40)
@@ -105,8 +107,9 @@ def test_auto_is_a_fourth_of_the_mean_length_where_texts_are_long_enough():
     assert features.n_words_ == 20 and features.beginning_ is not None
     without = BeginningFeatures().fit(short)
     assert without.n_words_ == 0 and without.beginning_ is None
-    same(without.transform(short), TfidfFeatures().fit_transform(short))
-    assert without.get_feature_names_out().tolist() == ["short", "title"]
+    same(without.transform(short), words_and_pairs().fit_transform(short))  # a short text is one beginning as a whole
+    assert without.get_feature_names_out().tolist() == ["short", "short title", "title"]
+    same(BeginningFeatures(beginning=0).fit_transform(short), TfidfFeatures().fit_transform(short))
 
 
 def test_texts_that_begin_with_signs_alone_have_no_beginning_to_learn():
@@ -166,7 +169,7 @@ def test_what_is_saved_makes_the_same_rows(beginning):
     same(again.transform(PIES), features.transform(PIES))
     assert again.get_feature_names_out().tolist() == features.get_feature_names_out().tolist()
     assert again.locate("apple pie") == features.locate("apple pie")
-    assert again.tfidf.get_params() == words.get_params() and again.weight == 0.25
+    assert again.tfidf.get_params() == features.tfidf_.get_params() and again.weight == 0.25
     same(clone(again).fit_transform(PIES), features.transform(PIES))
 
 
@@ -262,6 +265,46 @@ def test_the_plan_knows_the_columns_of_the_rows(tagger, data):
     assert plan["features"] == tagger.features_.n_features_
 
 
-def test_it_is_not_updated_with_further_rows(tagger, data):
-    with pytest.raises(ModelError, match="a model on BeginningFeatures cannot learn new rows; train it anew"):
-        tagger.update_dataset(data)
+def test_an_update_adds_columns_and_keeps_the_old_ones(tmp_path):
+    features = BeginningFeatures(TfidfFeatures(), of_beginning=TfidfFeatures(), beginning=2).fit(PIES)
+    wider = features.extended(["Plum jam: take plums", "Plum cake and plums"], n_rows=len(PIES))
+    wider = wider.extended(["Rye bread: take rye"], n_rows=len(PIES) + 2)
+    n_old = features.n_features_
+    same(wider.transform(PIES)[:, :n_old], features.transform(PIES))
+    names = wider.get_feature_names_out().tolist()
+    assert names[:n_old] == features.get_feature_names_out().tolist()
+    assert names[n_old:] == [
+        *["cake", "jam", "plum", "plums", "beginning: cake", "beginning: jam", "beginning: plum"],
+        *["bread", "rye", "beginning: bread", "beginning: rye"],
+    ]
+    row = wider.transform(["Rye and plum jam"])
+    assert {names[column] for column in row.indices} == {"and", "jam", "plum", "rye", "beginning: rye"}
+    assert {names[column] for _, _, column in wider.locate("Rye and plum jam")} == {names[i] for i in row.indices}
+    seen = np.diff(wider.transform([*PIES, "Plum jam: take plums", "Plum cake and plums"]).tocsc().indptr)
+    found = wider.rows_with_terms(len(PIES) + 2)
+    np.testing.assert_allclose(found[n_old : n_old + 7], seen[n_old : n_old + 7], rtol=0.3)
+    part = wider.to_part()
+    again = BeginningFeatures.from_part(Part(part.kind, part.params, part.arrays))
+    same(again.transform([*PIES, "Rye and plum jam"]), wider.transform([*PIES, "Rye and plum jam"]))
+    more = ["Oat bread: take oats"]
+    same(again.extended(more, 18).transform(more), wider.extended(more, 18).transform(more))
+
+
+def test_saved_columns_must_be_those_of_the_terms():
+    features = BeginningFeatures(beginning=2).fit(PIES).extended(["Plum jam: take plums"], n_rows=len(PIES))
+    part = features.to_part()
+    part.params["learned"][0][0] += 1
+    with pytest.raises(ModelError, match="'learned' says"):
+        BeginningFeatures.from_part(part)
+
+
+def test_a_tagger_learns_new_rows_with_their_words(tagger, tmp_path):
+    new = Dataset.from_lists([f"plum jam sweet number {i}" for i in range(20)], [["jam"]] * 20)
+    updated = copy.copy(tagger)
+    updated.update_dataset(new)
+    again = lt.load(updated.save(tmp_path / "model"))
+    assert again.tag(["plum"], k=1)[0][0].label == updated.tag(["plum"], k=1)[0][0].label == "jam"
+    assert again.tag(["fruit"], k=1)[0][0].label == "fruit"
+    assert {"plum", "beginning: plum jam"} <= set(again.features_.get_feature_names_out())
+    updated.update_dataset(Dataset.from_lists([f"oat bread number {i}" for i in range(20)], [["bread"]] * 20))
+    assert updated.tag(["oat"], k=1)[0][0].label == "bread"

@@ -144,7 +144,7 @@ class Trainer:
         if "tree" not in self.experts:
             return None
         self.begin("Reading words")
-        return tree_words(self.params, self.texts).fit(self.texts)
+        return tree_words(self.params).fit(self.texts)
 
     def fit_tree(self, words: sp.csr_array | None, rows: np.ndarray, stage: str) -> LabelTreeClassifier | None:
         """Train the label tree on words."""

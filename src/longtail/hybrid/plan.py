@@ -31,7 +31,7 @@ def plan_hybrid(data: Dataset, model: Hybrid, n_held_out: int, probe: bool) -> T
     """Return the expected cost of `fit_dataset`; without a probe, memory alone."""
     experts = model._check_params()
     read = data.texts is not None and "tree" in experts
-    shape = shape_of(data, tree_words(model.get_params(deep=False), data.texts or ()) if read else None)
+    shape = shape_of(data, tree_words(model.get_params(deep=False)) if read else None)
     tree = LabelTreeClassifier(n_jobs=model.n_jobs)
     words = plan_row_training(data, shape, tree.estimate_fit(data, shape, probe), n_held_out)
     if not needs_encoder(experts):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from longtail.encoder import UNIVERSAL_ENCODER
 from longtail.errors import Keyword, MissingExtraError, ParameterError
 from longtail.hybrid.combine import EXPERTS
 from longtail.prime import Prime, encoder_shape
-from longtail.text import BeginningFeatures, TfidfFeatures, beginning_length, words_and_pairs
+from longtail.text import BeginningFeatures, TfidfFeatures, words_and_pairs
 from longtail.training import require_transformers
 
 ENCODED = ("prototypes", "classifier", "neighbours")  # experts that read the encoder's vectors
@@ -122,18 +122,15 @@ def frozen_params(params: dict[str, Any]) -> dict[str, Any]:
     return {"encoder": str(params["encoder"]), "random_state": params["random_state"]}
 
 
-def tree_words(params: dict[str, Any], texts: Sequence[str]) -> TfidfFeatures | BeginningFeatures:
+def tree_words(params: dict[str, Any]) -> TfidfFeatures | BeginningFeatures:
     """Return what reads texts for the tree, not fitted: words, and pairs of short texts or of long ones' beginnings.
 
-    >>> wanted = {"language": None, "beginning": "auto", "n_jobs": None}
-    >>> tree_words(wanted, ["a short title"]).ngrams, type(tree_words(wanted, ["word " * 90])).__name__
-    ((1, 2), 'BeginningFeatures')
+    >>> tree_words({"language": None, "beginning": 20, "n_jobs": None}).beginning
+    20
     """
     language, beginning, n_jobs = params["language"], params["beginning"], params["n_jobs"]
     analyzer = "word" if language is None else f"snowball:{language}"
     words, pairs = TfidfFeatures(analyzer=analyzer, n_jobs=n_jobs), words_and_pairs(analyzer)
-    if beginning == "auto" and not beginning_length(texts):
-        return pairs.set_params(n_jobs=n_jobs)
     if not beginning:
         return words
     return BeginningFeatures(words, of_beginning=pairs, beginning=beginning, n_jobs=n_jobs)

@@ -52,8 +52,6 @@ def updatable(tagger: Tagger) -> Any:
             f"a model of the method {tagger.method_name!r} cannot learn new rows; train it anew on all rows, or use "
             "the method 'tree' or 'ova'."
         )
-    if isinstance(tagger.features_, BeginningFeatures):
-        raise ModelError("a model on BeginningFeatures cannot learn new rows; train it anew on all rows.")
     return copy(model)  # the arrays of a model are replaced by an update, never written to
 
 
@@ -180,7 +178,7 @@ def _reference(tagger: Tagger, state: dict[str, Any], held_out: HeldOut, rows: D
 def _read_rows(tagger: Tagger, data: Dataset) -> tuple[Any, Rows]:
     """Return the features with the new words of the texts, and the rows of the data."""
     features = tagger.features_
-    if isinstance(features, TfidfFeatures) and data.texts is not None:
+    if isinstance(features, TfidfFeatures | BeginningFeatures) and data.texts is not None:
         features = features.extended(data.texts, tagger.model_.n_rows_)
         return features, features.transform(data.texts)
     return features, tagger.dataset_rows(data)
@@ -192,7 +190,7 @@ def _replayed(
     """Return rows and labels that are shown again; labels that the model has no more are left out."""
     if replay is None:
         return None
-    if isinstance(features, TfidfFeatures) and replay.texts is not None:
+    if isinstance(features, TfidfFeatures | BeginningFeatures) and replay.texts is not None:
         X: Rows = features.transform(replay.texts)
     else:
         X = tagger.dataset_rows(replay)
@@ -216,7 +214,7 @@ def _learn(
 
 def _rows_with_features(features: Any, n_rows: int, n_known: int) -> np.ndarray | None:
     """Return how many old rows had each feature; new ones: none."""
-    if not isinstance(features, TfidfFeatures):
+    if not isinstance(features, TfidfFeatures | BeginningFeatures):
         return None
     rows = features.rows_with_terms(n_rows)
     rows[n_known:] = 0.0

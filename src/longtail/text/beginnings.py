@@ -38,8 +38,9 @@ class BeginningFeatures(Transformer):
         How words of beginnings are counted; None for words and pairs of them, `TfidfFeatures((1, 2),
         ngram_weight=0.7)`.
     beginning : int or "auto", default="auto"
-        Words, between spaces, that are the beginning of a text, 0 for none; "auto" for a fourth of the mean length of
-        the texts learned from, at most 100, and none at all where that is less than 8.
+        Words, between spaces, that are the beginning of a text, 0 for none. "auto" for a fourth of the mean length of
+        the texts learned from, at most 100; where that is less than 8, texts are short and one beginning as a whole:
+        words are counted once, as `of_beginning` says.
     weight : float, default=0.5
         How much the beginning counts beside the whole text, at most 1,000.
     n_jobs : int or None, default=None
@@ -50,7 +51,7 @@ class BeginningFeatures(Transformer):
     tfidf_ : TfidfFeatures
         The words of whole texts.
     beginning_ : TfidfFeatures or None
-        The words and pairs of beginnings; None where texts are too short to have one.
+        The words and pairs of beginnings; None where texts have none, or are one as a whole.
     n_words_ : int
         Words of a beginning; 0 where there is none.
     n_features_ : int
@@ -114,11 +115,12 @@ class BeginningFeatures(Transformer):
             if words is not None and not isinstance(words, TfidfFeatures):
                 raise ParameterError(name=name, allowed="TfidfFeatures or None", got=words)
         whole = self._with_threads(TfidfFeatures() if self.tfidf is None else clone(self.tfidf))
+        first = self._with_threads(words_and_pairs() if self.of_beginning is None else clone(self.of_beginning))
         n_words = beginning_length(texts) if self.beginning == AUTO else int(self.beginning)
-        if not n_words:
-            return whole, None, 0
-        first = words_and_pairs() if self.of_beginning is None else clone(self.of_beginning)
-        return whole, self._with_threads(first), n_words
+        if n_words:
+            return whole, first, n_words
+        whole._analysis()  # refuses wrong parameters, also of what is not used
+        return first if self.beginning == AUTO else whole, None, 0
 
     def transform(self, texts: Sequence[str]) -> sp.csr_array:
         """Return one row per text, CSR float32 (n_texts, n_features_); a text without a known word is all zeros."""
@@ -136,14 +138,42 @@ class BeginningFeatures(Transformer):
         ([2], [1], ['bus'])
         """
         self._check_fitted()
-        return self._with_threads(self.tfidf_).unknown_terms(texts, learned_from=learned_from, first=first)
+        of_whole = int((self._columns[: self.tfidf_.n_features_] < first).sum())
+        return self._with_threads(self.tfidf_).unknown_terms(texts, learned_from=learned_from, first=of_whole)
+
+    def extended(self, texts: Sequence[str], n_rows: int) -> Self:
+        """Return features that know the new terms of some texts too, in columns after the old ones, which stay.
+
+        `n_rows` texts were learned from before; a new term is taken to have been in none of them.
+
+        >>> features = BeginningFeatures(beginning=1).fit(["red apple", "red car"])
+        >>> features.extended(["blue car"], n_rows=2).get_feature_names_out().tolist()
+        ['apple', 'car', 'red', 'beginning: red', 'blue', 'beginning: blue']
+        """
+        self._check_fitted()
+        given = as_texts(texts)
+        out = clone(self)
+        whole, first = self.tfidf_.extended(given, n_rows), None
+        if self.beginning_ is not None:
+            first = self.beginning_.extended(first_words(given, self.n_words_), n_rows)
+        out._keep(whole, first, self.n_words_, self._terms_learned)
+        return out
+
+    def rows_with_terms(self, n_rows: int) -> np.ndarray:
+        """Return in how many of the rows learned from each term was, found back from its weight."""
+        self._check_fitted()
+        out = np.empty(self.n_features_)
+        parts = [words.rows_with_terms(n_rows) for words in (self.tfidf_, self.beginning_) if words is not None]
+        out[self._columns] = np.concatenate(parts)
+        return out
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
-        """Return the terms, then those of beginnings."""
+        """Return the terms, then those of beginnings; after an update its new ones, in the same order."""
         self._check_fitted()
         first = () if self.beginning_ is None else self.beginning_.get_feature_names_out()
-        names = [*self.tfidf_.get_feature_names_out(), *(f"beginning: {term}" for term in first)]
-        return np.array(names, dtype=object)
+        names = np.empty(self.n_features_, dtype=object)
+        names[self._columns] = [*self.tfidf_.get_feature_names_out(), *(f"beginning: {term}" for term in first)]
+        return names
 
     def locate(self, text: str) -> list[tuple[int, int, int]]:
         """Return where a text has which terms, as (start, end, column) in characters of the text as given.
@@ -157,7 +187,7 @@ class BeginningFeatures(Transformer):
             width = self.tfidf_.n_features_
             end = beginning_end(text, self.n_words_)
             found += [(start, stop, width + column) for start, stop, column in self.beginning_.locate(text[:end])]
-        return sorted(found)
+        return sorted((start, stop, int(self._columns[column])) for start, stop, column in found)
 
     def build(self) -> None:
         """Refuse features whose words count by their stems where the package that cuts them is missing."""
@@ -172,6 +202,8 @@ class BeginningFeatures(Transformer):
         whole, first = self.tfidf_.to_part(), None if self.beginning_ is None else self.beginning_.to_part()
         params: dict[str, Any] = {"weight": float(self.weight), "n_words": self.n_words_}
         params |= {"whole": whole.params, "beginning": None if first is None else first.params}
+        if len(self._terms_learned) > 1:
+            params["learned"] = [list(sizes) for sizes in self._terms_learned]
         arrays = {f"{WHOLE}{name}": array for name, array in whole.arrays.items()}
         if first is not None:
             arrays |= {f"{BEGINNING_WORDS}{name}": array for name, array in first.arrays.items()}
@@ -189,7 +221,8 @@ class BeginningFeatures(Transformer):
         of_beginning = None if beginning is None else clone(beginning)
         weight = float(part.params["weight"])
         made = cls(clone(tfidf), of_beginning=of_beginning, beginning=n_words, weight=weight)
-        made._keep(tfidf, beginning, n_words)
+        before = part.params.get("learned", [])[:-1]
+        made._keep(tfidf, beginning, n_words, [(of_whole, of_first) for of_whole, of_first in before])
         return made
 
     def _learned_beginnings(
@@ -212,20 +245,50 @@ class BeginningFeatures(Transformer):
         if self.beginning_ is None:
             return self._as_output(whole, texts)
         first = self._with_threads(self.beginning_).transform(first_words(texts, self.n_words_))
-        return self._as_output(as_sparse(unit_rows(side_by_side(whole, scaled(first, self.weight)))), texts)
+        rows = as_sparse(unit_rows(side_by_side(whole, scaled(first, self.weight))))
+        if len(self._terms_learned) > 1:
+            columns = self._columns[rows.indices]
+            rows = as_sparse(sp.csr_array((rows.data, columns, rows.indptr), shape=(len(texts), self.n_features_)))
+        return self._as_output(rows, texts)
 
     def _with_threads(self, words: TfidfFeatures) -> TfidfFeatures:
         """Return features of words with the number of threads asked for, if any was."""
         return words if self.n_jobs is None else words.set_params(n_jobs=self.n_jobs)
 
-    def _keep(self, tfidf: TfidfFeatures, beginning: TfidfFeatures | None, n_words: int) -> None:
-        """Set the learned state, after fitting and after loading."""
+    def _keep(
+        self,
+        tfidf: TfidfFeatures,
+        beginning: TfidfFeatures | None,
+        n_words: int,
+        before: Sequence[tuple[int, int]] = (),
+    ) -> None:
+        """Set the learned state, after fitting, loading and updates.
+
+        `before` are the terms of whole texts and of beginnings that were learned each time, but the last.
+        """
         self.tfidf_, self.beginning_, self.n_words_ = tfidf, beginning, n_words
-        self.n_features_ = tfidf.n_features_ + (0 if beginning is None else beginning.n_features_)
+        n_whole, n_first = tfidf.n_features_, 0 if beginning is None else beginning.n_features_
+        self.n_features_ = n_whole + n_first
+        self._terms_learned = [*before, (n_whole - sum(a for a, _ in before), n_first - sum(b for _, b in before))]
+        self._columns: np.ndarray = columns_of(self._terms_learned)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "n_features_"):
             raise not_fitted(f"this {type(self).__name__} is not fitted yet; call fit(texts) first.")
+
+
+def columns_of(learned: Sequence[tuple[int, int]]) -> np.ndarray:
+    """Return the columns of all terms of whole texts, then of all of beginnings, int32.
+
+    Those learned at one time stand together: terms of whole texts, then of beginnings.
+
+    >>> columns_of([(2, 1), (1, 1)]).tolist()
+    [0, 1, 3, 2, 4]
+    """
+    sizes = np.array(learned, dtype=np.int64)
+    times = np.repeat(np.arange(len(sizes)), sizes.sum(axis=1))
+    of_first = np.concatenate([np.arange(a + b) >= a for a, b in sizes])
+    return np.lexsort((times, of_first)).astype(np.int32)
 
 
 def words_and_pairs(analyzer: str = "word") -> TfidfFeatures:

@@ -32,6 +32,7 @@ ANALYZERS = ("char_wb", "word", *(f"snowball:{language}" for language in LANGUAG
 LONGEST_NGRAM = 64  # words or characters; memory grows with the number of lengths
 SMALLEST_WEIGHT = 0.01  # of longer n-grams
 SPACE = 0x20
+MOST_TERMS, MOST_TIMES = 2**31 - 1, 1_000_000
 MOST_WEIGHT = 1000.0  # of beginnings, beside whole texts
 WHOLE = "whole."  # what the names of arrays of whole texts begin with
 BEGINNING_WORDS = "beginning."  # and those of beginnings
@@ -167,6 +168,10 @@ def _beginning_problem(part: Part, sizes: Sizes) -> str | None:
     n_words, there = part.params["n_words"], part.params["beginning"] is not None
     if bool(n_words) != there:
         return f"'n_words' is {n_words}, and the words of beginnings are {'there' if there else 'missing'}"
+    terms = [sizes[f"{WHOLE}n_terms"], sizes.get(f"{BEGINNING_WORDS}n_terms", 0)]
+    learned = np.array(part.params.get("learned", [terms]), dtype=np.int64).sum(axis=0).tolist()
+    if learned != terms:
+        return f"'learned' says {learned[0]} and {learned[1]} terms, and there are {terms[0]} and {terms[1]}"
     return None
 
 
@@ -178,10 +183,21 @@ BEGINNING_SCHEMA = PartSchema(
         ParamSpec("n_words", Whole(), "words that are the beginning of a text; 0 for none"),
         ParamSpec("whole", PartParams(TFIDF_SCHEMA.kind), "the words of whole texts"),
         ParamSpec("beginning", PartParams(TFIDF_SCHEMA.kind, none=True), "the words of beginnings"),
+        ParamSpec(
+            "learned",
+            ListOf(ListOf(Whole(0, MOST_TERMS), 2, 2), 1, MOST_TIMES),
+            "terms of whole texts and of beginnings learned at first and by each update, whose columns stand together; "
+            "all at once if missing",
+            optional=True,
+        ),
     ),
     inner=(
         InnerPart(WHOLE, TFIDF_SCHEMA, params="whole"),
         InnerPart(BEGINNING_WORDS, TFIDF_SCHEMA, params="beginning"),
     ),
-    crosschecks=(CrossCheck("words of beginnings are there where texts have one", _beginning_problem),),
+    crosschecks=(
+        CrossCheck(
+            "words of beginnings are there where texts have one, and all terms were learned", _beginning_problem
+        ),
+    ),
 )
