@@ -31,8 +31,10 @@ def test_no_model_loads_torch():
     assert "torch" not in loaded_after(code)
 
 
-def test_predicting_does_not_load_scikit_learn(tmp_path):
-    lt.Tagger(calibrate=0).fit(["red apple", "blue car"] * 5, [["a"], ["b"]] * 5).save(tmp_path / "m")
+@pytest.mark.parametrize("features", [None, lt.BeginningFeatures(beginning=1)])
+def test_predicting_does_not_load_scikit_learn(features, tmp_path):
+    tagger = lt.Tagger(features=features, calibrate=0)
+    tagger.fit(["red apple", "blue car"] * 5, [["a"], ["b"]] * 5).save(tmp_path / "m")
     code = f"import longtail as lt\nassert lt.load({str(tmp_path / 'm')!r}).tag(['an apple'])[0][0].label == 'a'"
     assert not {"sklearn", "torch", "pyarrow"} & loaded_after(code)
 
@@ -46,7 +48,7 @@ def test_loading_a_model_imports_no_other_methods(tmp_path):
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     folders = {name.split(".")[1] for name in out.split() if name.startswith("longtail.")}
     assert "hybrid" in folders and not {"bottleneck", "groups"} & folders
-    assert not {"scipy.special", "scipy.optimize", "torch"} & set(out.split())
+    assert not {"scipy.special", "scipy.optimize", "sklearn", "torch"} & set(out.split())
 
 
 def test_help_answers_within_its_budget():

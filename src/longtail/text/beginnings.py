@@ -218,9 +218,9 @@ class BeginningFeatures(Transformer):
         beginning, n_words = None, part.params["n_words"]
         if first is not None:
             beginning = TfidfFeatures.from_part(part.inner(BEGINNING_WORDS, TfidfFeatures.kind, first))
-        of_beginning = None if beginning is None else clone(beginning)
+        of_beginning = None if beginning is None else _unfitted(beginning)
         weight = float(part.params["weight"])
-        made = cls(clone(tfidf), of_beginning=of_beginning, beginning=n_words, weight=weight)
+        made = cls(_unfitted(tfidf), of_beginning=of_beginning, beginning=n_words, weight=weight)
         before = part.params.get("learned", [])[:-1]
         made._keep(tfidf, beginning, n_words, [(of_whole, of_first) for of_whole, of_first in before])
         return made
@@ -275,6 +275,11 @@ class BeginningFeatures(Transformer):
     def _check_fitted(self) -> None:
         if not hasattr(self, "n_features_"):
             raise not_fitted(f"this {type(self).__name__} is not fitted yet; call fit(texts) first.")
+
+
+def _unfitted(words: TfidfFeatures) -> TfidfFeatures:
+    """Return features with the same parameters; loading a model does without `clone`, which needs scikit-learn."""
+    return TfidfFeatures(**words.get_params(deep=False))
 
 
 def columns_of(learned: Sequence[tuple[int, int]]) -> np.ndarray:
