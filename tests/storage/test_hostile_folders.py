@@ -26,6 +26,7 @@ FOLDER_NAMES = (
     "tree-on-prime-features",
     "tree-with-vocabulary",
     "tree-beginnings",
+    "hybrid-beginnings",
 )
 NEED_TORCH = ("dft", "prime-with-tree", "tree-on-prime-features")
 TEXTS = ["a red apple", "one fast old car", ""]

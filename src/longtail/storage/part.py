@@ -132,4 +132,7 @@ def unpack_strings(name: str, part: Part) -> list[str]:
     if stored.dtype != np.uint8 or stored.ndim != 1 or not is_indptr(ends, stored.size):
         raise ModelError(f"the strings '{name}' of the part '{part.kind}' are inconsistent.")
     raw, offsets = stored.tobytes(), ends.tolist()
-    return [raw[a:b].decode("utf-8", "surrogatepass") for a, b in itertools.pairwise(offsets)]
+    try:
+        return [raw[a:b].decode("utf-8", "surrogatepass") for a, b in itertools.pairwise(offsets)]
+    except UnicodeDecodeError:
+        raise ModelError(f"the strings '{name}' of the part '{part.kind}' are not UTF-8.") from None
