@@ -14,6 +14,7 @@ from accessible import with_names, with_plain_corners
 from code_words import with_line_breaks
 from formulas import with_formulas
 from links import ROOT, adopted_files, plain_fences, site_links
+from measured import with_marks
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -88,7 +89,7 @@ IMAGE = re.compile(r'(?<!">)<img alt="(?P<alt>[^"]*)" src="(?P<source>[^":]+)"\s
 
 
 def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Set plots into the page itself, so that their colours follow it; other pictures open in full size."""
+    """Set plots into the page itself, so that their colours follow it; marks tell where figures are measured."""
 
     def picture(found: re.Match[str]) -> str:
         source = os.path.normpath(PurePosixPath(page.file.dest_uri).parent / found["source"])
@@ -99,7 +100,8 @@ def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files
                 return f'<span class="plot">{re.sub("<style>.*?</style>", "", drawing, flags=re.S)}</span>'
         return f'<a class="picture" href="{found["source"]}">{found[0]}</a>'
 
-    html = with_plain_corners(with_line_breaks(IMAGE.sub(picture, html)))
+    html = with_marks(IMAGE.sub(picture, html), page.file.dest_uri)
+    html = with_plain_corners(with_line_breaks(html))
     notebooks = {uri: file for file, uri in notebook_pages().items()}
     notebook = notebooks.get(page.file.src_uri)
     return with_outputs(html, notebook) if notebook else html

@@ -20,7 +20,7 @@ import longtail as lt
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PROGRAMS = (
-    *("accessible", "code_words", "links", "navigation", "notebooks", "reference", "option_tables"),
+    *("accessible", "code_words", "links", "measured", "navigation", "notebooks", "reference", "option_tables"),
     *("docstrings", "hooks"),
 )
 BUILDER = ("docstrings", "hooks")  # need what builds the site
@@ -130,6 +130,14 @@ def test_every_entry_of_the_reference_is_shown(site, programs):
 def test_all_options_of_a_command_are_told(site):
     page = (site / "command-line.html").read_text("utf-8")
     assert "All options of <code>train</code>" in page and "All options of <code>review import</code>" in page
+
+
+@needs_builder
+def test_a_mark_stands_for_the_source_of_a_figure(site):
+    for page in ("hybrid.html", "tutorials/encoder-and-hybrid.html"):
+        text = (site / page).read_text("utf-8")
+        assert 'title="hybrid.json: summary.debtags.' in text and "(<code>hybrid.json</code>" not in text
+        assert f'href="{"../" * page.count("/")}reproduce.html" title="hybrid.json' in text
 
 
 @needs_builder
