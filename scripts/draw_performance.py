@@ -165,7 +165,7 @@ def growth() -> str:
 def pictures() -> dict[str, Callable[[], str]]:
     """Return what is drawn, by the name of its file."""
     trees = results("tree_vs_peers.json")["summary"]
-    hybrids = results("hybrid.json")["summary"]
+    hybrids = [data for data in results("hybrid.json")["summary"] if " " not in data]  # without other settings
     return {
         **{f"performance-{data}": partial(peers, data) for data in trees},
         **{f"performance-hybrid-{data}": partial(hybrid, data) for data in hybrids},
