@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 import longtail as lt
 from longtail.data import Dataset
-from longtail.errors import DataError, ModelError, ParameterError
+from longtail.errors import DataError, DataWarning, ModelError, ParameterError
 from longtail.monitoring import Reference
 from longtail.pipeline import monitor_dataset, plan_training
 from longtail.planning import shape_of
@@ -115,8 +115,20 @@ def test_auto_is_a_fourth_of_the_mean_length_where_texts_are_long_enough():
 def test_texts_that_begin_with_signs_alone_have_no_beginning_to_learn():
     texts = ["- " * 20 + "red apple and so on " * 4] * 5
     assert beginning_length(texts) > 0 and BeginningFeatures().fit(texts).n_words_ == 0
-    with pytest.raises(DataError, match="the beginnings of the texts have no words to learn from"):
-        BeginningFeatures(beginning=5).fit(texts)
+    with pytest.warns(DataWarning, match="the beginnings of the texts, 5 words each, hold no word that is kept"):
+        features = BeginningFeatures(beginning=5).fit(texts)
+    same(features.transform(texts), TfidfFeatures().fit_transform(texts))
+
+
+def test_beginnings_are_counted_as_whole_texts_are_and_in_pairs_where_these_are_not():
+    words = TfidfFeatures(min_df=2, stop_words=["the"], lowercase=False)
+    first = BeginningFeatures(words, beginning=3).fit(PIES).beginning_
+    assert first.get_params() == {**words.get_params(), "ngrams": (1, 2), "ngram_weight": 0.7}
+    runs = BeginningFeatures(TfidfFeatures((1, 3)), beginning=3).fit(PIES).beginning_
+    assert (runs.ngrams, runs.ngram_weight) == ((1, 3), 0.35)
+    letters = TfidfFeatures((2, 3), analyzer="char_wb")
+    chinese = ["\u6211\u7231\u5317\u4eac" * 50, "\u5929\u5b89\u95e8" * 50] * 3
+    same(BeginningFeatures(letters).fit_transform(chinese), letters.fit_transform(chinese))
 
 
 def test_a_no_break_space_parts_words_and_a_beginning_of_all_words_is_the_text():

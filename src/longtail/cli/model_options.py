@@ -430,7 +430,8 @@ def check_words_are_read(options: Mapping[str, Any], data: str, rows: Dataset) -
         item.option for item in offered() if item.section in ("texts", "beginning") and item.parameter.name in words
     )
     if rows.made_by is not None:
-        raise ParameterError(f"{_longest(option)} has no effect: {data} has its features already; give it to convert.")
+        where = "make the store with --no-features" if option.name == "beginning" else "give it to convert"
+        raise ParameterError(f"{_longest(option)} has no effect: {data} has its features already; {where}.")
     raise ParameterError(f"{_longest(option)} has no effect: {data} has features and no texts.")
 
 

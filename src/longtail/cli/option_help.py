@@ -110,7 +110,7 @@ HELP = {
     "sublinear_tf": "Count a word that is repeated less each time.",
     "lowercase": "Read capital letters as small ones.",
     "strip_accents": "Read letters without their accents.",
-    "beginning": "Count so many words at the beginning of a text apart too, with pairs of them, or auto.",
+    "beginning": "Count so many words (between spaces) at the beginning of a text apart too, with pairs, or auto.",
     "stop_words": "Words to leave out, separated by commas, or a language for its list (german).",
 }
 
@@ -132,7 +132,7 @@ MEANING_OF_NONE = {
     "hybrid.batch_size": "512 or 1,600, less for small data",
     "hybrid.lr": "0.0005, less for wide encoders",
     "language": "whole words",
-    "tail": "the largest of 0.75, 0.5, 0.25 and 0 that costs next to nothing on rows held out",
+    "tail": "the largest of 1, 0.75, 0.5, 0.25 and 0 that costs next to nothing on rows held out",
     "n_positives": "the preset's",
     "n_negatives": "the preset's",
     "sampling": "the preset's",

@@ -44,6 +44,7 @@ from longtail.pipeline.label_numbering import LabelLimit, check_shared_labels, p
 from longtail.pipeline.labels_in_vocabulary import count_ambiguous, deprecated_choice, ids_of, label_ids, with_ids
 from longtail.pipeline.shown import ShownComparison, ShownEvaluation
 from longtail.pipeline.tagger import Tagger
+from longtail.text import BeginningFeatures
 from longtail.validate import check_choice
 from longtail.vocabulary import Vocabulary, add_names
 
@@ -287,6 +288,9 @@ def model_facts(tagger: Tagger) -> ModelFacts:
 
 def reading_facts(features: TextReader) -> dict[str, Any]:
     """Return how texts become rows: the class of the features and their parameters."""
+    if isinstance(features, BeginningFeatures):
+        whole = reading_facts(features.tfidf_)
+        return {**whole, "features": type(features).__name__, "beginning": features.n_words_}
     params = features.get_params(deep=False) if isinstance(features, Estimator) else {}
     told: dict[str, Any] = {"features": type(features).__name__}
     for name, value in params.items():

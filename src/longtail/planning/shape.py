@@ -55,7 +55,10 @@ def _with_beginnings(texts: Sequence[str], wanted: BeginningFeatures, counts: np
     shape = _shape_of_texts(texts, whole, counts, order)
     if first is None:
         return shape
-    more = _shape_of_texts(first_words(texts, n_words), first, counts, order[: shape.rows.size])
+    try:
+        more = _shape_of_texts(first_words(texts, n_words), first, counts, order[: shape.rows.size])
+    except DataError:  # beginnings without words, such as signs alone
+        return shape
     n_features = shape.n_features + more.n_features
     return Shape(
         shape.n_rows,

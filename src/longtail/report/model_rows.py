@@ -37,7 +37,7 @@ MAIN = (  # settings worth a line at the top, as far as a model has them
     "lr",
     "batch_size",
 )
-MAIN_OF_TEXTS = ("analyzer", "ngrams", "min_df", "stop_words")
+MAIN_OF_TEXTS = ("analyzer", "ngrams", "beginning", "min_df", "stop_words")
 NOT_ON_ONE_LINE = ("max leaf", "lr", "batch size", "stop words")  # nor what is 1, but for C
 TOLD = (
     "method",

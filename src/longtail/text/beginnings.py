@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.errors import DataError, ParameterError
+from longtail.errors import DataError, ParameterError, warn_of_data
 from longtail.model import Transformer, clone, not_fitted
 from longtail.storage import Part, PartSchema, checked
 from longtail.text.check_texts import as_texts
@@ -35,8 +35,8 @@ class BeginningFeatures(Transformer):
     tfidf : TfidfFeatures, default=None
         How words of whole texts are counted; None for `TfidfFeatures()`.
     of_beginning : TfidfFeatures, default=None
-        How words of beginnings are counted; None for words and pairs of them, `TfidfFeatures((1, 2),
-        ngram_weight=0.7)`.
+        How words of beginnings are counted; None for what `tfidf` says, and where that has single words alone, for
+        pairs of them too, which count 0.7.
     beginning : int or "auto", default="auto"
         Words, between spaces, that are the beginning of a text, 0 for none. "auto" for a fourth of the mean length of
         the texts learned from, at most 100; where that is less than 8, texts are short and one beginning as a whole:
@@ -115,7 +115,8 @@ class BeginningFeatures(Transformer):
             if words is not None and not isinstance(words, TfidfFeatures):
                 raise ParameterError(name=name, allowed="TfidfFeatures or None", got=words)
         whole = self._with_threads(TfidfFeatures() if self.tfidf is None else clone(self.tfidf))
-        first = self._with_threads(words_and_pairs() if self.of_beginning is None else clone(self.of_beginning))
+        first = with_pairs(whole) if self.of_beginning is None else clone(self.of_beginning)
+        first = self._with_threads(first)
         n_words = beginning_length(texts) if self.beginning == AUTO else int(self.beginning)
         if n_words:
             return whole, first, n_words
@@ -233,12 +234,14 @@ class BeginningFeatures(Transformer):
             return None, 0
         try:
             return first.fit(first_words(texts, n_words)), n_words
-        except DataError as error:
-            if self.beginning == AUTO:
-                return None, 0  # such as texts that begin with signs alone
-            if "input" in error.fields:
-                error.restate(input="the beginnings of the texts")
-            raise
+        except DataError:  # such as texts that begin with signs alone
+            if self.beginning != AUTO:
+                warn_of_data(
+                    "the beginnings of the texts, {n_words} words each, hold no word that is kept; "
+                    "they have no columns of their own.",
+                    n_words=n_words,
+                )
+            return None, 0
 
     def _joined(self, whole: sp.csr_array, texts: Sequence[str]) -> sp.csr_array:
         """Return the rows of whole texts with those of their beginnings beside them."""
@@ -294,6 +297,18 @@ def columns_of(learned: Sequence[tuple[int, int]]) -> np.ndarray:
     times = np.repeat(np.arange(len(sizes)), sizes.sum(axis=1))
     of_first = np.concatenate([np.arange(a + b) >= a for a, b in sizes])
     return np.lexsort((times, of_first)).astype(np.int32)
+
+
+def with_pairs(words: TfidfFeatures) -> TfidfFeatures:
+    """Return features with the same parameters, not fitted; where these have single words alone, with pairs too.
+
+    >>> with_pairs(TfidfFeatures(min_df=2)).get_params()["ngrams"], with_pairs(TfidfFeatures((1, 3))).ngrams
+    ((1, 2), (1, 3))
+    """
+    made = _unfitted(words)
+    if made.analyzer != "char_wb" and tuple(made.ngrams) == (1, 1):
+        made.set_params(ngrams=(1, 2), ngram_weight=PAIRS_WEIGHT)
+    return made
 
 
 def words_and_pairs(analyzer: str = "word") -> TfidfFeatures:
