@@ -18,7 +18,7 @@ from longtail.monitoring import Reference
 from longtail.pipeline import monitor_dataset, plan_training
 from longtail.planning import shape_of
 from longtail.storage import Part
-from longtail.text import BeginningFeatures, TfidfFeatures, beginning_length, first_words, lexicon, words_and_pairs
+from longtail.text import BeginningFeatures, TfidfFeatures, beginning_length, first_words, lexicon, with_pairs
 
 SPACES = " \t\n\r\x0b\x0c\x1c\x1f\x85\xa0\u1680\u2003\u2028\u3000"  # what Python calls white space
 TEXTS = st.text(alphabet=st.sampled_from(SPACES + "abB.é\u200b\ufeff\ud800𝒳\x00"), max_size=40)
@@ -107,7 +107,9 @@ def test_auto_is_a_fourth_of_the_mean_length_where_texts_are_long_enough():
     assert features.n_words_ == 20 and features.beginning_ is not None
     without = BeginningFeatures().fit(short)
     assert without.n_words_ == 0 and without.beginning_ is None
-    same(without.transform(short), words_and_pairs().fit_transform(short))  # a short text is one beginning as a whole
+    same(
+        without.transform(short), with_pairs(TfidfFeatures()).fit_transform(short)
+    )  # a short text is one beginning as a whole
     assert without.get_feature_names_out().tolist() == ["short", "short title", "title"]
     same(BeginningFeatures(beginning=0).fit_transform(short), TfidfFeatures().fit_transform(short))
 

@@ -350,14 +350,12 @@ def make_tagger(options: dict[str, Any]) -> Tagger:
 
 def _word_features(words: dict[str, Any], beginning: int | str | None) -> TfidfFeatures | BeginningFeatures:
     """Return what counts words of texts; those of beginnings too if asked, with pairs unless there are --ngrams."""
-    from longtail.text import BeginningFeatures, TfidfFeatures, words_and_pairs
+    from longtail.text import BeginningFeatures, TfidfFeatures, with_pairs
 
     whole = TfidfFeatures(**words)
     if not beginning:
         return whole
-    in_runs = "ngrams" in words or whole.analyzer == "char_wb"
-    first = TfidfFeatures(**words) if in_runs else words_and_pairs().set_params(**words)
-    return BeginningFeatures(whole, of_beginning=first, beginning=beginning)
+    return BeginningFeatures(whole, of_beginning=with_pairs(whole).set_params(**words), beginning=beginning)
 
 
 def gives_model_options(options: Mapping[str, Any]) -> bool:

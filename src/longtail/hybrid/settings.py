@@ -9,7 +9,7 @@ from longtail.encoder import UNIVERSAL_ENCODER
 from longtail.errors import Keyword, MissingExtraError, ParameterError
 from longtail.hybrid.combine import EXPERTS
 from longtail.prime import Prime, encoder_shape
-from longtail.text import BeginningFeatures, TfidfFeatures, words_and_pairs
+from longtail.text import BeginningFeatures, TfidfFeatures
 from longtail.training import require_transformers
 
 ENCODED = ("prototypes", "classifier", "neighbours")  # experts that read the encoder's vectors
@@ -130,7 +130,5 @@ def tree_words(params: dict[str, Any]) -> TfidfFeatures | BeginningFeatures:
     """
     language, beginning, n_jobs = params["language"], params["beginning"], params["n_jobs"]
     analyzer = "word" if language is None else f"snowball:{language}"
-    words, pairs = TfidfFeatures(analyzer=analyzer, n_jobs=n_jobs), words_and_pairs(analyzer)
-    if not beginning:
-        return words
-    return BeginningFeatures(words, of_beginning=pairs, beginning=beginning, n_jobs=n_jobs)
+    words = TfidfFeatures(analyzer=analyzer, n_jobs=n_jobs)
+    return BeginningFeatures(words, beginning=beginning, n_jobs=n_jobs) if beginning else words

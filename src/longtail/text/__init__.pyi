@@ -2,7 +2,7 @@ from .beginnings import BeginningFeatures as BeginningFeatures
 from .beginnings import beginning_length as beginning_length
 from .beginnings import check_beginning as check_beginning
 from .beginnings import first_words as first_words
-from .beginnings import words_and_pairs as words_and_pairs
+from .beginnings import with_pairs as with_pairs
 from .check_texts import as_texts as as_texts
 from .check_texts import check_unicode as check_unicode
 from .check_texts import is_unicode as is_unicode

@@ -21,7 +21,7 @@ from longtail.validate import as_sparse, check_integer, check_real
 AUTO = "auto"
 PART, MOST_WORDS, FEWEST_WORDS = 4, 100, 8  # "auto": a fourth of the mean text, at most and at least so many words
 SAMPLE = 1000  # texts whose words are counted for "auto"
-PAIRS_WEIGHT = 0.7  # of pairs of words beside words, where texts are short
+PAIRS_WEIGHT = 0.7  # of pairs of words beside words, in beginnings and short texts
 
 
 class BeginningFeatures(Transformer):
@@ -309,11 +309,6 @@ def with_pairs(words: TfidfFeatures) -> TfidfFeatures:
     if made.analyzer != "char_wb" and tuple(made.ngrams) == (1, 1):
         made.set_params(ngrams=(1, 2), ngram_weight=PAIRS_WEIGHT)
     return made
-
-
-def words_and_pairs(analyzer: str = "word") -> TfidfFeatures:
-    """Return features of words and pairs of words, for short texts."""
-    return TfidfFeatures((1, 2), analyzer=analyzer, ngram_weight=PAIRS_WEIGHT)
 
 
 def check_beginning(beginning: object) -> None:
