@@ -137,6 +137,31 @@ def test_who_was_signed_out_is_asked_to_sign_in_and_decisions_stay_theirs(browse
         assert [one.reviewer for one in store.all_decisions()] == ["ada"]
 
 
+def test_who_put_signing_in_off_is_not_asked_again_by_what_the_page_does_itself(browser, with_tokens):
+    address, made = with_tokens
+    late = []
+    with opened(browser, address) as page:
+        sign_in(page, made["ada"])
+        page.locator("main.view-try").wait_for()
+        go(page, "review")
+        page.locator(".candidate").first.wait_for()
+        page.context.clear_cookies()
+        page.route("**/review/queue?*", lambda route: late.append(route))
+        page.evaluate(
+            "void (window.question = import('/static/server.js').then((server) => server.ask('/review/queue?n=1'))"
+            ".then(() => '', (refusal) => `${refusal.status}`))"
+        )
+        page.keyboard.press("a")
+        page.get_by_role("dialog").wait_for()
+        page.keyboard.press("Escape")
+        page.get_by_role("dialog").wait_for(state="detached")
+        late[0].continue_()  # the server refuses what was asked before
+        said = page.evaluate("window.question")
+        assert (said, page.get_by_role("dialog").count()) == ("401", 0)
+        page.keyboard.press("r")  # what the person does asks again
+        page.get_by_role("dialog").wait_for()
+
+
 def test_a_server_that_is_back_is_found_without_asking_again(browser, address):
     with opened(browser, address, "try") as page:
         page.route("**/review/queue?*", lambda route: route.abort())

@@ -3,7 +3,7 @@
 import { announce, button, h, icon, show, svg } from "./dom.js";
 import { events, hasReviews, known, may, meetServer, signOut } from "./server.js";
 import { chooseModel, chosenModel, draft } from "./settings.js";
-import { openSignIn, signInForm } from "./sign_in.js";
+import { askToSignIn, signInForm } from "./sign_in.js";
 import { LANGUAGES, chooseLanguage, currentLanguage, t } from "./words.js";
 
 // Views with models of their own do not follow the choice in the header: reviews are of the default model.
@@ -184,7 +184,7 @@ async function begin() {
     scrollTo(0, 0);
   });
   events.addEventListener("models", () => document.getElementById("head") && drawHeader());
-  events.addEventListener("signin-needed", () => known.session !== null && openSignIn());
+  events.addEventListener("signin-needed", () => known.session !== null && askToSignIn());
   events.addEventListener("session", () => {
     if (known.session === null || shownTo === null || shownTo === known.session.name) return;
     draft.text = ""; // somebody else has signed in

@@ -34,6 +34,14 @@ export function signInForm(done, ...more) {
 }
 
 let open = null;
+let putOff = false; // whether the question was closed without an answer, and nothing was done since
+
+for (const done of ["keydown", "pointerdown"]) addEventListener(done, () => (putOff = false), { capture: true });
+
+/** Ask for the token because an answer of the server needs it: not again before the person who put it off does something. */
+export function askToSignIn() {
+  if (!putOff) openSignIn();
+}
 
 /** Ask for the token in a dialog; the promise says whether it was given. */
 export function openSignIn() {
@@ -49,6 +57,7 @@ export function openSignIn() {
     dialog.addEventListener("close", () => {
       dialog.remove();
       open = null;
+      putOff = !signed;
       resolve(signed);
     });
     document.body.append(dialog);
