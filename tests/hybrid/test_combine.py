@@ -105,7 +105,8 @@ def test_newton_finds_what_a_general_solver_finds():
     default = Combination.default(EXPERTS)
     found = problem.solve(used, default.weights[-1].astype(float), -5.0, 1.0)
     start = np.append(default.weights[-1] * problem.spread, -5.0 + default.weights[-1] @ problem.mean)
-    bounds = ([(0, None)] * (used.size - 1) + [(None, None)] * 2) * 2
+    least = [None if feature.expert == "label" else 0 for feature in FEATURES]
+    bounds = [(low, None) for low in (*least, None)] * 2
     slow = minimize(lambda w: problem._loss(w, start, 1.0)[:2], np.tile(start, 2), jac=True, bounds=bounds)
     scaled = np.append(found[1][0] * problem.spread, found[1][1] + found[1][0] @ problem.mean)
     np.testing.assert_allclose(scaled, slow.x[start.size :], atol=0.02)

@@ -43,9 +43,12 @@ FEATURES = (
     Feature("names", "log odds"),
     Feature("names", "matches"),
     Feature("label", "log rows"),
+    Feature("tree", "cube root of log probability"),  # tells 0.9 from 0.99, which the logarithm hardly does
+    Feature("classifier", "behind the best"),  # product, less that of the row's best label
 )
+FEATURES_BEFORE = len(FEATURES) - 2  # of models that were saved before the last two were known
 OF_NEW_LABELS = ("prototypes", "names")  # experts that know labels without rows
-DEFAULT = (5.0, 6.0, 0.45, 0.3, 0.15, 1.0, 0.3, 0.3, 0.2)  # weights, about the mean of those learned
+DEFAULT = (5.0, 6.0, 0.45, 0.3, 0.15, 1.0, 0.3, 0.3, 0.2, 0.0, 0.0)  # weights, about the mean of those learned
 DEFAULT_BIAS = -5.5
 PROTOTYPES_OF_NEW, NAMES_BESIDE_PROTOTYPES, BIAS_OF_NEW = 12.0, 0.5, -12.0  # the same of labels without rows
 PULLS = (0.1, 3.0, 100.0)  # how strongly weights may be drawn to the default, at features of variance 1
@@ -128,6 +131,18 @@ class Combination:
             weights[NEW, 0] = PROTOTYPES_OF_NEW
             bias[NEW] = BIAS_OF_NEW
         return cls(weights, bias)
+
+    @classmethod
+    def restore(
+        cls, weights: np.ndarray, bias: np.ndarray, tail: float = 0.0, unused: float = 0.0, n_trained: int = 0
+    ) -> Self:
+        """Return a combination that was saved; features that were not known then have no weight.
+
+        >>> Combination.restore(np.ones((4, FEATURES_BEFORE), np.float32), np.zeros(4, np.float32)).weights[0, -3:].tolist()
+        [1.0, 0.0, 0.0]
+        """
+        more = len(FEATURES) - weights.shape[1]
+        return cls(np.pad(weights, ((0, 0), (0, more))), bias, tail, unused, n_trained)
 
     def scores(self, features: np.ndarray, candidates: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Return the scores of candidates (n, m), -inf where there is none (-1).

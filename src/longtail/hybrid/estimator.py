@@ -501,7 +501,9 @@ class Hybrid(XMCEstimator):
         return {
             "encoder_model": facts,
             "experts": fitted["weighed"],
-            "weights": expert_weights(Combination(part.array("combination.weights"), part.array("combination.bias"))),
+            "weights": expert_weights(
+                Combination.restore(part.array("combination.weights"), part.array("combination.bias"))
+            ),
             "epochs": history,
         }
 
@@ -574,7 +576,7 @@ class Hybrid(XMCEstimator):
         fitted = params.pop("fitted")
         model = cls(**{"beginning": 0, **params})  # what folders mean that do not say
         model.experts_ = restore_experts(fitted, part, tuple(params["experts"]), resolve_jobs(None))
-        model.combination_ = Combination(
+        model.combination_ = Combination.restore(
             part.array("combination.weights"),
             part.array("combination.bias"),
             fitted["tail"],

@@ -107,13 +107,14 @@ class Experts:
         may = np.ones(self.n_labels, dtype=bool) if allowed is None else allowed
         tree, neighbours, names = self._tree_lists(rows), self._neighbour_lists(rows), name_lists(rows.names)
         lists = [tree.ids, neighbours[0], names.ids, *self._vector_lists(rows.vectors, allowed, max(k, LISTED))]
+        best = lists[-1] if allowed is None else self._classifier_list(rows.vectors, None, 1)
         together = np.concatenate([np.empty((n, 0), dtype=np.int32), *lists], axis=1)
         if allowed is not None and not self.use_prototypes:
             together = np.concatenate([together, self._first_allowed(n, may, k)], axis=1)
         candidates = np.empty(together.shape, dtype=np.int32)
         longest = join_lists(together, may, candidates) if n else 0
         candidates = np.ascontiguousarray(candidates[:, : max(longest, 1)])
-        return CandidateFeatures(candidates, self._features(rows, candidates, tree, neighbours, names))
+        return CandidateFeatures(candidates, self._features(rows, candidates, tree, neighbours, names, best[:, :1]))
 
     def _first_allowed(self, n: int, may: np.ndarray, k: int) -> np.ndarray:
         """Return the first k labels that may come, for every row: where no expert lists enough."""
@@ -139,10 +140,14 @@ class Experts:
         out = []
         if self.encoder is not None and self.use_prototypes:
             out.append(self.encoder.search_.topk(queries, k, allowed)[0])
-        if self.classifier is not None:
-            own = None if allowed is None else allowed[: self.classifier.shape[0]]
-            out.append(self._classifier_search(self.classifier).topk(queries, k, own)[0])
-        return out
+        return [*out, self._classifier_list(queries, allowed, k)]
+
+    def _classifier_list(self, queries: np.ndarray, allowed: np.ndarray | None, k: int) -> np.ndarray:
+        """Return the labels whose classifier vectors are nearest to those of rows, best first."""
+        if self.classifier is None:
+            return _no_lists(queries.shape[0]).ids
+        own = None if allowed is None else allowed[: self.classifier.shape[0]]
+        return self._classifier_search(self.classifier).topk(queries, k, own)[0]
 
     def _classifier_search(self, vectors: np.ndarray) -> LabelSearch:
         """Return the search over classifier vectors, made when it is first needed."""
@@ -159,20 +164,25 @@ class Experts:
         tree: TopK,
         neighbours: tuple[np.ndarray, np.ndarray],
         names: TopK,
+        best: np.ndarray,
     ) -> np.ndarray:
+        """Return the features of candidates; `best` is the label of every row with the best classifier vector."""
         n, m = candidates.shape
         features = np.zeros((n, m, len(FEATURES)), dtype=np.float32)
         listed, out = np.empty((n, m), dtype=bool), np.empty((n, m), dtype=np.float32)
         if self.use_prototypes and self.encoder is not None:
             features[:, :, AT["prototypes", "product"]] = self.prototype_products(rows.vectors, candidates)
         if self.classifier is not None:
-            features[:, :, AT["classifier", "product"]] = _gathered_products(
-                rows.vectors, candidates, self.classifier, self.classifier.shape[0]
-            )
+            known = self.classifier.shape[0]
+            own = _gathered_products(rows.vectors, candidates, self.classifier, known)
+            features[:, :, AT["classifier", "product"]] = own
+            most = _gathered_products(rows.vectors, best, self.classifier, known)
+            features[:, :, AT["classifier", "behind the best"]] = own - most
         if self.tree is not None:
             look_up(candidates, tree.ids, tree.scores, lowest_scores(tree), out, listed)
             features[:, :, AT["tree", "log probability"]] = out
             features[:, :, AT["tree", "probability"]] = np.exp(np.minimum(out, 0))
+            features[:, :, AT["tree", "cube root of log probability"]] = np.cbrt(np.minimum(out, 0))
         if self.neighbours is not None:
             look_up(candidates, *neighbours, np.zeros(n, dtype=np.float32), out, listed)
             features[:, :, AT["neighbours", "log share"]] = np.log(out + np.float32(LEAST_SHARE))

@@ -26,6 +26,9 @@ def expert_shares(
     features = experts.evidence(rows, allowed, k=1).features[0, 0]
     average = np.zeros_like(features)  # what a label is like of which an expert knows nothing
     average[AT["tree", "log probability"]] = experts.tree_lowest(rows)
+    average[AT["tree", "cube root of log probability"]] = np.cbrt(min(experts.tree_lowest(rows), 0.0))
+    behind = AT["classifier", "behind the best"]
+    average[behind] = features[behind] - features[AT["classifier", "product"]]
     average[AT["neighbours", "log share"]] = np.log(1e-4)
     if experts.names is not None:
         average[AT["names", "log odds"]] = experts.names.no_match_

@@ -254,20 +254,38 @@ def weigh(experts: Experts, used: tuple[str, ...], rows: HybridRows, Y: sp.csr_a
     likely = Combination.default(used).scores(evidence.features, evidence.candidates, experts.counts)
     examples = HeldOutCandidates.some(evidence.features, evidence.candidates, hits, likely, trainer.seed)
     as_new = replace(examples, features=features_as_new(experts, rows, evidence, trainer.label_texts))
-    pull, scores = cross_fit(examples, as_new, experts.counts, used, trainer.seed)
-    learned = replace(
-        learn_weights(examples, as_new, experts.counts, used, pull),
-        tail=1.0,
-        unused=odds_of_unused(experts.counts),
-        n_trained=experts.n_labels,
-    )
-    never_used = replace(learned, tail=0.0).bonus(evidence.candidates, experts.counts)
-    rare = learned.bonus(evidence.candidates, experts.counts) - never_used
     given = trainer.params["tail"]
-    alone = [evidence.features[:, :, AT[RANKS_BY[name]]] for name in used]
-    tail = best_tail(examples, scores + never_used, rare, alone) if given is None else float(given)
+    tail = None if given is None else float(given)
+    return learn_from(examples, as_new, experts.counts, used, tail, trainer.seed)
+
+
+def learn_from(
+    examples: HeldOutCandidates,
+    as_new: HeldOutCandidates,
+    counts: np.ndarray,
+    used: tuple[str, ...],
+    tail: float | None,
+    seed: int,
+) -> Weighing:
+    """Learn weights from the candidates of held-out rows; `counts` are the rows of labels that experts learned from.
+
+    `tail` is how much rare labels are favoured, None to learn that too.
+    """
+    candidates = examples.candidates
+    pull, scores = cross_fit(examples, as_new, counts, used, seed)
+    learned = replace(
+        learn_weights(examples, as_new, counts, used, pull),
+        tail=1.0,
+        unused=odds_of_unused(counts),
+        n_trained=counts.size,
+    )
+    never_used = replace(learned, tail=0.0).bonus(candidates, counts)
+    rare = learned.bonus(candidates, counts) - never_used
+    if tail is None:
+        alone = [examples.features[:, :, AT[RANKS_BY[name]]] for name in used]
+        tail = best_tail(examples, scores + never_used, rare, alone)
     combination, scores = replace(learned, tail=tail), scores + never_used + np.float32(tail) * rare
-    top = ranked(evidence.candidates, scores, HELD_OUT_K)
+    top = ranked(candidates, scores, HELD_OUT_K)
     return Weighing(combination, top, expert_facts(examples, scores, used), examples, as_new, pull)
 
 

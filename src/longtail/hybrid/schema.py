@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from longtail.encoder import ENCODER_PRECISIONS, LONG_TEXTS, UNIVERSAL_ENCODER
-from longtail.hybrid.combine import BANDS, EXPERTS, FEATURES
+from longtail.hybrid.combine import BANDS, EXPERTS, FEATURES, FEATURES_BEFORE
 from longtail.hybrid.shown_rows import SHOWN_ROW_ARRAYS, shown_rows_problem
 from longtail.model import LABEL_COUNTS, SEED
 from longtail.name_matches import NAME_MATCHES_SCHEMA
@@ -64,6 +64,8 @@ FROZEN_ENCODER_SCHEMA = PartSchema(
 def _experts_problem(part: Part, sizes: Sizes) -> str | None:
     """Return why the experts do not fit each other, or None."""
     n_labels, fitted = sizes["n_labels"], part.params["fitted"]
+    if sizes["n_features"] not in (FEATURES_BEFORE, len(FEATURES)):
+        return f"its weights are for {sizes['n_features']} features, not {FEATURES_BEFORE} or {len(FEATURES)}"
     readers = [name for name in ("words", "beginnings") if fitted.get(name) is not None]
     if len(readers) != (fitted["tree"] is not None):
         return "there must be both words and a tree, or none"
@@ -163,6 +165,7 @@ HYBRID_SCHEMA = PartSchema(
     ),
     sizes=(
         SizeSpec("n_labels", "labels", low=1),
+        SizeSpec("n_features", "what the experts say of a label", low=FEATURES_BEFORE, high=len(FEATURES)),
         SizeSpec("width", "width of the encoder's vectors"),
         SizeSpec("n_rows", "texts that are remembered"),
         SizeSpec("n_cells", "cells of texts"),
@@ -172,7 +175,7 @@ HYBRID_SCHEMA = PartSchema(
     arrays=(
         LABEL_COUNTS,
         *string_arrays("label_texts", "n_labels", "the texts of the labels"),
-        ArraySpec("combination.weights", "float32", (len(BANDS), len(FEATURES)), "weights by band", finite="finite"),
+        ArraySpec("combination.weights", "float32", (len(BANDS), "n_features"), "weights by band", finite="finite"),
         ArraySpec("combination.bias", "float32", (len(BANDS),), "what is added in each band", finite="finite"),
         ArraySpec(
             "classifier.vectors",
@@ -193,5 +196,5 @@ HYBRID_SCHEMA = PartSchema(
         InnerPart(TREE, LABEL_TREE_SCHEMA, params="fitted.tree"),
         InnerPart(NAMES, NAME_MATCHES_SCHEMA, params="fitted.names"),
     ),
-    crosschecks=(CrossCheck("tree, encoder and names know the labels of the model", _experts_problem),),
+    crosschecks=(CrossCheck("tree, encoder and names know the labels of the model; weights are for features there are", _experts_problem),),
 )
