@@ -86,6 +86,21 @@ def test_a_hybrid_saved_before_it_read_beginnings_has_none(name, monkeypatch):
     assert longtail.load(folder).model_.beginning == 0
 
 
+def test_weights_saved_before_the_last_features_were_known_mean_the_same(tagger, test_rows):
+    part = tagger.model_.to_part()
+    weights = part.arrays["combination.weights"]
+    part.arrays["combination.weights"] = np.where(np.arange(weights.shape[1]) < 9, weights, 0).astype(np.float32)
+    padded = Hybrid.from_part(part)
+    part.arrays["combination.weights"] = weights[:, :9]
+    texts = list(test_rows.texts)[:5]
+    np.testing.assert_array_equal(
+        Hybrid.from_part(part).predict_topk(texts, k=5).scores, padded.predict_topk(texts, k=5).scores
+    )
+    part.arrays["combination.weights"] = weights[:, :10]
+    with pytest.raises(ModelError, match="weights are for 10 features, not 9 or 11"):
+        Hybrid.from_part(part)
+
+
 def test_the_same_seed_gives_the_same_model_with_any_number_of_threads(data, tmp_path):
     def saved(n_jobs, name):
         folder = Hybrid(experts=WORDS, random_state=3, n_jobs=n_jobs).fit(data.texts, data.Y, data.label_texts)

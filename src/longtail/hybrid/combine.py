@@ -138,7 +138,8 @@ class Combination:
     ) -> Self:
         """Return a combination that was saved; features that were not known then have no weight.
 
-        >>> Combination.restore(np.ones((4, FEATURES_BEFORE), np.float32), np.zeros(4, np.float32)).weights[0, -3:].tolist()
+        >>> weights, bias = np.ones((4, FEATURES_BEFORE), np.float32), np.zeros(4, np.float32)
+        >>> Combination.restore(weights, bias).weights[0, -3:].tolist()
         [1.0, 0.0, 0.0]
         """
         more = len(FEATURES) - weights.shape[1]

@@ -61,11 +61,16 @@ FROZEN_ENCODER_SCHEMA = PartSchema(
 )
 
 
+def _weights_problem(part: Part, sizes: Sizes) -> str | None:
+    """Return why the weights cannot be of this or an earlier version, or None."""
+    if sizes["n_features"] in (FEATURES_BEFORE, len(FEATURES)):
+        return None
+    return f"its weights are for {sizes['n_features']} features, not {FEATURES_BEFORE} or {len(FEATURES)}"
+
+
 def _experts_problem(part: Part, sizes: Sizes) -> str | None:
     """Return why the experts do not fit each other, or None."""
     n_labels, fitted = sizes["n_labels"], part.params["fitted"]
-    if sizes["n_features"] not in (FEATURES_BEFORE, len(FEATURES)):
-        return f"its weights are for {sizes['n_features']} features, not {FEATURES_BEFORE} or {len(FEATURES)}"
     readers = [name for name in ("words", "beginnings") if fitted.get(name) is not None]
     if len(readers) != (fitted["tree"] is not None):
         return "there must be both words and a tree, or none"
@@ -196,5 +201,8 @@ HYBRID_SCHEMA = PartSchema(
         InnerPart(TREE, LABEL_TREE_SCHEMA, params="fitted.tree"),
         InnerPart(NAMES, NAME_MATCHES_SCHEMA, params="fitted.names"),
     ),
-    crosschecks=(CrossCheck("tree, encoder and names know the labels of the model; weights are for features there are", _experts_problem),),
+    crosschecks=(
+        CrossCheck("tree, encoder and names know the labels of the model", _experts_problem),
+        CrossCheck(f"`n_features` is {FEATURES_BEFORE} or {len(FEATURES)}", _weights_problem),
+    ),
 )
