@@ -1,12 +1,15 @@
-"""What two of the numbers that the hybrid's combination reads bring: the same experts, with and without them; on a CPU.
+"""What the combination of experts brings: the same experts with weights alone, and with boosted trees beside them.
 
-    python benchmarks/hybrid/combination.py TASK... --data FOLDER --out benchmarks/results/hybrid_combination.json
+    python benchmarks/hybrid/combination.py TASK... --data FOLDER --work FOLDER \
+        --out benchmarks/results/hybrid_combination.json
 
 A TASK is `data:seed` with settings after it, as in study.py; without any, the encoder is the multilingual one, which is
-left as it is and needs no torch. "before" has weights learned without the cube root of the tree's log probability and
-without how far a label is behind the classifier's best; the favour for rare labels is chosen anew for each.
-A text is read once, however many seeds there are. Results are joined to those of the file; a task that is there is not
-run again.
+left as it is and needs no torch. Everything runs on the CPU. What the experts of a task say is kept in the work folder,
+and not computed again where it is there: another way to combine them is tried in a minute.
+
+"before" has weights learned without boosted trees, without the cube root of the tree's log probability and without how
+far a label is behind the classifier's best; "weights alone" lacks the boosted trees. The favour for rare labels is
+chosen anew for each.
 """
 
 from __future__ import annotations
@@ -24,15 +27,16 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.hybrid.measure import K, measures
-from benchmarks.hybrid.study import LENGTH, StudyData, over_seeds, parse, read, rounded, train
+from benchmarks.hybrid.study import LENGTH, StudyData, file_of, over_seeds, parse, read, rounded, train
 from longtail.encoder import UNIVERSAL_ENCODER, UniversalEncoder, is_universal
 from longtail.hybrid import EXPERTS
-from longtail.hybrid.combine import FEATURES_BEFORE
-from longtail.hybrid.experts import AT, CandidateFeatures
-from longtail.hybrid.fit import RANKS_BY, HybridFit, Weighing, learn_from, own_split, ranked
+from longtail.hybrid.combine import FEATURES_BEFORE, HeldOutCandidates
+from longtail.hybrid.experts import AT
+from longtail.hybrid.fit import RANKS_BY, learn_from, own_split, ranked
 
 COMMAND = (
-    "python benchmarks/hybrid/combination.py TASK... --data FOLDER --out benchmarks/results/hybrid_combination.json"
+    "python benchmarks/hybrid/combination.py TASK... --data FOLDER --work FOLDER "
+    "--out benchmarks/results/hybrid_combination.json"
 )
 SHOWN = ("p@1", "p@3", "p@5", "psp@1", "psp@3", "psp@5", "r@100")
 
@@ -50,6 +54,31 @@ def read_texts_once() -> None:
     UniversalEncoder.encode = remembering  # type: ignore[method-assign]
 
 
+def keep_evidence(task: str, given: StudyData, file: Path) -> None:
+    """Train the experts of a task, and keep what they say of held-out rows and of test rows."""
+    name, seed, settings, _ = parse(task)
+    settings = {"encoder": UNIVERSAL_ENCODER, **settings}
+    if not is_universal(settings["encoder"]):
+        settings = {"max_length": LENGTH.get(name, 128), "device": "cpu", **settings}
+    fit, seconds = train(given, given.Y, seed, settings, n_jobs=-1)
+    examples, as_new, split = fit.weighing.examples, fit.weighing.as_new, own_split(given.Y, seed)
+    if examples is None or as_new is None or split is None:
+        raise SystemExit(f"{task}: there are too few rows to learn weights")
+    of_test = fit.experts.evidence(fit.experts.read(given.test_texts))
+    np.savez(
+        file,
+        features=examples.features,
+        features_as_new=as_new.features,
+        candidates=examples.candidates,
+        hits=examples.hits,
+        worth=examples.worth,
+        counts=np.bincount(given.Y[split[0]].indices, minlength=given.Y.shape[1]),
+        test_features=of_test.features,
+        test_candidates=of_test.candidates,
+        seconds=seconds["all"],
+    )
+
+
 def without_the_last(features: np.ndarray) -> np.ndarray:
     """Return features in which the two that came last say nothing."""
     out = features.copy()
@@ -57,46 +86,36 @@ def without_the_last(features: np.ndarray) -> np.ndarray:
     return out
 
 
-def weighed_before(fit: HybridFit, given: StudyData, seed: int) -> Weighing:
-    """Return weights learned without the two features that came last."""
-    examples, as_new = fit.weighing.examples, fit.weighing.as_new
-    split = own_split(given.Y, seed)
-    if examples is None or as_new is None or split is None:
-        raise SystemExit("there are too few rows to learn weights")
-    examples = replace(examples, features=without_the_last(examples.features))
-    as_new = replace(as_new, features=without_the_last(as_new.features))
-    counts = np.bincount(given.Y[split[0]].indices, minlength=given.Y.shape[1])
-    return learn_from(examples, as_new, counts, EXPERTS, None, seed)
+def compared(task: str, given: StudyData, file: Path) -> dict[str, Any]:
+    """Measure the ways to combine what the experts of a task say, and every expert alone."""
+    seed = parse(task)[1]
+    with np.load(file) as kept:
+        of = {name: kept[name] for name in kept.files}
+    counts = given.counts()
 
-
-def compared(task: str, given: StudyData) -> dict[str, Any]:
-    """Train one hybrid, and measure it, it with weights learned without the two features, and its experts."""
-    name, seed, settings, _ = parse(task)
-    settings = {"encoder": UNIVERSAL_ENCODER, **settings}
-    if not is_universal(settings["encoder"]):
-        settings = {"max_length": LENGTH.get(name, 128), "device": "cpu", **settings}
-    fit, seconds = train(given, given.Y, seed, settings, n_jobs=-1)
-    evidence = fit.experts.evidence(fit.experts.read(given.test_texts))
-
-    def judge(scores: np.ndarray, of: CandidateFeatures) -> dict[str, Any]:
-        top = ranked(of.candidates, np.where(of.candidates >= 0, scores, -np.inf), K)
-        found = measures(top, given.Y_test, given.counts(), len(given.texts))
+    def judge(scores: np.ndarray) -> dict[str, Any]:
+        candidates = of["test_candidates"]
+        top = ranked(candidates, np.where(candidates >= 0, scores, -np.inf), K)
+        found = measures(top, given.Y_test, counts, len(given.texts))
         return {measure: found[measure] for measure in SHOWN}
 
-    out: dict[str, Any] = {"task": task, "seconds": seconds["all"]}
-    before = evidence._replace(features=without_the_last(evidence.features))
-    for version, weighing, of in (
-        ("now", fit.weighing, evidence),
-        ("before", weighed_before(fit, given, seed), before),
+    out: dict[str, Any] = {"task": task, "seconds of training": float(of["seconds"])}
+    for version, boosted, change in (
+        ("now", True, np.asarray),
+        ("weights alone", False, np.asarray),
+        ("before", False, without_the_last),
     ):
-        for rare, combination in (
-            ("", weighing.combination),
-            (", rare labels not favoured", replace(weighing.combination, tail=0.0)),
-        ):
-            out[version + rare] = judge(combination.scores(of.features, of.candidates, fit.experts.counts), of)
-        out[f"tail {version}"] = weighing.combination.tail
+        examples = HeldOutCandidates(change(of["features"]), of["candidates"], of["hits"], of["worth"])
+        as_new = replace(examples, features=change(of["features_as_new"]))
+        weighing = learn_from(examples, as_new, of["counts"], EXPERTS, None, seed, boosted=boosted)
+        combination, features = weighing.combination, change(of["test_features"])
+        out[version] = judge(combination.scores(features, of["test_candidates"], counts))
+        plain = replace(combination, tail=0.0)
+        out[f"{version}, rare labels not favoured"] = judge(plain.scores(features, of["test_candidates"], counts))
+        out[f"tail {version}"] = combination.tail
+        out[f"held out {version}"] = weighing.facts["together"]
     for expert in EXPERTS:
-        out[f"alone: {expert}"] = judge(evidence.features[:, :, AT[RANKS_BY[expert]]], evidence)
+        out[f"alone: {expert}"] = judge(of["test_features"][:, :, AT[RANKS_BY[expert]]])
     return out
 
 
@@ -104,21 +123,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("tasks", nargs="+")
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--out", type=Path)
     given = parser.parse_args()
+    given.work.mkdir(parents=True, exist_ok=True)
     read_texts_once()
-    tasks: dict[str, Any] = json.loads(given.out.read_text())["tasks"] if given.out.exists() else {}
     for task in given.tasks:
-        if task in tasks:
+        file = given.work / file_of(task).replace(".json", ".npz")
+        data = read(parse(task)[0], given.data)
+        if not file.exists():
+            keep_evidence(task, data, file)
+        if given.out is None:
             continue
-        tasks[task] = rounded(compared(task, read(parse(task)[0], given.data)))
-        shown = {name: [of["p@1"], of["p@5"], of["psp@5"]] for name, of in tasks[task].items() if isinstance(of, dict)}
+        facts = rounded(compared(task, data, file))
+        shown = {name: [of["p@1"], of["p@5"], of["psp@5"]] for name, of in facts.items() if "p@1" in str(of)}
         print(task, json.dumps(shown), flush=True)
+        tasks: dict[str, Any] = json.loads(given.out.read_text())["tasks"] if given.out.exists() else {}
+        tasks[task] = facts
         runs: dict[str, list[dict[str, Any]]] = {}
-        for name, facts in sorted(tasks.items()):
-            data, _, *settings = name.split(":")
-            runs.setdefault(" ".join([data, *settings]), []).append(facts)
-        summary = {name: {"seeds": len(of), **over_seeds(of)} for name, of in runs.items()}
+        for name, found in sorted(tasks.items()):
+            title, _, *settings = name.split(":")
+            runs.setdefault(" ".join([title, *settings]), []).append(found)
+        summary = {name: {"seeds": len(found), **over_seeds(found)} for name, found in runs.items()}
         written = {"command": COMMAND, "summary": summary, "tasks": dict(sorted(tasks.items()))}
         given.out.write_text(json.dumps(written, indent=1) + "\n")
 

@@ -13,6 +13,7 @@ from longtail.cli.option_help import HELP, MEANING_OF_NONE
 from longtail.cli.plan import plan
 from longtail.cli.signatures import constructor_parameters
 from longtail.cli.train import train
+from longtail.errors import ParameterError
 from longtail.pipeline import METHODS as ESTIMATORS
 from longtail.pipeline import Tagger
 from longtail.text import BeginningFeatures, TfidfFeatures
@@ -208,6 +209,14 @@ def test_words_at_the_beginning_of_texts_are_counted_as_the_options_about_words_
     assert features("--beginning", 20, "--ngrams", 3).of_beginning.ngrams == (1, 3)
     letters = features("--beginning", 20, "--analyzer", "char_wb", "--ngrams", "3,5")
     assert letters.beginning == 20 and letters.of_beginning.get_params() == letters.tfidf.get_params()
+
+
+@pytest.mark.parametrize("option", ["--ngram-weight", "--ngram-min-df"])
+def test_options_of_longer_runs_of_words_are_refused_where_there_are_none(option):
+    with pytest.raises(ParameterError, match=f"{option} has no effect on words alone; --ngrams 2 takes pairs"):
+        make_tagger(options_of(option, 1))
+    for more in (["--ngrams", 2], ["--beginning", "auto"]):
+        make_tagger(options_of(option, 1, *more))
 
 
 def test_the_hybrid_has_beginnings_of_its_own():

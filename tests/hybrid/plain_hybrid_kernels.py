@@ -25,3 +25,14 @@ def shares(rows, products, labels_of, temperature):
 def joined(lists, allowed):
     """Return the different labels of a list that may come, rising."""
     return sorted({int(label) for label in lists if label >= 0 and allowed[label]})
+
+
+def sum_of_leaves(features, starts, feature, threshold, right, value):
+    """Return the sum of the leaves that one row reaches."""
+    total = 0.0
+    for root in starts[:-1]:
+        node = int(root)
+        while feature[node] >= 0:
+            node = node + 1 if features[feature[node]] <= threshold[node] else int(right[node])
+        total += float(value[node])
+    return total

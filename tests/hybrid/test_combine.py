@@ -1,5 +1,7 @@
 """Weights of experts: learned where there are rows to learn from, never negative, and never far from sense."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -17,7 +19,8 @@ from longtail.hybrid.combine import (
     odds_of_unused,
     used_features,
 )
-from longtail.hybrid.fit import best_tail, cross_fit
+from longtail.hybrid.experts import AT
+from longtail.hybrid.fit import best_tail, cross_fit, learn_from
 
 N_LABELS = 60
 
@@ -162,10 +165,30 @@ def test_rare_labels_are_favoured_more_where_one_expert_alone_finds_more_of_them
 def test_held_out_scores_come_from_weights_of_other_rows(monkeypatch):
     monkeypatch.setattr(fit, "PULLS", (0.1,))
     some = examples(n=100)
-    _, scores = cross_fit(some, None, COUNTS, EXPERTS, seed=0)
+    _, _, scores = cross_fit(some, None, COUNTS, EXPERTS, seed=0)
     changed = HeldOutCandidates(some.features, some.candidates, some.hits.copy(), some.worth)
     order = np.random.default_rng(0).permutation(100)
     changed.hits[order[0]] = ~changed.hits[order[0]]
-    _, again = cross_fit(changed, None, COUNTS, EXPERTS, seed=0)
+    _, _, again = cross_fit(changed, None, COUNTS, EXPERTS, seed=0)
     np.testing.assert_array_equal(scores[order[0::2]], again[order[0::2]])  # its own half does not see it
     assert not np.array_equal(scores[order[1::2]], again[order[1::2]])
+
+
+def together(n, seed):
+    """Return candidates that are right where two experts agree, which no sum of what each says tells."""
+    rng = np.random.default_rng(seed)
+    some = examples(n=n, seed=seed, noise=1)
+    features = rng.random(some.features.shape).astype(np.float32)
+    both = (features[:, :, AT["tree", "probability"]] > 0.6) & (features[:, :, AT["neighbours", "share"]] > 0.6)
+    hits = both & (rng.random(both.shape) < 0.9)
+    return HeldOutCandidates(features, some.candidates, hits, np.ones_like(some.worth))
+
+
+def test_boosted_trees_are_taken_where_they_tell_more_than_sums_do():
+    fresh = together(300, 1)
+    learned = learn_from(together(600, 0), together(600, 0), COUNTS, EXPERTS, 0.0, 0).combination
+    alone = replace(learned, trees=None)
+    assert log_loss(learned, fresh, COUNTS) < 0.8 * log_loss(alone, fresh, COUNTS)
+    few = learn_from(together(60, 0), together(60, 0), COUNTS, EXPERTS, 0.0, 0).combination
+    off = learn_from(together(600, 0), together(600, 0), COUNTS, EXPERTS, 0.0, 0, boosted=False).combination
+    assert few.trees is None and off.trees is None

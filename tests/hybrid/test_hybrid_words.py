@@ -4,14 +4,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.storage.hostile import hostile_parts
 from tests.storage.write_saved import stand_in_for_the_encoder
 
 import longtail
 from longtail.data import Dataset, load_bundled
 from longtail.errors import DataError, ModelError, ParameterError
-from longtail.hybrid import Hybrid
+from longtail.hybrid import HYBRID_SCHEMA, Hybrid, boosted_trees, combine, fit
 from longtail.metrics import evaluate
 from longtail.pipeline import Tagger
+from longtail.storage import check_part
 from longtail.vocabulary import Concept, Vocabulary
 
 WORDS = ("tree", "names")
@@ -24,7 +26,14 @@ def data():
 
 @pytest.fixture(scope="module")
 def tagger(data):
-    return Tagger("hybrid", model=Hybrid(experts=WORDS), random_state=0).fit_dataset(data)
+    with pytest.MonkeyPatch.context() as patch:  # boosted trees on few rows
+        patch.setattr(combine, "FEWEST_FOR_TREES", 20)
+        patch.setattr(boosted_trees, "FEWEST_IN_LEAF", 60)
+        patch.setattr(boosted_trees, "TREES", 40)
+        patch.setattr(fit, "log_loss", lambda combination, *_: float(combination.trees is None))  # they always pay
+        tagger = Tagger("hybrid", model=Hybrid(experts=WORDS), random_state=0).fit_dataset(data)
+    assert tagger.model_.combination_.trees.n_trees == 41
+    return tagger
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +108,23 @@ def test_weights_saved_before_the_last_features_were_known_mean_the_same(tagger,
     part.arrays["combination.weights"] = weights[:, :10]
     with pytest.raises(ModelError, match="weights are for 10 features, not 9 or 11"):
         Hybrid.from_part(part)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value", "ignore:overflow")  # numbers as other types
+def test_changed_boosted_trees_are_refused_in_one_sentence_or_harmless(tagger, test_rows):
+    refused, texts = 0, list(test_rows.texts)[:3]
+    for change, changed, must_refuse in hostile_parts(tagger.model_.to_part(), HYBRID_SCHEMA):
+        if "combination." not in change:
+            continue
+        try:
+            check_part(changed, HYBRID_SCHEMA)
+        except ValueError as problem:
+            assert "\n" not in str(problem)
+            refused += 1
+        else:
+            assert not must_refuse, change
+            Hybrid.from_part(changed).predict_topk(texts, k=5)
+    assert refused > 20
 
 
 def test_the_same_seed_gives_the_same_model_with_any_number_of_threads(data, tmp_path):

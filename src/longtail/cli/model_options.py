@@ -161,6 +161,7 @@ TYPES: dict[str, Any] = {  # where the annotation does not say how the value is 
 }
 METAVARS = {"prime.encoder": "NAME|FOLDER|none", "experts": "NAME,..."}
 SHOWN_WITH = {"beginning": "texts"}  # a section whose options stand in that of another in the help
+OF_RUNS = ("ngram_weight", "ngram_min_df")  # options that are about longer runs of words
 WITHOUT_BEGINNING = 0  # what a command line means that does not speak of beginnings, beside a TF-IDF of whole texts
 READ_TEXTS = ("prime", "hybrid")  # methods that count words themselves, or none
 ANNOTATED: dict[tuple[str, ...], Any] = {
@@ -269,8 +270,18 @@ class WordCommand(click.Command):
 
 
 def given_words(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `TfidfFeatures` that the command line has values for."""
-    return _given("texts", options)
+    """Return the arguments of `TfidfFeatures` that the command line has values for; refuse one without effect."""
+    words = _given("texts", options)
+    shortest, longest = words.get("ngrams", (1, 1))
+    if longest > shortest or options.get("beginning"):
+        return words
+    for item in offered():
+        if item.section == "texts" and item.parameter.name in OF_RUNS and item.parameter.name in words:
+            runs = "runs of words of one length" if shortest > 1 else "words alone"
+            raise ParameterError(
+                f"{_longest(item.option)} has no effect on {runs}; --ngrams 2 takes pairs of words too."
+            )
+    return words
 
 
 def _asked_method(args: Sequence[str]) -> str | None:
@@ -331,7 +342,7 @@ def make_tagger(options: dict[str, Any]) -> Tagger:
     from longtail.validate import check_choice
 
     method = check_choice("method", options["method"], (*METHODS, AUTO))
-    words = _given("texts", options)
+    words = given_words(options)
     if method == AUTO:
         _refuse_options_of_methods(options)
         own = {"random_state": SEED, **_given("tagger", options)}

@@ -1,11 +1,12 @@
-"""Weights that combine the scores of the experts, learned on rows that no expert was trained on.
+"""What combines the scores of the experts, learned on rows that no expert was trained on.
 
     log-odds = bias[band] + sum over features of weight[band, feature] * feature
     score = log-odds + tail * ln(1 / propensity)
 
 The log-odds that a label belongs to the row are a logistic regression, with weights of their own for labels of each
 band of training rows (none, 1 to 3, 4 to 30, more). Bands share what they have in common: their weights are drawn
-towards those of all labels, and these towards `DEFAULT`, which stand where there is nothing to learn from.
+towards those of all labels, and these towards `DEFAULT`, which stand where there is nothing to learn from. Where they
+pay on rows held out, boosted trees stand beside it: the log-odds of labels with rows are the mean of both.
 
 The labels of rows are less complete for rare labels, and a ranking by likelihood alone rarely shows them: `tail` says
 how much they are favoured (1 / propensity as of Jain et al., 2016).
@@ -19,6 +20,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from longtail.data import inverse_propensities
+from longtail.hybrid.boosted_trees import BoostedTrees
 
 EXPERTS = ("prototypes", "classifier", "tree", "neighbours", "names")
 BAND_ENDS = (1, 4, 31)  # training rows from which on a label is of the next band
@@ -53,6 +55,8 @@ DEFAULT_BIAS = -5.5
 PROTOTYPES_OF_NEW, NAMES_BESIDE_PROTOTYPES, BIAS_OF_NEW = 12.0, 0.5, -12.0  # the same of labels without rows
 PULLS = (0.1, 3.0, 100.0)  # how strongly weights may be drawn to the default, at features of variance 1
 TOWARDS_ALL = 1.0  # how strongly those of a band are drawn to those of all, at least
+TREES_SHARE = 0.5  # of the log-odds; the others are those of the logistic regression
+FEWEST_FOR_TREES = 500  # true labels, below which no trees are tried
 FEWEST_HITS = 20  # true labels, below which there is nothing to learn from
 TAILS = (1.0, 0.75, 0.5, 0.25, 0.0)  # of which the largest is taken that ranks held-out rows about as well as the best
 TAIL_COSTS = 0.003  # so much less of P@1 + P@3 + P@5 together is about as well
@@ -97,7 +101,7 @@ def odds_of_unused(counts: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Combination:
-    """Weights of the features for every band of labels.
+    """Weights of the features for every band of labels, and boosted trees beside them.
 
     Attributes
     ----------
@@ -109,6 +113,8 @@ class Combination:
         What is added for labels that were there at training and had no row, below 0: that says something of them.
     n_trained : int, default=0
         How many labels there were at training; those that came later have higher numbers.
+    trees : BoostedTrees, default=None
+        Boosted trees, whose log-odds of labels with rows count as much as those of the weights.
     """
 
     weights: np.ndarray
@@ -116,6 +122,7 @@ class Combination:
     tail: float = 0.0
     unused: float = 0.0
     n_trained: int = 0
+    trees: BoostedTrees | None = None
 
     @classmethod
     def default(cls, experts: tuple[str, ...]) -> Self:
@@ -134,7 +141,13 @@ class Combination:
 
     @classmethod
     def restore(
-        cls, weights: np.ndarray, bias: np.ndarray, tail: float = 0.0, unused: float = 0.0, n_trained: int = 0
+        cls,
+        weights: np.ndarray,
+        bias: np.ndarray,
+        tail: float = 0.0,
+        unused: float = 0.0,
+        n_trained: int = 0,
+        trees: BoostedTrees | None = None,
     ) -> Self:
         """Return a combination that was saved; features that were not known then have no weight.
 
@@ -143,7 +156,7 @@ class Combination:
         [1.0, 0.0, 0.0]
         """
         more = len(FEATURES) - weights.shape[1]
-        return cls(np.pad(weights, ((0, 0), (0, more))), bias, tail, unused, n_trained)
+        return cls(np.pad(weights, ((0, 0), (0, more))), bias, tail, unused, n_trained, trees)
 
     def scores(self, features: np.ndarray, candidates: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Return the scores of candidates (n, m), -inf where there is none (-1).
@@ -162,15 +175,30 @@ class Combination:
     def log_odds(self, features: np.ndarray, candidates: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Return the log-odds of candidates (n, m); of no meaning where there is none."""
         band = band_of(counts[candidates])
-        return np.einsum("nmf,nmf->nm", features, self.weights[band]) + self.bias[band]
+        log_odds = np.einsum("nmf,nmf->nm", features, self.weights[band]) + self.bias[band]
+        if self.trees is not None:
+            asked = (candidates >= 0) & (band != NEW)
+            log_odds[asked] = _mean(log_odds[asked], self.trees.log_odds(features[asked]))
+        return log_odds
 
-    def of_experts(self, features: np.ndarray, count: int) -> dict[str, float]:
-        """Return what every expert adds to the log-odds of one label with these features and so many training rows."""
-        added = self.weights[int(band_of(np.array(count)))] * features
+    def of_experts(self, features: np.ndarray, others: np.ndarray, count: int) -> dict[str, float]:
+        """Return what every expert adds to the log-odds of one label with so many training rows.
+
+        That is the difference between its features and others.
+        """
+        band = int(band_of(np.array(count)))
+        added = self.weights[band] * (features - others)
+        if self.trees is not None and band != NEW:
+            added = _mean(added, self.trees.of_features(features) - self.trees.of_features(others))
         out: dict[str, float] = {}
         for feature, value in zip(FEATURES, added, strict=True):
             out[feature.expert] = out.get(feature.expert, 0.0) + float(value)
         return out
+
+
+def _mean(of_weights: np.ndarray, of_trees: np.ndarray) -> np.ndarray:
+    """Return the log-odds of weights and trees together, or what a feature adds to them."""
+    return (1 - TREES_SHARE) * of_weights + TREES_SHARE * of_trees
 
 
 def used_features(experts: tuple[str, ...]) -> np.ndarray:
@@ -245,6 +273,18 @@ def learn_weights(
         weights[b], bias[b] = found.get(b, found[-1])
     learned = Combination(weights.astype(np.float32), bias.astype(np.float32))
     return learned if as_new is None else learn_new_labels(learned, as_new, counts, experts)
+
+
+def learn_trees(examples: HeldOutCandidates, counts: np.ndarray, experts: tuple[str, ...]) -> BoostedTrees | None:
+    """Return boosted trees that tell the true labels of rows, of labels with rows; None with too few of them."""
+    kept = (examples.worth > 0) & (counts[examples.candidates] > 0)
+    hits = examples.hits[kept]
+    if hits.sum() < FEWEST_FOR_TREES or hits.all():
+        return None
+    used = np.flatnonzero(used_features(experts))
+    rising = np.array([FEATURES[number].expert != "label" for number in used])
+    trees = BoostedTrees.fit(examples.features[kept][:, used], hits, examples.worth[kept], rising)
+    return trees.on_features(used)
 
 
 def log_loss(combination: Combination, examples: HeldOutCandidates, counts: np.ndarray) -> float:

@@ -22,7 +22,7 @@ from longtail.hybrid.plan import plan_hybrid
 from longtail.hybrid.schema import HYBRID_SCHEMA
 from longtail.hybrid.settings import ENCODED, check_experts, needs_encoder
 from longtail.hybrid.shown_rows import ShownRows
-from longtail.hybrid.store import experts_part, restore_experts
+from longtail.hybrid.store import experts_part, restore_combination, restore_experts
 from longtail.kernels import blocks
 from longtail.model import (
     MAX_K,
@@ -576,13 +576,7 @@ class Hybrid(XMCEstimator):
         fitted = params.pop("fitted")
         model = cls(**{"beginning": 0, **params})  # what folders mean that do not say
         model.experts_ = restore_experts(fitted, part, tuple(params["experts"]), resolve_jobs(None))
-        model.combination_ = Combination.restore(
-            part.array("combination.weights"),
-            part.array("combination.bias"),
-            fitted["tail"],
-            fitted["unused"],
-            fitted["n_trained"],
-        )
+        model.combination_ = restore_combination(fitted, part)
         model.weighed_ = fitted["weighed"]
         model.label_counts_ = part.array("label_counts")
         model.label_texts_ = tuple(unpack_strings("label_texts", part))

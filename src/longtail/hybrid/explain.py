@@ -32,7 +32,7 @@ def expert_shares(
     average[AT["neighbours", "log share"]] = np.log(1e-4)
     if experts.names is not None:
         average[AT["names", "log odds"]] = experts.names.no_match_
-    added = combination.of_experts(features - average, int(experts.counts[label]))
+    added = combination.of_experts(features, average, int(experts.counts[label]))
     out = [_facts(experts, text, rows, label, name, added[name], features) for name in EXPERTS if has(experts, name)]
     out.sort(key=lambda fact: -fact["weight"])
     return [*out, {"expert": START, "weight": score - sum(fact["weight"] for fact in out)}]

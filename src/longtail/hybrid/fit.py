@@ -22,6 +22,7 @@ from longtail.hybrid.combine import (
     TAILS,
     Combination,
     HeldOutCandidates,
+    learn_trees,
     learn_weights,
     log_loss,
     odds_of_unused,
@@ -266,15 +267,17 @@ def learn_from(
     used: tuple[str, ...],
     tail: float | None,
     seed: int,
+    boosted: bool = True,
 ) -> Weighing:
     """Learn weights from the candidates of held-out rows; `counts` are the rows of labels that experts learned from.
 
-    `tail` is how much rare labels are favoured, None to learn that too.
+    `tail` is how much rare labels are favoured, None to learn that too; `boosted` whether boosted trees are tried.
     """
     candidates = examples.candidates
-    pull, scores = cross_fit(examples, as_new, counts, used, seed)
+    pull, trees_pay, scores = cross_fit(examples, as_new, counts, used, seed, boosted)
     learned = replace(
         learn_weights(examples, as_new, counts, used, pull),
+        trees=learn_trees(examples, counts, used) if trees_pay else None,
         tail=1.0,
         unused=odds_of_unused(counts),
         n_trained=counts.size,
@@ -295,22 +298,35 @@ def cross_fit(
     counts: np.ndarray,
     used: tuple[str, ...],
     seed: int,
-) -> tuple[float, np.ndarray]:
-    """Return how strongly weights should be drawn to the default, and log-odds by weights learned on other rows."""
+    boosted: bool = True,
+) -> tuple[float, bool, np.ndarray]:
+    """Return how the combination should be learned, and log-odds by ones learned on other rows.
+
+    That is how strongly weights should be drawn to the default, and whether boosted trees pay.
+    """
     order = np.random.default_rng(seed).permutation(examples.candidates.shape[0])
     halves = [order[0::2], order[1::2]]
-    tried: list[tuple[float, float, np.ndarray]] = []
+    tried: list[tuple[float, float, list[Combination]]] = []
     for pull in PULLS:
-        scores, loss = np.empty(examples.candidates.shape, dtype=np.float32), 0.0
+        learned, loss = [], 0.0
         for learned_on, scored in (halves, halves[::-1]):  # weights learned on one half score the other
             new = None if as_new is None else as_new.take(learned_on)
-            combination = learn_weights(examples.take(learned_on), new, counts, used, pull)
-            others = examples.take(scored)
-            scores[scored] = combination.scores(others.features, others.candidates, counts)
-            loss += log_loss(combination, others, counts) * scored.size
-        tried.append((loss, pull, scores))
-    _, pull, scores = min(tried, key=lambda one: one[0])
-    return pull, scores
+            learned.append(learn_weights(examples.take(learned_on), new, counts, used, pull))
+            loss += log_loss(learned[-1], examples.take(scored), counts) * scored.size
+        tried.append((loss, pull, learned))
+    loss, pull, best = min(tried, key=lambda one: one[0])
+    trees = [learn_trees(examples.take(half), counts, used) if boosted else None for half in halves]
+    with_trees = [replace(weights, trees=own) for weights, own in zip(best, trees, strict=True)]
+    others = halves[::-1]
+    pay = None not in trees and loss > sum(
+        log_loss(combination, examples.take(scored), counts) * scored.size
+        for combination, scored in zip(with_trees, others, strict=True)
+    )
+    scores = np.empty(examples.candidates.shape, dtype=np.float32)
+    for combination, scored in zip(with_trees if pay else best, others, strict=True):
+        of = examples.take(scored)
+        scores[scored] = combination.scores(of.features, of.candidates, counts)
+    return pull, pay, scores
 
 
 def best_tail(

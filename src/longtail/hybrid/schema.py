@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from longtail.encoder import ENCODER_PRECISIONS, LONG_TEXTS, UNIVERSAL_ENCODER
+from longtail.hybrid.boosted_trees import BoostedTrees
 from longtail.hybrid.combine import BANDS, EXPERTS, FEATURES, FEATURES_BEFORE
 from longtail.hybrid.shown_rows import SHOWN_ROW_ARRAYS, shown_rows_problem
 from longtail.model import LABEL_COUNTS, SEED
@@ -34,6 +35,7 @@ from longtail.tree import LABEL_TREE_SCHEMA
 
 PRIME, FROZEN, WORDS, BEGINNINGS = "prime.", "frozen.", "words.", "beginnings."
 TREE, NAMES, NEIGHBOURS = "tree.", "names.", "neighbours."
+BOOSTED = "combination.trees."
 WIDEST = 1 << 20
 
 FROZEN_ENCODER_SCHEMA = PartSchema(
@@ -66,6 +68,14 @@ def _weights_problem(part: Part, sizes: Sizes) -> str | None:
     if sizes["n_features"] in (FEATURES_BEFORE, len(FEATURES)):
         return None
     return f"its weights are for {sizes['n_features']} features, not {FEATURES_BEFORE} or {len(FEATURES)}"
+
+
+def _trees_problem(part: Part, sizes: Sizes) -> str | None:
+    """Return why the boosted trees are none, or None."""
+    trees = part.under(BOOSTED)
+    if trees and len(trees) < len(_BOOSTED_ARRAYS):
+        return f"its arrays of boosted trees must be {', '.join(sorted(array.name for array in _BOOSTED_ARRAYS))}"
+    return BoostedTrees(**trees).problem() if trees else None
 
 
 def _experts_problem(part: Part, sizes: Sizes) -> str | None:
@@ -125,6 +135,46 @@ _NEIGHBOUR_ARRAYS = (
         optional=True,
     ),
 )
+_BOOSTED_ARRAYS = (
+    ArraySpec(
+        f"{BOOSTED}starts",
+        "int32",
+        ("n_trees + 1",),
+        "where the nodes of each boosted tree begin",
+        order="strict pointers",
+        high="n_nodes",
+        optional=True,
+    ),
+    ArraySpec(
+        f"{BOOSTED}feature",
+        "int32",
+        ("n_nodes",),
+        "the feature that a node asks for, -1 at a leaf",
+        low=-1,
+        high="n_features - 1",
+        optional=True,
+    ),
+    ArraySpec(
+        f"{BOOSTED}threshold",
+        "float64",
+        ("n_nodes",),
+        "what is at most as large goes to the next node",
+        finite="finite",
+        optional=True,
+    ),
+    ArraySpec(
+        f"{BOOSTED}right",
+        "int32",
+        ("n_nodes",),
+        "the node that others go to, 0 at a leaf",
+        low=0,
+        high="n_nodes - 1",
+        optional=True,
+    ),
+    ArraySpec(
+        f"{BOOSTED}value", "float32", ("n_nodes",), "what a leaf adds to the log-odds", finite="finite", optional=True
+    ),
+)
 _NEIGHBOUR_NAMES = tuple(array.name for array in _NEIGHBOUR_ARRAYS)
 
 _OF_WORDS = (WORDS, f"{BEGINNINGS}{WHOLE}", f"{BEGINNINGS}{BEGINNING_WORDS}")
@@ -175,6 +225,8 @@ HYBRID_SCHEMA = PartSchema(
         SizeSpec("n_rows", "texts that are remembered"),
         SizeSpec("n_cells", "cells of texts"),
         SizeSpec("n_pairs", "labels of these texts together"),
+        SizeSpec("n_trees", "boosted trees"),
+        SizeSpec("n_nodes", "nodes of these trees together"),
         SizeSpec("n_shown", "rows whose first words are kept"),
     ),
     arrays=(
@@ -190,6 +242,7 @@ HYBRID_SCHEMA = PartSchema(
             finite="finite",
             optional=True,
         ),
+        *_BOOSTED_ARRAYS,
         *_NEIGHBOUR_ARRAYS,
         *SHOWN_ROW_ARRAYS,
     ),
@@ -204,5 +257,6 @@ HYBRID_SCHEMA = PartSchema(
     crosschecks=(
         CrossCheck("tree, encoder and names know the labels of the model", _experts_problem),
         CrossCheck(f"`n_features` is {FEATURES_BEFORE} or {len(FEATURES)}", _weights_problem),
+        CrossCheck("boosted trees: the right child of a node comes after the next node, in its tree", _trees_problem),
     ),
 )

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from longtail.hybrid.boosted_trees import BoostedTrees
 from longtail.hybrid.combine import Combination
 from longtail.hybrid.encoder_with_labels import EncoderWithLabels
 from longtail.hybrid.experts import Experts
 from longtail.hybrid.frozen_encoder import FrozenEncoder
 from longtail.hybrid.neighbours import Neighbours
-from longtail.hybrid.schema import BEGINNINGS, FROZEN, NAMES, NEIGHBOURS, PRIME, TREE, WORDS
+from longtail.hybrid.schema import BEGINNINGS, BOOSTED, FROZEN, NAMES, NEIGHBOURS, PRIME, TREE, WORDS
 from longtail.hybrid.shown_rows import SHOWN_ROWS, ShownRows
 from longtail.name_matches import NameMatches
 from longtail.prime import Prime
@@ -27,6 +28,8 @@ def experts_part(experts: Experts, combination: Combination) -> tuple[dict[str, 
     """Return the parameters and arrays that make the experts and their weights again."""
     params: dict[str, Any] = {}
     arrays = {"combination.weights": combination.weights, "combination.bias": combination.bias}
+    if combination.trees is not None:
+        arrays |= {f"{BOOSTED}{name}": array for name, array in combination.trees.to_arrays().items()}
     encoder = None if experts.encoder is None else experts.encoder.to_part()
     inner: dict[str, Part | None] = {PRIME: None, ENCODERS[Prime.kind if encoder is None else encoder.kind]: encoder}
     words = None if experts.words is None else experts.words.to_part()
@@ -43,6 +46,19 @@ def experts_part(experts: Experts, combination: Combination) -> tuple[dict[str, 
     if experts.shown is not None:
         arrays |= {f"{SHOWN_ROWS}{name}": array for name, array in experts.shown.arrays.items()}
     return params, arrays
+
+
+def restore_combination(params: dict[str, Any], part: Part) -> Combination:
+    """Return the combination that a checked part describes."""
+    trees = part.under(BOOSTED)
+    return Combination.restore(
+        part.array("combination.weights"),
+        part.array("combination.bias"),
+        params["tail"],
+        params["unused"],
+        params["n_trained"],
+        BoostedTrees(**trees) if trees else None,
+    )
 
 
 def restore_experts(params: dict[str, Any], part: Part, experts: tuple[str, ...], n_jobs: int) -> Experts:
