@@ -41,7 +41,7 @@ from benchmarks.hybrid.measure import K, measures
 from longtail.data import TopK, bundled_names, load_bundled
 from longtail.encoder import DEFAULT_ENCODER
 from longtail.hybrid import EXPERTS, Hybrid
-from longtail.hybrid.combine import Combination, learn_weights
+from longtail.hybrid.combine import Combination, learn_trees, learn_weights
 from longtail.hybrid.experts import AT, CandidateFeatures, Experts, HybridRows, texts_with_labels
 from longtail.hybrid.fit import RANKS_BY, HybridFit, fit_hybrid, ranked
 
@@ -146,6 +146,7 @@ def run(
     for subset, experts in SUBSETS.items():
         facts[subset] = combined(relearned(fit, experts))
     facts["one set of weights for all bands"] = combined(without_bands(fit))
+    facts["weights alone, no boosted trees"] = combined(replace(learned, trees=None))
     facts["rare labels not favoured"] = combined(replace(learned, tail=0.0))
     facts["constant of before"] = judge(constant_mix(evidence))
     facts["labels with rows alone"] = combined(learned, fit.experts.evidence(rows, given.counts() > 0))
@@ -205,11 +206,13 @@ def relearned(fit: HybridFit, experts: tuple[str, ...]) -> Combination:
     if weighing.examples is None:
         raise SystemExit("there are too few rows to learn weights")
     learned = learn_weights(weighing.examples, weighing.as_new, fit.experts.counts, experts, weighing.pull)
-    return replace(learned, tail=weighing.combination.tail)
+    boosted = weighing.combination.trees is not None
+    trees = learn_trees(weighing.examples, fit.experts.counts, experts) if boosted else None
+    return replace(learned, tail=weighing.combination.tail, trees=trees)
 
 
 def without_bands(fit: HybridFit) -> Combination:
-    """Return weights that all labels share."""
+    """Return weights that all labels share, without boosted trees."""
     weighing = fit.weighing
     if weighing.examples is None:
         raise SystemExit("there are too few rows to learn weights")

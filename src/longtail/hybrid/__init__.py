@@ -10,6 +10,7 @@ frozen_encoder     an encoder that stays as it is, with vectors of labels; logis
 experts            what each expert lists and says of a label; candidate_kernels: compiled
 neighbours         the labels of similar training texts; neighbour_kernels: compiled
 combine            the weights of what the experts say, learned on rows held out
+boosted_trees      trees beside these weights; boosted_kernels: compiled
 explain            which expert brought a label
 store, schema      saving and restoring
 plan               what a training will take

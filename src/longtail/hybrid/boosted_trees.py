@@ -46,8 +46,8 @@ class BoostedTrees:
 
     @property
     def n_trees(self) -> int:
-        """Number of trees."""
-        return self.starts.size - 1
+        """Number of trees after the first."""
+        return self.starts.size - 2
 
     @classmethod
     def fit(cls, features: np.ndarray, hits: np.ndarray, worth: np.ndarray, rising: np.ndarray) -> Self:

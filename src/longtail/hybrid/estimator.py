@@ -498,12 +498,13 @@ class Hybrid(XMCEstimator):
             facts["epochs"] = len(history)
         elif fitted.get("frozen") is not None:
             facts["encoder"] = f"{fitted['frozen']['encoder']}, as it is; not in the model: it must be installed"
+        combination = restore_combination(fitted, part)
+        if combination.trees is not None:
+            facts["boosted_trees"] = combination.trees.n_trees
         return {
             "encoder_model": facts,
             "experts": fitted["weighed"],
-            "weights": expert_weights(
-                Combination.restore(part.array("combination.weights"), part.array("combination.bias"))
-            ),
+            "weights": expert_weights(combination),
             "epochs": history,
         }
 
