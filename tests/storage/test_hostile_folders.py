@@ -27,6 +27,7 @@ FOLDER_NAMES = (
     "tree-with-vocabulary",
     "tree-beginnings",
     "hybrid-beginnings",
+    "hybrid-boosted",
 )
 NEED_TORCH = ("dft", "prime-with-tree", "tree-on-prime-features")
 TEXTS = ["a red apple", "one fast old car", ""]

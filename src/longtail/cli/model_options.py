@@ -342,12 +342,13 @@ def make_tagger(options: dict[str, Any]) -> Tagger:
     from longtail.validate import check_choice
 
     method = check_choice("method", options["method"], (*METHODS, AUTO))
-    words = given_words(options)
     if method == AUTO:
         _refuse_options_of_methods(options)
+        words = given_words(options)
         own = {"random_state": SEED, **_given("tagger", options)}
         return Tagger(AUTO, features=TfidfFeatures(**words) if words else None, n_jobs=options["jobs"], **own)
     reads_texts = METHODS[method].reads_texts
+    words = _given("texts", options) if reads_texts else given_words(options)
     if reads_texts and words:
         raise _not_of(method, next(item.option for item in offered() if item.parameter.name in words))
     return Tagger(
