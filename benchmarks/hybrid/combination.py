@@ -1,7 +1,6 @@
 """What the combination of experts brings: the same experts with weights alone, and with boosted trees beside them.
 
-    python benchmarks/hybrid/combination.py TASK... --data FOLDER --work FOLDER \
-        --out benchmarks/results/hybrid_combination.json
+    python benchmarks/hybrid/combination.py TASK... --data FOLDER --work FOLDER
 
 A TASK is `data:seed` with settings after it, as in study.py; without any, the encoder is the multilingual one, which is
 left as it is and needs no torch. Everything runs on the CPU. What the experts of a task say is kept in the work folder,
@@ -14,8 +13,6 @@ chosen anew for each.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,6 +23,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from benchmarks.harness.program import Facts, make_parser, start_facts, write_results
+from benchmarks.harness.terminal import show_table
 from benchmarks.hybrid.measure import K, measures
 from benchmarks.hybrid.study import LENGTH, StudyData, file_of, over_seeds, parse, read, rounded, train
 from longtail.encoder import UNIVERSAL_ENCODER, UniversalEncoder, is_universal
@@ -34,10 +33,6 @@ from longtail.hybrid.combine import FEATURES_BEFORE, HeldOutCandidates
 from longtail.hybrid.experts import AT
 from longtail.hybrid.fit import RANKS_BY, learn_from, own_split, ranked
 
-COMMAND = (
-    "python benchmarks/hybrid/combination.py TASK... --data FOLDER --work FOLDER "
-    "--out benchmarks/results/hybrid_combination.json"
-)
 SHOWN = ("p@1", "p@3", "p@5", "psp@1", "psp@3", "psp@5", "r@100")
 
 
@@ -86,7 +81,7 @@ def without_the_last(features: np.ndarray) -> np.ndarray:
     return out
 
 
-def compared(task: str, given: StudyData, file: Path) -> dict[str, Any]:
+def compared(task: str, given: StudyData, file: Path) -> Facts:
     """Measure the ways to combine what the experts of a task say, and every expert alone."""
     seed = parse(task)[1]
     with np.load(file) as kept:
@@ -99,7 +94,7 @@ def compared(task: str, given: StudyData, file: Path) -> dict[str, Any]:
         found = measures(top, given.Y_test, counts, len(given.texts))
         return {measure: found[measure] for measure in SHOWN}
 
-    out: dict[str, Any] = {"task": task, "seconds of training": float(of["seconds"])}
+    out: Facts = {"task": task, "seconds of training": float(of["seconds"])}
     for version, boosted, change in (
         ("now", True, np.asarray),
         ("weights alone", False, np.asarray),
@@ -120,33 +115,29 @@ def compared(task: str, given: StudyData, file: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("tasks", nargs="+")
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--out", type=Path)
-    given = parser.parse_args()
-    given.work.mkdir(parents=True, exist_ok=True)
+    parser = make_parser(__doc__, "hybrid_combination.json", data="optional", resume=True)
+    parser.add_argument("tasks", nargs="+", metavar="TASK")
+    parser.add_argument("--work", type=Path, required=True, metavar="FOLDER", help="where the evidence is kept")
+    args = parser.parse_args()
+    args.work.mkdir(parents=True, exist_ok=True)
     read_texts_once()
-    for task in given.tasks:
-        file = given.work / file_of(task).replace(".json", ".npz")
-        data = read(parse(task)[0], given.data)
+    facts = start_facts(args, {"summary": {}, "tasks": {}})
+    for task in args.tasks:
+        if task in facts["tasks"]:
+            continue
+        file = args.work / file_of(task).replace(".json", ".npz")
+        data = read(parse(task)[0], args.data)
         if not file.exists():
             keep_evidence(task, data, file)
-        if given.out is None:
-            continue
-        facts = rounded(compared(task, data, file))
-        shown = {name: [of["p@1"], of["p@5"], of["psp@5"]] for name, of in facts.items() if "p@1" in str(of)}
-        print(task, json.dumps(shown), flush=True)
-        tasks: dict[str, Any] = json.loads(given.out.read_text())["tasks"] if given.out.exists() else {}
-        tasks[task] = facts
-        runs: dict[str, list[dict[str, Any]]] = {}
-        for name, found in sorted(tasks.items()):
+        facts["tasks"][task] = rounded(compared(task, data, file))
+        runs: dict[str, list[Facts]] = {}
+        for name, found in sorted(facts["tasks"].items()):
             title, _, *settings = name.split(":")
             runs.setdefault(" ".join([title, *settings]), []).append(found)
-        summary = {name: {"seeds": len(found), **over_seeds(found)} for name, found in runs.items()}
-        written = {"command": COMMAND, "summary": summary, "tasks": dict(sorted(tasks.items()))}
-        given.out.write_text(json.dumps(written, indent=1) + "\n")
+        facts["summary"] = {name: {"seeds": len(found), **over_seeds(found)} for name, found in runs.items()}
+        write_results(facts, args.output)
+        measured = {name: of for name, of in facts["tasks"][task].items() if isinstance(of, dict) and "p@1" in of}
+        show_table(task, ["", *SHOWN], [[name, *(f"{of[m]:.2f}" for m in SHOWN)] for name, of in measured.items()])
 
 
 if __name__ == "__main__":
