@@ -61,12 +61,11 @@ def test_the_number_of_threads_changes_nothing(given, trees):
         np.testing.assert_array_equal(array, again.to_arrays()[name])
 
 
-def test_what_features_add_is_what_makes_two_rows_differ(given, trees):
-    one, other = given[0][0], given[0][7]
-    added = trees.of_features(one) - trees.of_features(other)
-    assert added.sum() == pytest.approx(float(np.diff(trees.log_odds(np.stack([other, one])))[0]), abs=1e-4)
+def test_trees_can_ask_for_features_of_other_numbers(given, trees):
+    some = given[0][:20]
     moved = trees.on_features(np.array([5, 1, 0, 2]))
-    assert moved.of_features(np.array([one[2], one[1], one[3], 0, 0, one[0]]))[5] == trees.of_features(one)[0]
+    wide = np.stack([some[:, 2], some[:, 1], some[:, 3], 0 * some[:, 0], 0 * some[:, 0], some[:, 0]], axis=1)
+    np.testing.assert_array_equal(moved.log_odds(wide), trees.log_odds(some))
 
 
 def test_arrays_that_are_no_trees_are_told(trees):
@@ -75,8 +74,19 @@ def test_arrays_that_are_no_trees_are_told(trees):
     for right in (0, inner, inner + 1, int(trees.starts[2])):
         changed = arrays["right"].copy()
         changed[inner] = right
-        assert "right part" in BoostedTrees(**{**arrays, "right": changed}).problem()
+        assert (
+            f"node {inner} of its boosted trees has {right} as"
+            in BoostedTrees(**{**arrays, "right": changed}).problem()
+        )
     last = arrays["feature"].copy()
     last[-1] = 0  # a node without children
     assert BoostedTrees(**{**arrays, "feature": last}).problem()
+    leaf = arrays["right"].copy()
+    leaf[-1] = 3
+    assert "0, for it is a leaf" in BoostedTrees(**{**arrays, "right": leaf}).problem()
+    cut = arrays["feature"].copy()
+    cut[inner] = -1  # nobody comes to its children
+    assert BoostedTrees(**{**arrays, "feature": cut, "right": np.where(cut < 0, 0, arrays["right"])}).problem()
     assert "begin" in BoostedTrees(**{**arrays, "starts": arrays["starts"][:-1]}).problem()
+    none = {name: array[: name == "starts"] for name, array in arrays.items()}
+    assert "begin" in BoostedTrees(**none).problem()

@@ -188,6 +188,35 @@ def test_an_explanation_names_the_expert_and_the_words(tagger, test_rows):
     assert any("ruby" in match["name"].lower() for match in matches)
 
 
+def test_an_expert_that_says_nothing_adds_nothing_and_labels_as_frequent_start_alike(tagger, test_rows):
+    counts, silent, alike = tagger.model_.label_counts_, 0, 0
+    for text in list(test_rows.texts)[:6]:
+        starts = {}
+        for suggestion in tagger.explain(text, k=30)["predicted"]:
+            parts = {fact["expert"]: fact for fact in suggestion["experts"]}
+            if not parts["names"]["matches"]:
+                assert parts["names"]["weight"] == pytest.approx(0, abs=1e-5)
+                silent += 1
+            number = tagger.labels_.index(suggestion["label"])
+            starts.setdefault(int(counts[number]), []).append(parts["start"]["weight"])
+        for same in starts.values():
+            assert max(same) - min(same) < 1e-4
+            alike += len(same) > 1
+    assert silent and alike
+
+
+def test_folders_whose_experts_are_not_those_named_are_refused(tagger):
+    part = tagger.model_.to_part()
+    for experts, words in (
+        (["tree"], "there is a part for names"),
+        (["tree", "names", "neighbours"], "there is no part for neighbours"),
+        (["tree", "tree", "names"], "one of them twice"),
+    ):
+        part.params["experts"] = experts
+        with pytest.raises(ModelError, match=words):
+            Hybrid.from_part(part)
+
+
 def test_it_describes_how_good_every_expert_is(tagger):
     facts = tagger.model_.describe()
     assert set(facts["experts"]) == {*WORDS, "together"}

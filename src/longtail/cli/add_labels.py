@@ -30,9 +30,9 @@ def add_labels(
 ) -> None:
     """Add the labels of the file LABELS to MODEL by their texts, without training, and write the new model.
 
-    MODEL is a folder of the method prime. LABELS is JSONL with "id" (or "name") and "text" of each new label, or a file
-    with one name per line, which is then its text too; or a vocabulary (SKOS, TSV, CSV), of which all concepts are
-    added that MODEL does not have as labels and that are not deprecated.
+    MODEL is a folder of the method prime or hybrid. LABELS is JSONL with "id" (or "name") and "text" of each new label,
+    or a file with one name per line, which is then its text too; or a vocabulary (SKOS, TSV, CSV), of which all
+    concepts are added that MODEL does not have as labels and that are not deprecated.
     """
     from longtail.data import read_labels
     from longtail.pipeline import load_tagger

@@ -35,7 +35,7 @@ class BoostedTrees:
     right : ndarray of int32 (n_nodes,)
         The right child; 0 at a leaf.
     value : ndarray of float32 (n_nodes,)
-        What a leaf adds to the log-odds; of other nodes the mean of what their leaves add to the examples of training.
+        What a leaf adds to the log-odds; 0 of other nodes.
     """
 
     starts: np.ndarray
@@ -86,12 +86,12 @@ class BoostedTrees:
         feature, right, starts = [np.array([LEAF])], [np.array([0])], [0, 1]
         threshold, value = [np.array([0.0])], [np.array([start])]
         for nodes in trees:
-            order, own_right, means = _in_order(nodes)
+            order, own_right = _in_order(nodes)
             leaf = nodes["is_leaf"][order].astype(bool)
             feature.append(np.where(leaf, LEAF, nodes["feature_idx"][order]))
             threshold.append(np.where(leaf, 0.0, nodes["num_threshold"][order]))
             right.append(np.where(leaf, 0, own_right + starts[-1]))
-            value.append(means)
+            value.append(np.where(leaf, nodes["value"][order], 0.0))
             starts.append(starts[-1] + len(order))
         return cls(
             np.array(starts, dtype=np.int32),
@@ -113,20 +113,6 @@ class BoostedTrees:
         add_leaves(features, self.starts, self.feature, self.threshold, self.right, self.value, out)
         return out
 
-    def of_features(self, features: np.ndarray) -> np.ndarray:
-        """Return what every feature of one label adds to its log-odds, on the way from the roots to the leaves.
-
-        The answer at a node makes a difference to the mean, which the feature asked for adds.
-        """
-        out = np.zeros(features.size)
-        for root in self.starts[:-1]:
-            node = int(root)
-            while (asked := int(self.feature[node])) != LEAF:
-                child = node + 1 if features[asked] <= self.threshold[node] else int(self.right[node])
-                out[asked] += float(self.value[child]) - float(self.value[node])
-                node = child
-        return out
-
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return what is saved."""
         return dict(vars(self))
@@ -137,38 +123,35 @@ class BoostedTrees:
         >>> arrays = {"threshold": np.zeros(3), "value": np.zeros(3, np.float32)}
         >>> starts, feature = np.array([0, 3], np.int32), np.array([0, -1, -1], np.int32)
         >>> BoostedTrees(starts, feature, right=np.array([2, 0, 0], np.int32), **arrays).problem()
-        >>> BoostedTrees(starts, feature, right=np.array([0, 0, 0], np.int32), **arrays).problem()
-        'its boosted trees have a node whose right part is 0'
+        >>> BoostedTrees(starts, feature, right=np.array([1, 0, 0], np.int32), **arrays).problem()
+        'node 0 of its boosted trees has 1 as its right child, not one from 2 to 2'
         """
         n = self.feature.size
-        if self.starts[0] != 0 or self.starts[-1] != n or (np.diff(self.starts) < 1).any():
+        if self.starts.size < 2 or self.starts[0] != 0 or self.starts[-1] != n or (np.diff(self.starts) < 1).any():
             return f"its boosted trees do not begin one after the other, from 0 to {n}"
-        ends = np.repeat(self.starts[1:], np.diff(self.starts))
-        at = np.arange(n)
-        wrong = (self.feature != LEAF) & ((self.right <= at + 1) | (self.right >= ends))
-        if wrong.any():
-            return f"its boosted trees have a node whose right part is {int(self.right[np.argmax(wrong)])}"
+        at, inner = np.arange(n), self.feature != LEAF
+        lasts = np.repeat(self.starts[1:], np.diff(self.starts)) - 1
+        wrong = np.flatnonzero(np.where(inner, (self.right <= at + 1) | (self.right > lasts), self.right != 0))
+        if wrong.size:
+            node = int(wrong[0])
+            allowed = f"one from {node + 2} to {int(lasts[node])}" if inner[node] else "0, for it is a leaf"
+            return f"node {node} of its boosted trees has {int(self.right[node])} as its right child, not {allowed}"
+        parents = np.bincount(np.concatenate([at[inner] + 1, self.right[inner]]), minlength=n)
+        parents[self.starts[:-1]] += 1
+        if (parents != 1).any():
+            node = int(np.argmax(parents != 1))
+            return f"node {node} of its boosted trees is the child of {int(parents[node])} nodes, not of one"
         return None
 
 
-def _in_order(nodes: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the nodes of a tree in the order node, left part, right part; their right children; mean leaves."""
+def _in_order(nodes: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the nodes of a tree in the order node, left part, right part, and the places of their right children."""
     order: list[int] = []
-    right = np.zeros(len(nodes), dtype=np.int64)
-    place = np.zeros(len(nodes), dtype=np.int64)
-    waiting = [0]
+    place, waiting = np.zeros(len(nodes), dtype=np.int64), [0]
     while waiting:
         node = waiting.pop()
         place[node] = len(order)
         order.append(node)
         if not nodes["is_leaf"][node]:
             waiting += [int(nodes["right"][node]), int(nodes["left"][node])]
-    means, count = np.zeros(len(nodes)), nodes["count"].astype(np.float64)
-    for node in reversed(order):  # children come after their parents
-        if nodes["is_leaf"][node]:
-            means[node] = nodes["value"][node]
-            continue
-        children = [int(nodes["left"][node]), int(nodes["right"][node])]
-        means[node] = np.average(means[children], weights=count[children])
-        right[node] = place[children[1]]
-    return np.array(order), right[order], means[order]
+    return np.array(order), place[nodes["right"][order]]

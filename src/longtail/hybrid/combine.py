@@ -15,6 +15,7 @@ how much they are favoured (1 / propensity as of Jain et al., 2016).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import factorial
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -178,27 +179,28 @@ class Combination:
         log_odds = np.einsum("nmf,nmf->nm", features, self.weights[band]) + self.bias[band]
         if self.trees is not None:
             asked = (candidates >= 0) & (band != NEW)
-            log_odds[asked] = _mean(log_odds[asked], self.trees.log_odds(features[asked]))
+            of_trees = self.trees.log_odds(features[asked])
+            log_odds[asked] = (1 - TREES_SHARE) * log_odds[asked] + TREES_SHARE * of_trees
         return log_odds
 
     def of_experts(self, features: np.ndarray, others: np.ndarray, count: int) -> dict[str, float]:
         """Return what every expert adds to the log-odds of one label with so many training rows.
 
-        That is the difference between its features and others.
+        That is the difference between its features and others, which leave it out: the mean over all orders in which
+        experts can be added (Shapley's value). All together are the difference between the log-odds of both.
         """
-        band = int(band_of(np.array(count)))
-        added = self.weights[band] * (features - others)
-        if self.trees is not None and band != NEW:
-            added = _mean(added, self.trees.of_features(features) - self.trees.of_features(others))
-        out: dict[str, float] = {}
-        for feature, value in zip(FEATURES, added, strict=True):
-            out[feature.expert] = out.get(feature.expert, 0.0) + float(value)
+        n = len(EXPERTS)
+        of = np.array([[feature.expert == expert for feature in FEATURES] for expert in EXPERTS])
+        sets = (np.arange(2**n)[:, None] >> np.arange(n)) & 1 == 1
+        rows = np.where((sets @ of)[:, None, :], features, others)
+        value = self.log_odds(rows, np.zeros((2**n, 1), dtype=np.int32), np.array([count]))[:, 0].astype(np.float64)
+        out = {}
+        for number, expert in enumerate(EXPERTS):
+            without = np.flatnonzero(~sets[:, number])
+            share = np.array([factorial(size) * factorial(n - size - 1) for size in sets[without].sum(axis=1)])
+            gained = value[without | 1 << number] - value[without]
+            out[expert] = float(share @ gained) / factorial(n)
         return out
-
-
-def _mean(of_weights: np.ndarray, of_trees: np.ndarray) -> np.ndarray:
-    """Return the log-odds of weights and trees together, or what a feature adds to them."""
-    return (1 - TREES_SHARE) * of_weights + TREES_SHARE * of_trees
 
 
 def used_features(experts: tuple[str, ...]) -> np.ndarray:

@@ -499,8 +499,7 @@ class Hybrid(XMCEstimator):
         elif fitted.get("frozen") is not None:
             facts["encoder"] = f"{fitted['frozen']['encoder']}, as it is; not in the model: it must be installed"
         combination = restore_combination(fitted, part)
-        if combination.trees is not None:
-            facts["boosted_trees"] = combination.trees.n_trees
+        facts["boosted_trees"] = "none" if combination.trees is None else combination.trees.n_trees
         return {
             "encoder_model": facts,
             "experts": fitted["weighed"],

@@ -19,7 +19,8 @@ def expert_shares(
 ) -> list[ExpertFacts]:
     """Return what every expert adds to the score of a label of one text, strongest first, and what that rests on.
 
-    Last comes what the score starts from: all together are the score.
+    Last comes what the score starts from, that of a label as frequent as this that no expert lists for the text: all
+    together are the score.
     """
     allowed = np.zeros(experts.n_labels, dtype=bool)
     allowed[label] = True
@@ -32,6 +33,8 @@ def expert_shares(
     average[AT["neighbours", "log share"]] = np.log(1e-4)
     if experts.names is not None:
         average[AT["names", "log odds"]] = experts.names.no_match_
+    own = AT["label", "log rows"]
+    average[own] = features[own]
     added = combination.of_experts(features, average, int(experts.counts[label]))
     out = [_facts(experts, text, rows, label, name, added[name], features) for name in EXPERTS if has(experts, name)]
     out.sort(key=lambda fact: -fact["weight"])

@@ -249,6 +249,8 @@ def held_rows(
 
 def weigh(experts: Experts, used: tuple[str, ...], rows: HybridRows, Y: sp.csr_array, trainer: Trainer) -> Weighing:
     """Learn weights on held-out rows."""
+    from threadpoolctl import threadpool_limits  # slow to import, and only training needs it
+
     trainer.begin("Learning weights")
     evidence = experts.evidence(rows)
     hits = _hits(evidence.candidates, Y)
@@ -257,7 +259,8 @@ def weigh(experts: Experts, used: tuple[str, ...], rows: HybridRows, Y: sp.csr_a
     as_new = replace(examples, features=features_as_new(experts, rows, evidence, trainer.label_texts))
     given = trainer.params["tail"]
     tail = None if given is None else float(given)
-    return learn_from(examples, as_new, experts.counts, used, tail, trainer.seed)
+    with threadpool_limits(1):  # the matrices are small: threads would wait for each other, and change the last bits
+        return learn_from(examples, as_new, experts.counts, used, tail, trainer.seed)
 
 
 def learn_from(

@@ -1,4 +1,4 @@
-"""The cost of training a `Hybrid`: that of its encoder, of reading all texts with it, and of the tree, twice."""
+"""The cost of training a `Hybrid`: its encoder, reading all texts with it, the tree and names, twice, and weights."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from longtail.data import Dataset
 from longtail.encoder import UniversalEncoder, is_universal
+from longtail.hybrid.fit import HELD_OUT, HELD_OUT_AT_MOST
 from longtail.hybrid.frozen_encoder import MOST_EPOCHS
 from longtail.hybrid.logistic_vectors import LABELS_AT_ONCE
 from longtail.hybrid.settings import classifier_epochs, encoder_device, needs_encoder, prime_params, tree_words
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 SAMPLE = 32  # texts of the probe
 UNIVERSAL_BYTES = 100_000_000  # of the weights of the encoder that needs no torch, and of its words
 LABEL_COPIES = 6  # texts, prototypes, classifier vectors, and what trains these
+WEIGHING_SECONDS = 6e-3  # to learn weights and boosted trees, for every row held out, of which there are some thousand
+NAMES_SECONDS = 2e-4  # to learn from the names in a text
 FLOPS = 2e10  # multiplications and additions a second, of a core or two
 
 
@@ -34,11 +37,13 @@ def plan_hybrid(data: Dataset, model: Hybrid, n_held_out: int, probe: bool) -> T
     shape = shape_of(data, tree_words(model.get_params(deep=False)) if read else None)
     tree = LabelTreeClassifier(n_jobs=model.n_jobs)
     words = plan_row_training(data, shape, tree.estimate_fit(data, shape, probe), n_held_out)
+    with_tree = "tree" in experts
+    held = n_held_out or min(round(HELD_OUT * data.n_rows), HELD_OUT_AT_MOST)
+    more = WEIGHING_SECONDS * held + ("names" in experts) * 2 * NAMES_SECONDS * data.n_rows
     if not needs_encoder(experts):
-        return words
+        return replace(words, seconds=probe * (with_tree * 2 * words.seconds + more))
     encoder = plan_encoder(data, model, shape, n_held_out, probe)
     width = encoder.n_features or 0
-    with_tree = "tree" in experts
     return replace(
         encoder,
         memory_bytes=max(encoder.memory_bytes, with_tree * words.memory_bytes + 4 * data.n_rows * width),
@@ -46,7 +51,9 @@ def plan_hybrid(data: Dataset, model: Hybrid, n_held_out: int, probe: bool) -> T
         + with_tree * words.model_bytes
         + ("neighbours" in experts) * data.n_rows * width
         + ("classifier" in experts) * 4 * data.n_labels * width,
-        seconds=encoder.seconds + with_tree * words.seconds + data.n_rows * encoder.predict_us / 1e6,
+        seconds=encoder.seconds
+        + probe * (with_tree * 2 * words.seconds + more)  # the tree and names are trained again with all rows
+        + data.n_rows * encoder.predict_us / 1e6,
         predict_us=encoder.predict_us + with_tree * words.predict_us,
         tree=words.tree if with_tree else None,
     )

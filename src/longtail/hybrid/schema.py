@@ -81,6 +81,16 @@ def _trees_problem(part: Part, sizes: Sizes) -> str | None:
 def _experts_problem(part: Part, sizes: Sizes) -> str | None:
     """Return why the experts do not fit each other, or None."""
     n_labels, fitted = sizes["n_labels"], part.params["fitted"]
+    experts = part.params["experts"]
+    there = {"tree": fitted["tree"], "names": fitted["names"]}
+    there |= {name: part.arrays.get(f"{name}.vectors") for name in ("classifier", "neighbours")}
+    for name, expert in there.items():
+        if (name in experts) != (expert is not None):
+            return (
+                f"its experts are {', '.join(experts)}, and there is {'no' if expert is None else 'a'} part for {name}"
+            )
+    if len(set(experts)) < len(experts):
+        return f"its experts are {', '.join(experts)}, one of them twice"
     readers = [name for name in ("words", "beginnings") if fitted.get(name) is not None]
     if len(readers) != (fitted["tree"] is not None):
         return "there must be both words and a tree, or none"
@@ -140,7 +150,7 @@ _BOOSTED_ARRAYS = (
         f"{BOOSTED}starts",
         "int32",
         ("n_trees + 1",),
-        "where the nodes of each boosted tree begin",
+        "where the nodes of each boosted tree begin; the first is one leaf, what all start from",
         order="strict pointers",
         high="n_nodes",
         optional=True,

@@ -193,10 +193,13 @@ class NameMatches(Estimator):
         (text,) = as_texts([text], "text")
         found = state.search.spans(text, label)
         kept: list[tuple[int, int, str]] = []
+        taken = bytearray(len(text))  # characters that stand for a name already
         for match in sorted(found, key=lambda m: (-m.grade, m.spans[0][0] - m.spans[-1][1], m.spans)):
             name = state.names.texts[state.entries.name[match.entry]]
-            if not any(start < e and s < end for start, end in match.spans for s, e, _ in kept):
+            if not any(any(taken[start:end]) for start, end in match.spans):
                 kept += [(start, end, name) for start, end in match.spans]
+                for start, end in match.spans:
+                    taken[start:end] = b"\1" * (end - start)
         return sorted(kept)
 
     def add_labels(self, names: Sequence[Sequence[str] | str]) -> Self:
