@@ -1,4 +1,4 @@
-"""What combines the scores of the experts, learned on rows that no expert was trained on.
+"""Combine the scores of the experts by weights and boosted trees, learned on rows that no expert was trained on.
 
     log-odds = bias[band] + sum over features of weight[band, feature] * feature
     score = log-odds + tail * ln(1 / propensity)
