@@ -163,6 +163,7 @@ def test_every_label_of_every_query_moves_its_centroid(rule):
         "device": "cpu",
         "random_state": 3,
         "n_jobs": 1,
+        "mixed_precision": False,
     }
     encoder = {**SMALL, "dropout": 0.0}  # queries stay where they are, so that the steps can be made again
     model = Prime(encoder, "prime-lite", centroid_rule=rule, **still).fit(texts, Y, names)

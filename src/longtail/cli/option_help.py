@@ -87,7 +87,7 @@ HELP = {
     "validation": "Share of rows to judge epochs by.",
     "accumulate": "Batches that make one step.",
     "keep_texts": "Keep ids and first words of training texts, for explanations.",
-    "mixed_precision": "Use bfloat16 on a GPU.",
+    "mixed_precision": "Use bfloat16 on a GPU, and train in it on a CPU that is made for it.",
     "compile": "Compile the encoder.",
     "index": "Search of labels: exact, hnsw or ivf.",
     "precision": "Of label vectors: float32, float16 or int8.",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Self
 
@@ -109,7 +110,8 @@ class TextEncoder(nn.Module):
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Return one vector per text (n, width), of any length, from token numbers and mask (n, n_tokens)."""
         run = self.backbone if self.packs else self.__dict__.get("compiled", self.backbone)
-        with sdpa_kernel(BACKENDS):
+        on_cpu = ids.device.type == "cpu"  # which would add gradients of norms up in bfloat16
+        with sdpa_kernel(BACKENDS), torch.autocast("cpu", enabled=False) if on_cpu else nullcontext():
             states = run(input_ids=ids, attention_mask=mask).last_hidden_state
         if self.pooling == "cls":
             return states[:, 0].float()

@@ -43,6 +43,9 @@ class EncoderWithLabels(Protocol):
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Return one float32 row of unit length per text."""
 
+    def encode_as_trained(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the same rows, computed in the precision of the training."""
+
     def label_vectors(self, labels: np.ndarray) -> np.ndarray:
         """Return the vectors of some labels, as float32."""
 

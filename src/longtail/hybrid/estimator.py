@@ -129,7 +129,7 @@ class Hybrid(XMCEstimator):
         Keep the id and the first 60 characters of every training text in the model, so that an explanation names
         similar texts by them; False for row numbers only.
     mixed_precision : bool, default=True
-        Compute in bfloat16 on a GPU.
+        Compute in bfloat16 on a GPU, and train in it on a CPU that is made for it.
     encoder_precision : {"float32", "int8"}, default="float32"
         How the trained encoder computes; "int8" is faster on a CPU and needs ONNX Runtime.
     runtime : {"auto", "torch", "onnx"}, default="auto"

@@ -125,7 +125,7 @@ class Trainer:
         for at in blocks(rows.size, READ_AT_ONCE):
             if report is not None:
                 report(at.start, rows.size)
-            out[rows[at]] = encoder.encode([self.texts[i] for i in rows[at]])
+            out[rows[at]] = encoder.encode_as_trained([self.texts[i] for i in rows[at]])
         return out
 
     def fit_classifier(

@@ -115,6 +115,10 @@ class FrozenEncoder(Estimator):
         """Return one float32 row of unit length per text."""
         return unit_rows(self._opened().encode(as_texts(texts)))
 
+    def encode_as_trained(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the same rows: there is one precision."""
+        return self.encode(texts)
+
     @property
     def search_(self) -> LabelSearch:
         """The search over the vectors of labels; made when it is first needed."""

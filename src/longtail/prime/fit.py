@@ -25,7 +25,15 @@ from longtail.prime.search import LabelSearch, quantize
 from longtail.prime.settings import PrimeSettings
 from longtail.prime.time_budget import BudgetFacts, TimeBudget
 from longtail.prime.train import Examples, PrimeTraining, Record, Stopwatch, train_prime
-from longtail.training import Checkpoint, ProcessGroup, check_folder, gpu_memory_errors, seeded, torch_threads
+from longtail.training import (
+    Checkpoint,
+    ProcessGroup,
+    check_folder,
+    computes_bfloat16,
+    gpu_memory_errors,
+    seeded,
+    torch_threads,
+)
 from longtail.validate import resolve_seed
 
 HELD_OUT_AT_MOST = 5000
@@ -102,7 +110,7 @@ class FitOptions:
     @property
     def mixed(self) -> bool:
         """Whether the networks run in bfloat16."""
-        return bool(self.training.mixed) and self.device.type == "cuda"
+        return bool(self.training.mixed) and computes_bfloat16(self.device)
 
 
 class PrimeFit(NamedTuple):

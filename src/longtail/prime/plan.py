@@ -221,7 +221,7 @@ def _probe(model: Prime, texts: list[str], labels: list[str]) -> dict[str, Any]:
     import torch
 
     from longtail.prime.fit import named_or_new_encoder
-    from longtail.training import gpu_memory_errors, torch_threads
+    from longtail.training import computes_bfloat16, gpu_memory_errors, mixed_precision, torch_threads
 
     device = model.torch_device()
     started = time.perf_counter()
@@ -240,11 +240,11 @@ def _probe(model: Prime, texts: list[str], labels: list[str]) -> dict[str, Any]:
             if name == "text":
                 out["loading"] = begun - started
             tokens = encoder.tokens(some)
-            with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda" and model.mixed_precision):
+            with mixed_precision(device, model.mixed_precision, on_cpu=True):
                 encoder.embed(tokens, np.arange(len(some))).sum().backward()
             out[name] = (wait() - begun) / max(len(some), 1)
         begun = wait()
-        encoder.embed_all(encoder.tokens(texts))
+        encoder.embed_all(encoder.tokens(texts), model.mixed_precision and computes_bfloat16(device))
         out["reading"] = (wait() - begun) / len(texts)
     config: Any = encoder.backbone.config
     out["shape"] = {

@@ -20,6 +20,7 @@ from .settings import checked_training as checked_training
 from .shuffled_rows import epoch_record as epoch_record
 from .shuffled_rows import mean_loss_over as mean_loss_over
 from .shuffled_rows import train_on_rows as train_on_rows
+from .torch_runtime import computes_bfloat16 as computes_bfloat16
 from .torch_runtime import get_random_state as get_random_state
 from .torch_runtime import gpu_memory_errors as gpu_memory_errors
 from .torch_runtime import import_torch as import_torch

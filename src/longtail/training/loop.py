@@ -204,7 +204,7 @@ def _backward(
     for optimizer in state.optimizers:
         optimizer.zero_grad(set_to_none=True)
     for batch in batches:
-        with mixed_precision(device, how.mixed):
+        with mixed_precision(device, how.mixed, how.MIXED_ON_CPU):
             loss = batch_loss(batch).float()
         (loss / n_batches).backward()
         state.loss_sum += weight * (processes.mean(loss.detach()) / n_batches)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from longtail.validate import RandomState, check_integer, check_real, resolve_seed
 
@@ -23,6 +23,7 @@ class Training:
         Batches whose gradients make one step of the optimisers.
     mixed : bool, default=True
         On a GPU, compute in bfloat16 where that is safe; the weights stay float32.
+        Where `MIXED_ON_CPU`, also on a CPU that is made for it.
     seed : int, default=0
         Seed of dropout and of everything else that torch draws.
     """
@@ -32,6 +33,7 @@ class Training:
     accumulate: int = 1
     mixed: bool = True
     seed: int = 0
+    MIXED_ON_CPU: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)

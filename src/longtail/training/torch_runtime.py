@@ -137,8 +137,19 @@ def set_random_state(states: tuple[Tensor, ...], device: torch.device) -> None:
         torch.cuda.set_rng_state(states[1], device)
 
 
-def mixed_precision(device: torch.device, mixed: bool) -> AbstractContextManager[Any]:
-    """Return a context in which a GPU computes in bfloat16 where that is safe; elsewhere it changes nothing."""
+def computes_bfloat16(device: torch.device) -> bool:
+    """Say whether a device multiplies numbers of 16 bits faster than float32: a GPU, or a CPU made for it."""
     import torch
 
-    return torch.autocast(device.type, torch.bfloat16, enabled=mixed and device.type == "cuda")
+    if device.type != "cpu":
+        return device.type == "cuda"
+    asked = (getattr(torch.cpu, name, None) for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"))
+    return any(ask is not None and ask() for ask in asked)
+
+
+def mixed_precision(device: torch.device, mixed: bool, on_cpu: bool = False) -> AbstractContextManager[Any]:
+    """Return a context in which a GPU, and with `on_cpu` a CPU made for it, computes in bfloat16 where that is safe."""
+    import torch
+
+    wanted = mixed and (on_cpu or device.type == "cuda") and computes_bfloat16(device)
+    return torch.autocast(device.type, torch.bfloat16, enabled=wanted)
