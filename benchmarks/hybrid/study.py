@@ -207,7 +207,7 @@ def relearned(fit: HybridFit, experts: tuple[str, ...]) -> Combination:
         raise SystemExit("there are too few rows to learn weights")
     learned = learn_weights(weighing.examples, weighing.as_new, fit.experts.counts, experts, weighing.pull)
     boosted = weighing.combination.trees is not None
-    trees = learn_trees(weighing.examples, fit.experts.counts, experts) if boosted else None
+    trees = learn_trees(weighing.examples, fit.experts.counts, experts, weighing.pull) if boosted else None
     return replace(learned, tail=weighing.combination.tail, trees=trees)
 
 

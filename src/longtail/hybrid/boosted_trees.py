@@ -16,7 +16,7 @@ import numpy as np
 
 from longtail.hybrid.boosted_kernels import add_leaves
 
-TREES, LEAVES, FEWEST_IN_LEAF, RATE = 100, 15, 200, 0.1
+TREES, LEAVES, FEWEST_IN_LEAF, RATE = 200, 15, 200, 0.05
 LEAF = -1  # in place of a feature
 
 
@@ -30,7 +30,7 @@ class BoostedTrees:
         The first node of every tree; the last entry is the number of nodes.
     feature : ndarray of int32 (n_nodes,)
         The feature that a node asks for; -1 at a leaf.
-    threshold : ndarray of float64 (n_nodes,)
+    threshold : ndarray of float32 (n_nodes,)
         What is at most as large goes to the left child, which is the next node.
     right : ndarray of int32 (n_nodes,)
         The right child; 0 at a leaf.
@@ -96,7 +96,7 @@ class BoostedTrees:
         return cls(
             np.array(starts, dtype=np.int32),
             np.concatenate(feature).astype(np.int32),
-            np.concatenate(threshold).astype(np.float64),
+            _rounded_down(np.concatenate(threshold)),
             np.concatenate(right).astype(np.int32),
             np.concatenate(value).astype(np.float32),
         )
@@ -142,6 +142,16 @@ class BoostedTrees:
             node = int(np.argmax(parents != 1))
             return f"node {node} of its boosted trees is the child of {int(parents[node])} nodes, not of one"
         return None
+
+
+def _rounded_down(values: np.ndarray) -> np.ndarray:
+    """Return the largest float32 numbers that are not above the values: the same float32 features are below them.
+
+    >>> bool(_rounded_down(np.array([0.1]))[0] <= 0.1), _rounded_down(np.array([0.5])).tolist()
+    (True, [0.5])
+    """
+    near = values.astype(np.float32)
+    return np.where(near > values, np.nextafter(near, np.float32(-np.inf)), near)
 
 
 def _in_order(nodes: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,9 @@
 The log-odds that a label belongs to the row are a logistic regression, with weights of their own for labels of each
 band of training rows (none, 1 to 3, 4 to 30, more). Bands share what they have in common: their weights are drawn
 towards those of all labels, and these towards `DEFAULT`, which stand where there is nothing to learn from. Where they
-pay on rows held out, boosted trees stand beside it: the log-odds of labels with rows are the mean of both.
+pay on rows held out, boosted trees stand beside it. They ask for the features and for these log-odds:
+
+    log-odds of a label with rows = 0.25 * (those of the regression) + 0.75 * (those of the trees)
 
 The labels of rows are less complete for rare labels, and a ranking by likelihood alone rarely shows them: `tail` says
 how much they are favoured (1 / propensity as of Jain et al., 2016).
@@ -56,7 +58,8 @@ DEFAULT_BIAS = -5.5
 PROTOTYPES_OF_NEW, NAMES_BESIDE_PROTOTYPES, BIAS_OF_NEW = 12.0, 0.5, -12.0  # the same of labels without rows
 PULLS = (0.1, 3.0, 100.0)  # how strongly weights may be drawn to the default, at features of variance 1
 TOWARDS_ALL = 1.0  # how strongly those of a band are drawn to those of all, at least
-TREES_SHARE = 0.5  # of the log-odds; the others are those of the logistic regression
+TREES_SHARE = 0.75  # of the log-odds; the others are those of the logistic regression
+FOLDS = 2  # of held-out rows: the log-odds that trees learn from are by weights learned on other rows
 FEWEST_FOR_TREES = 500  # true labels of half of the rows, below which no trees are tried
 FEWEST_HITS = 20  # true labels, below which there is nothing to learn from
 TAILS = (1.0, 0.75, 0.5, 0.25, 0.0)  # of which the largest is taken that ranks held-out rows about as well as the best
@@ -115,7 +118,7 @@ class Combination:
     n_trained : int, default=0
         How many labels there were at training; those that came later have higher numbers.
     trees : BoostedTrees, default=None
-        Boosted trees, whose log-odds of labels with rows count as much as those of the weights.
+        Boosted trees for labels with rows. Their feature 0 are the log-odds by the weights, the others come after it.
     """
 
     weights: np.ndarray
@@ -179,7 +182,7 @@ class Combination:
         log_odds = np.einsum("nmf,nmf->nm", features, self.weights[band]) + self.bias[band]
         if self.trees is not None:
             asked = (candidates >= 0) & (band != NEW)
-            of_trees = self.trees.log_odds(features[asked])
+            of_trees = self.trees.log_odds(seen_by_trees(log_odds[asked], features[asked]))
             log_odds[asked] = (1 - TREES_SHARE) * log_odds[asked] + TREES_SHARE * of_trees
         return log_odds
 
@@ -277,16 +280,31 @@ def learn_weights(
     return learned if as_new is None else learn_new_labels(learned, as_new, counts, experts)
 
 
-def learn_trees(examples: HeldOutCandidates, counts: np.ndarray, experts: tuple[str, ...]) -> BoostedTrees | None:
-    """Return boosted trees that tell the true labels of rows, of labels with rows; None with too few of them."""
+def learn_trees(
+    examples: HeldOutCandidates, counts: np.ndarray, experts: tuple[str, ...], pull: float = PULLS[0]
+) -> BoostedTrees | None:
+    """Return boosted trees that tell the true labels of rows, of labels with rows; None with too few of them.
+
+    The log-odds by weights that they learn from are by weights learned on other rows.
+    """
     kept = (examples.worth > 0) & (counts[examples.candidates] > 0)
     hits = examples.hits[kept]
     if hits.sum() < FEWEST_FOR_TREES or hits.all():
         return None
-    used = np.flatnonzero(used_features(experts))
-    rising = np.array([FEATURES[number].expert != "label" for number in used])
-    trees = BoostedTrees.fit(examples.features[kept][:, used], hits, examples.worth[kept], rising)
-    return trees.on_features(used)
+    log_odds, fold = np.empty(kept.shape, dtype=np.float32), np.arange(len(kept)) % FOLDS
+    for own in range(FOLDS):
+        of = examples.take(fold == own)
+        weights = learn_weights(examples.take(fold != own), None, counts, experts, pull)
+        log_odds[fold == own] = weights.log_odds(of.features, of.candidates, counts)
+    used = np.append(0, 1 + np.flatnonzero(used_features(experts)))
+    rising = np.append(True, [feature.expert != "label" for feature in FEATURES])[used]
+    seen = seen_by_trees(log_odds[kept], examples.features[kept])[:, used]
+    return BoostedTrees.fit(seen, hits, examples.worth[kept], rising).on_features(used)
+
+
+def seen_by_trees(log_odds: np.ndarray, features: np.ndarray) -> np.ndarray:
+    """Return what boosted trees ask for (n, 1 + n_features): log-odds by the weights (n,), then the features."""
+    return np.concatenate([log_odds[:, None], features], axis=1, dtype=np.float32)
 
 
 def log_loss(combination: Combination, examples: HeldOutCandidates, counts: np.ndarray) -> float:
@@ -306,12 +324,9 @@ def learn_new_labels(
     """
     used = used_features(tuple(e for e in experts if e in OF_NEW_LABELS))
     used[[feature.expert == "label" for feature in FEATURES]] = False  # of all new labels it is the same
-    for most in (BAND_ENDS[1] - 1, BAND_ENDS[2] - 1):
-        kept = (examples.worth > 0) & (counts[examples.candidates] <= most)
-        kept &= counts[examples.candidates] > 0
-        if examples.hits[kept].sum() >= FEWEST_HITS:
-            break
-    else:
+    rows = counts[examples.candidates]
+    kept = (examples.worth > 0) & (rows > 0) & (rows < BAND_ENDS[2])
+    if examples.hits[kept].sum() < FEWEST_HITS:
         return combination
     weights, bias = combination.weights.astype(np.float64), combination.bias.astype(np.float64)
     one_band = np.zeros(int(kept.sum()), dtype=np.int64)

@@ -28,7 +28,15 @@ from longtail.hybrid.combine import (
     odds_of_unused,
 )
 from longtail.hybrid.encoder_with_labels import EncoderWithLabels
-from longtail.hybrid.experts import AT, CandidateFeatures, Experts, HybridRows, names_of, texts_with_labels
+from longtail.hybrid.experts import (
+    AT,
+    CandidateFeatures,
+    Experts,
+    HybridRows,
+    name_lists,
+    names_of,
+    texts_with_labels,
+)
 from longtail.hybrid.frozen_encoder import FrozenEncoder
 from longtail.hybrid.neighbours import Neighbours
 from longtail.hybrid.settings import (
@@ -216,7 +224,7 @@ def fit_hybrid(
     if not held.size:
         default = replace(Combination.default(experts), tail=float(params["tail"] or 0.0))
         return HybridFit(first, Weighing(default, None, {}, None, None, PULLS[0]))
-    weighing = weigh(first, experts, held_rows(first, texts, X, vectors, held), Y[held], trainer)
+    weighing = weigh(first, experts, held_rows(first, texts, X, vectors, held), Y[held], held, trainer)
     whole = replace(
         first,
         tree=trainer.fit_tree(X, everything, "Training the tree"),
@@ -247,8 +255,10 @@ def held_rows(
     return HybridRows(words, np.ascontiguousarray(vectors[held]), names)
 
 
-def weigh(experts: Experts, used: tuple[str, ...], rows: HybridRows, Y: sp.csr_array, trainer: Trainer) -> Weighing:
-    """Learn weights on held-out rows."""
+def weigh(
+    experts: Experts, used: tuple[str, ...], rows: HybridRows, Y: sp.csr_array, held: np.ndarray, trainer: Trainer
+) -> Weighing:
+    """Learn weights on held-out rows, whose numbers are `held`."""
     from threadpoolctl import threadpool_limits  # slow to import, and only training needs it
 
     trainer.begin("Learning weights")
@@ -256,7 +266,9 @@ def weigh(experts: Experts, used: tuple[str, ...], rows: HybridRows, Y: sp.csr_a
     hits = _hits(evidence.candidates, Y)
     likely = Combination.default(used).scores(evidence.features, evidence.candidates, experts.counts)
     examples = HeldOutCandidates.some(evidence.features, evidence.candidates, hits, likely, trainer.seed)
-    as_new = replace(examples, features=features_as_new(experts, rows, evidence, trainer.label_texts))
+    names = experts.list_names([trainer.texts[i] for i in held], as_new=True)
+    new_rows = rows._replace(names=names)
+    as_new = replace(examples, features=features_as_new(experts, new_rows, evidence, trainer.label_texts))
     given = trainer.params["tail"]
     tail = None if given is None else float(given)
     with threadpool_limits(1):  # the matrices are small: threads would wait for each other, and change the last bits
@@ -280,7 +292,7 @@ def learn_from(
     pull, trees_pay, scores = cross_fit(examples, as_new, counts, used, seed, boosted)
     learned = replace(
         learn_weights(examples, as_new, counts, used, pull),
-        trees=learn_trees(examples, counts, used) if trees_pay else None,
+        trees=learn_trees(examples, counts, used, pull) if trees_pay else None,
         tail=1.0,
         unused=odds_of_unused(counts),
         n_trained=counts.size,
@@ -318,7 +330,7 @@ def cross_fit(
             loss += log_loss(learned[-1], examples.take(scored), counts) * scored.size
         tried.append((loss, pull, learned))
     loss, pull, best = min(tried, key=lambda one: one[0])
-    trees = [learn_trees(examples.take(half), counts, used) if boosted else None for half in halves]
+    trees = [learn_trees(examples.take(half), counts, used, pull) if boosted else None for half in halves]
     with_trees = [replace(weights, trees=own) for weights, own in zip(best, trees, strict=True)]
     others = halves[::-1]
     pay = None not in trees and loss > sum(
@@ -364,13 +376,16 @@ def best_tail(
 def features_as_new(
     experts: Experts, rows: HybridRows, evidence: CandidateFeatures, label_texts: list[str]
 ) -> np.ndarray:
-    """Return the features that labels would have if they were known by their texts alone."""
-    encoder = experts.encoder
+    """Return the features that labels would have if they were known by their texts alone.
+
+    The names of the rows are those of labels that are all new.
+    """
+    encoder, features = experts.encoder, evidence.features.copy()
+    experts.put_names(features, evidence.candidates, name_lists(rows.names))
     if encoder is None or not experts.use_prototypes:
-        return evidence.features
+        return features
     used = np.unique(evidence.candidates[evidence.candidates >= 0])
     vectors = encoder.encode([label_texts[i] for i in used]) * np.float32(encoder.text_scale_)
-    features = evidence.features.copy()
     features[:, :, AT["prototypes", "product"]] = experts.products_with(
         rows.vectors, evidence.candidates, used, vectors
     )
