@@ -162,6 +162,35 @@ def test_rare_labels_are_favoured_more_where_one_expert_alone_finds_more_of_them
     assert best_tail(some, together, bonus, [of_rare, np.where(hits, 1.0, 0.0)]) == 0  # none may fall behind an expert
 
 
+def test_where_rare_labels_cannot_be_found_as_often_as_by_one_expert_most_of_them_are():
+    n, fifth, rare = 1000, 4, 7
+    candidates = np.tile(np.arange(8, dtype=np.int32), (n, 1))
+    hits = np.zeros((n, 8), dtype=bool)
+    hits[:, [0, fifth]], hits[::3, rare] = True, True
+    some = HeldOutCandidates(np.zeros((n, 8, len(FEATURES)), np.float32), candidates, hits, np.ones((n, 8), np.float32))
+    together = np.tile(np.array([10, 9, 8, 7, 5, 0, 0, 0], dtype=np.float32), (n, 1))
+    together[:, rare] = 5 - 4 * np.linspace(0, 1, n) / 0.9  # a tenth of the rows does not come in whatever is added
+    bonus = np.where(candidates == rare, 4.0, 0.0).astype(np.float32)
+    of_rare = np.where(candidates == rare, 1.0, -candidates - 1.0).astype(np.float32)
+    of_rare[:, fifth] = -9.0
+    assert best_tail(some, together, bonus) == 0  # it costs precision
+    assert best_tail(some, together, bonus, [of_rare]) == 1.0
+
+
+def test_rare_labels_are_not_favoured_so_far_that_an_expert_is_ahead():
+    n, frequent, rare = 1000, 0, 1
+    candidates = np.tile(np.arange(8, dtype=np.int32), (n, 1))
+    hits = np.zeros((n, 8), dtype=bool)
+    hits[:800, frequent], hits[800:, rare] = True, True
+    some = HeldOutCandidates(np.zeros((n, 8, len(FEATURES)), np.float32), candidates, hits, np.ones((n, 8), np.float32))
+    together = np.tile(np.array([1.0, 0, -1, -2, -3, -4, -5, -6], dtype=np.float32), (n, 1))
+    together[800:, [frequent, rare]] = [0.0, 1.0]  # all is right
+    together[:2, rare] = 0.75  # two rows where half of the bonus is too much
+    bonus = np.where(candidates == rare, 0.6, 0.0).astype(np.float32)
+    assert best_tail(some, together, bonus) > 0.25
+    assert best_tail(some, together, bonus, [together]) == 0.25  # an expert that is right everywhere
+
+
 def test_held_out_scores_come_from_weights_of_other_rows(monkeypatch):
     monkeypatch.setattr(fit, "PULLS", (0.1,))
     some = examples(n=100)

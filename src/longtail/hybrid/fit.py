@@ -349,9 +349,10 @@ def best_tail(
 ) -> float:
     """Return how much rare labels may be favoured, by held-out rows.
 
-    It is the most that costs next to nothing in P@1, P@3 and P@5 together. Where one of the experts, whose scores are
-    in `alone`, still finds more of what rare labels are worth (ln(1 / propensity) is in `bonus`), it is the least with
-    which all together find more, as long as they stay ahead of every expert in P@1 and P@5.
+    It is the most that costs next to nothing in P@1, P@3 and P@5 together and leaves no expert ahead in P@1 or P@5;
+    the scores of the experts are in `alone`. Where one of them still finds more of what rare labels are worth
+    (ln(1 / propensity) is in `bonus`), it is the least with which all together find more, or the one with which they
+    find most, as long as they stay ahead. Where an expert is ahead whatever is added, P@1 decides.
     """
     worth = np.exp(bonus)
 
@@ -363,14 +364,16 @@ def best_tail(
 
     together = {tail: judge(scores + tail * bonus) for tail in TAILS}
     quality = {tail: float(precision.sum()) for tail, (precision, _) in together.items()}
-    free = next(tail for tail in TAILS if quality[tail] >= max(quality.values()) - TAIL_COSTS)
     experts = [judge(of) for of in alone]
+    ahead = [t for t, (precision, _) in together.items() if all((precision >= p)[[0, 2]].all() for p, _ in experts)]
+    cheap = [tail for tail in TAILS if quality[tail] >= max(quality.values()) - TAIL_COSTS]
+    free = next((tail for tail in cheap if tail in ahead), None)
+    if free is None:
+        return max(cheap, key=lambda tail: (together[tail][0][0], tail))
     most = max((rare for _, rare in experts), default=0.0)
-    for tail in sorted(tail for tail in TAILS if tail >= free):
-        precision, rare = together[tail]
-        if rare >= most and all((precision >= other)[[0, 2]].all() for other, _ in experts):
-            return tail
-    return free
+    higher = sorted(tail for tail in ahead if tail >= free)
+    enough = (tail for tail in higher if together[tail][1] >= most)
+    return next(enough, max(higher, key=lambda tail: together[tail][1]))
 
 
 def features_as_new(
