@@ -514,22 +514,24 @@ class Prime(XMCEstimator):
         if self.runs_by() == "onnx":
             check_flag("mixed_precision", self.mixed_precision)
             return unit_rows(self._onnx_encoder().encode(texts))
-        network = self.network_
-        from longtail.training import torch_threads
-
-        with torch_threads(self.n_jobs):
-            return network.read(texts, self._mixed(network)).cpu().numpy()
+        return self._read_by_torch(texts, self._mixed(self.network_))
 
     def encode_as_trained(self, texts: Sequence[str]) -> np.ndarray:
         """Return the same rows, computed in the precision of the training, which is faster where that is bfloat16."""
         if self.runs_by() == "onnx":
             return self.encode(texts)
-        network = self.network_
-        from longtail.training import computes_bfloat16, torch_threads
+        from longtail.training import computes_bfloat16
 
-        mixed = check_flag("mixed_precision", self.mixed_precision) and computes_bfloat16(network.encoder.device)
+        fast = computes_bfloat16(self.network_.encoder.device)
+        return self._read_by_torch(as_texts(texts), check_flag("mixed_precision", self.mixed_precision) and fast)
+
+    def _read_by_torch(self, texts: list[str], mixed: bool) -> np.ndarray:
+        """Return the vectors of texts by torch."""
+        network = self.network_
+        from longtail.training import torch_threads
+
         with torch_threads(self.n_jobs):
-            return network.read(as_texts(texts), mixed).cpu().numpy()
+            return network.read(texts, mixed).cpu().numpy()
 
     def runs_by(self) -> str:
         """Return what runs the encoder, "torch" or "onnx", as `runtime` says and as this machine can."""
