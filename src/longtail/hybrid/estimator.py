@@ -11,7 +11,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import Dataset, TopK, binary_hits
-from longtail.encoder import DEFAULT_ENCODER, ENCODER_PRECISIONS, LONG_TEXTS, RUNTIMES, is_universal
+from longtail.encoder import (
+    DEFAULT_ENCODER,
+    ENCODER_PRECISIONS,
+    LONG_TEXTS,
+    RUNTIMES,
+    check_new_encoder,
+    is_universal,
+)
 from longtail.errors import DataError, Keyword, ModelError, ParameterError
 from longtail.facts import ModelFacts, WordFacts
 from longtail.hybrid.combine import BANDS, EXPERTS, FEATURES, Combination
@@ -467,7 +474,9 @@ class Hybrid(XMCEstimator):
         used = self.experts_.encoder.get_params(deep=False)
         if is_universal(self.encoder):
             return {name: value for name, value in params.items() if name not in OF_THE_ENCODER or name in used}
-        return params | {name: used[name] for name in ("epochs", "batch_size", "lr") if params.get(name) is None}
+        params |= {name: used[name] for name in ("epochs", "batch_size", "lr") if params.get(name) is None}
+        trained = len(self.experts_.encoder.history_)  # fewer than asked for where minutes decided
+        return params | ({"epochs": trained} if trained else {})
 
     def describe(self) -> ModelFacts:
         """Return facts about the trained model: the experts, their weights, and the epochs of the encoder."""
@@ -600,6 +609,8 @@ class Hybrid(XMCEstimator):
         check_flag("keep_texts", self.keep_texts)
         check_beginning(self.beginning)
         check_integer("max_length", self.max_length, low=3)
+        if needs_encoder(experts) and (self.encoder is None or isinstance(self.encoder, dict)):
+            check_new_encoder(plain_value(self.encoder or {}), self.max_length)
         check_choice("long_texts", self.long_texts, LONG_TEXTS)
         self._check_serving()
         check_real("checkpoint_minutes", self.checkpoint_minutes, low=0)

@@ -174,7 +174,8 @@ class Trainer:
         if "names" not in self.experts:
             return None
         self.begin("Matching names of labels")
-        language = {} if self.params["language"] is None else {"language": self.params["language"]}
+        # without a language English plurals alone are cut: the model is the same, and served, without a further package
+        language = {"rules": "light"} if self.params["language"] is None else {"language": self.params["language"]}
         matches = NameMatches(random_state=self.seed, n_jobs=self.params["n_jobs"], **language)
         return matches.fit([self.texts[i] for i in rows], self.Y[rows], names_of(self.label_texts))
 

@@ -24,7 +24,7 @@ from longtail.name_matches.name_index import (
     make_entries,
     search_index,
 )
-from longtail.name_matches.schema import MOST_WORDS, NAME_MATCHES_SCHEMA
+from longtail.name_matches.schema import ASKED_RULES, MOST_WORDS, NAME_MATCHES_SCHEMA
 from longtail.storage import Part, PartSchema, checked, pack_strings, unpack_strings
 from longtail.text import LANGUAGES, PackedTerms, StemmedWords, as_texts, cut_texts, stem_rules
 from longtail.validate import (
@@ -52,6 +52,9 @@ class NameMatches(Estimator):
     language : str or None, default="english"
         Language of names and texts, whose stop words are left out and whose words are cut to their stems: by the
         package snowballstemmer where it is installed, else English words by simple rules. None: words as they are.
+    rules : {"snowball", "light"} or None, default=None
+        How words are cut: "light" by simple rules for English, which need no package; "snowball" by the package, which
+        is then needed wherever the model is used; None by the package where it is installed.
     max_words : int, default=8
         Words that a name may have, without stop words; of longer ones only parts are looked for.
     random_state : int, numpy generator or None, default=None
@@ -86,11 +89,13 @@ class NameMatches(Estimator):
         self,
         *,
         language: str | None = "english",
+        rules: str | None = None,
         max_words: int = 8,
         random_state: RandomState = None,
         n_jobs: int | None = None,
     ) -> None:
         self.language = language
+        self.rules = rules
         self.max_words = max_words
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -121,7 +126,7 @@ class NameMatches(Estimator):
         seed, n_jobs = resolve_seed(self.random_state), resolve_jobs(self.n_jobs)
         if self.language is not None and self.language not in LANGUAGES:
             raise ParameterError(name="language", allowed=f"one of {list(LANGUAGES)} or None", got=self.language)
-        words = StemmedWords(self.language, stem_rules(self.language))
+        words = StemmedWords(self.language, self._rules())
         known = as_names(listed)
         terms, entries = make_entries(known, words, max_words)
         search = _search(words, terms, entries, Y.shape[1])
@@ -129,6 +134,16 @@ class NameMatches(Estimator):
         counts = np.bincount(Y.indices, minlength=Y.shape[1]).astype(np.int64)
         self._keep(_State(known, words, max_words, terms, entries, counts, learned))
         return self
+
+    def _rules(self) -> str:
+        """Return the rules by which words are cut, as the parameters say."""
+        if self.rules is None:
+            return stem_rules(self.language)
+        allowed = ASKED_RULES if self.language == "english" else ASKED_RULES[:1] if self.language else ()
+        if self.rules not in allowed:
+            named = f"{' or '.join(map(repr, allowed))} with language={self.language!r}, or None"
+            raise ParameterError(name="rules", allowed=named if allowed else "None", got=self.rules)
+        return self.rules
 
     def predict_topk(self, texts: Sequence[str], k: int) -> TopK:
         """Return the k likeliest labels that each text names, with their log-odds.
@@ -261,6 +276,7 @@ class NameMatches(Estimator):
             "max_words": state.max_words,
             "random_state": plain_value(self.random_state),
             "rules": state.words.rules,
+            "asked_rules": self.rules,
             "n_rows": learned.n_rows,
             "strength": learned.strength,
             "phrase_share": learned.phrase_share,
@@ -297,7 +313,8 @@ class NameMatches(Estimator):
         """Make the model from what was saved of it."""
         part = checked(part, NAME_MATCHES_SCHEMA)
         params = part.params
-        out = cls(**{name: params[name] for name in ("language", "max_words", "random_state")})
+        asked = {name: params[name] for name in ("language", "max_words", "random_state")}
+        out = cls(**asked, rules=params.get("asked_rules"))
         array = {name: np.array(values) for name, values in part.arrays.items()}
         own, stems = (PackedTerms(array[f"{name}.bytes"], array[f"{name}.offsets"]) for name in ("words", "stems"))
         words = StemmedWords.restored(params["language"], params["rules"], own, stems, array["words.stem"])

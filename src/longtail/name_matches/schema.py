@@ -28,6 +28,7 @@ from longtail.text import LANGUAGES, RULES, STOP_WORD
 MOST_WORDS = 64  # of a name
 LEAST_STRENGTH, LARGEST = 0.01, 1e6
 STRINGS = ("names", "words", "stems")
+ASKED_RULES = ("snowball", "light")  # what a parameter may say
 
 
 def _strings_problem(part: Part, sizes: Sizes) -> str | None:
@@ -77,6 +78,7 @@ NAME_MATCHES_SCHEMA = PartSchema(
         ParamSpec("max_words", Whole(1, MOST_WORDS), "words that a name may have"),
         ParamSpec("random_state", SEED, "the seed"),
         ParamSpec("rules", Choice(RULES), "how words are cut to stems"),
+        ParamSpec("asked_rules", Choice(ASKED_RULES, none=True), "the rules that were asked for", optional=True),
         ParamSpec("n_rows", Whole(1, 2**31 - 1), "training rows", size="n_rows"),
         ParamSpec("strength", Real(LEAST_STRENGTH, LARGEST), "rows that the mean rate of entries alike counts for"),
         ParamSpec("phrase_share", Real(0, 1), "rows with a name per row with its rarest stem"),
