@@ -36,12 +36,13 @@ CPU = torch.device("cpu")
 @contextmanager
 def torch_dropout() -> Iterator[None]:
     """Let torch drop numbers, as it did before."""
-    ours = packed.drop_some, packed._attend_all
-    packed.drop_some, packed._attend_all = F.dropout, F.scaled_dot_product_attention  # type: ignore[assignment]
+    others = {"drop_some": F.dropout, "_attend_all": F.scaled_dot_product_attention}
+    ours = {name: getattr(packed, name) for name in others}
+    vars(packed).update(others)
     try:
         yield
     finally:
-        packed.drop_some, packed._attend_all = ours
+        vars(packed).update(ours)
 
 
 @contextmanager
