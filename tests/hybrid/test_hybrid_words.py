@@ -13,9 +13,7 @@ import longtail
 from longtail.data import Dataset, load_bundled
 from longtail.errors import DataError, ModelError, ParameterError
 from longtail.hybrid import HYBRID_SCHEMA, Hybrid, boosted_trees, combine, fit
-from longtail.hybrid.experts import AT, names_of, texts_with_labels
 from longtail.metrics import evaluate
-from longtail.name_matches import NameMatches
 from longtail.pipeline import Tagger
 from longtail.storage import check_part
 from longtail.vocabulary import Concept, Vocabulary
@@ -41,11 +39,17 @@ def tagger(data):
 
 
 @pytest.fixture(scope="module")
+def usual(data):
+    """A hybrid as it is trained on so few rows: without boosted trees."""
+    return Tagger("hybrid", model=Hybrid(experts=WORDS), random_state=0).fit_dataset(data)
+
+
+@pytest.fixture(scope="module")
 def test_rows():
     return load_bundled("debtags", "test").take(np.arange(300))
 
 
-def test_it_ranks_better_than_either_part(tagger, data):
+def test_it_ranks_better_than_either_part(usual, data):
     rows = load_bundled("debtags", "test").take(np.arange(2000))
     truth = rows.align(data.names())[0].Y
 
@@ -55,28 +59,10 @@ def test_it_ranks_better_than_either_part(tagger, data):
 
     tree = Hybrid(experts=("tree",), random_state=0).fit(data.texts, data.Y, data.label_texts)
     names = Hybrid(experts=("names",), random_state=0).fit(data.texts, data.Y, data.label_texts)
-    together, of_tree, of_names = precision(tagger.model_), precision(tree), precision(names)
+    together, of_tree, of_names = precision(usual.model_), precision(tree), precision(names)
     assert together[1] > of_tree[1] and together[0] > of_names[0] and together[1] > of_names[1]
     # rare labels are favoured, which may cost a little at the first place, where the chance of 2,000 rows is 1 point
     assert together[0] >= of_tree[0] - 0.01
-
-
-def test_weights_of_new_labels_are_learned_from_names_as_those_of_new_labels_are(data):
-    model = Hybrid(experts=WORDS, random_state=0)
-    found = fit.fit_hybrid(
-        model.get_params(deep=False), WORDS, list(data.texts), data.Y, list(data.label_texts), data.names(), None
-    )
-    train, held = fit.own_split(data.Y, 0)
-    as_new, known = found.weighing.as_new, found.weighing.examples
-    at, listed = AT["names", "log odds"], as_new.features[:, :, AT["names", "matches"]] > 0
-    assert listed.any() and (as_new.features[:, :, at] != known.features[:, :, at])[listed].mean() > 0.5
-    names = NameMatches(rules="light", random_state=0).fit(
-        [data.texts[i] for i in train],
-        data.Y[train],
-        names_of(texts_with_labels(list(data.label_texts), data.names())),
-    )
-    expected = names.as_new().scores_of([data.texts[i] for i in held], as_new.candidates)
-    np.testing.assert_allclose(as_new.features[:, :, at][listed], expected[listed], atol=1e-5)
 
 
 def test_without_a_language_no_package_of_stems_is_asked(data, test_rows, tmp_path, monkeypatch):
@@ -264,8 +250,8 @@ def test_folders_whose_experts_are_not_those_named_are_refused(tagger):
             Hybrid.from_part(part)
 
 
-def test_it_describes_how_good_every_expert_is(tagger):
-    facts = tagger.model_.describe()
+def test_it_describes_how_good_every_expert_is(usual):
+    facts = usual.model_.describe()
     assert set(facts["experts"]) == {*WORDS, "together"}
     best = max(facts["experts"][name]["P@5"] for name in WORDS)
     assert facts["experts"]["together"]["P@5"] >= best - 0.01

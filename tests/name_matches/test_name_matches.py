@@ -367,19 +367,6 @@ def test_words_that_stand_apart_are_told_one_by_one():
     assert MODEL.matches("Trains and boats in the night", 2) == [(0, 6, "night trains"), (24, 29, "night trains")]
 
 
-def test_as_new_what_the_own_rows_of_a_label_taught_does_not_count():
-    texts = ["all about cats", "all about dogs", "the fish pond", "my old car"] * 10
-    true = [[0], [], [1, 2], [3]] * 10  # texts about dogs never carry the label, one about fish does
-    model = NameMatches(n_jobs=1).fit(texts, matrix(true, 5), ["cats", "dogs", "fish", "car", "ghosts"])
-    asked, ids = ["two cats", "two dogs", "two ghosts"], np.array([[0], [1], [4]])
-    before = model.scores_of(asked, ids)[:, 0]
-    cats, dogs, ghosts = model.as_new().scores_of(asked, ids)[:, 0]
-    assert before[0] > before[1] + 1
-    assert cats == dogs
-    assert ghosts == before[2]
-    np.testing.assert_array_equal(model.scores_of(asked, ids)[:, 0], before)  # the model itself is as it was
-
-
 def test_words_are_cut_by_the_rules_that_are_asked_for():
     texts, Y = ["running shoes", "old cats"] * 10, matrix([[0], [1]] * 10, 2)
     light = NameMatches(rules="light", n_jobs=1).fit(texts, Y, ["runs", "cat"])

@@ -324,9 +324,12 @@ def learn_new_labels(
     """
     used = used_features(tuple(e for e in experts if e in OF_NEW_LABELS))
     used[[feature.expert == "label" for feature in FEATURES]] = False  # of all new labels it is the same
-    rows = counts[examples.candidates]
-    kept = (examples.worth > 0) & (rows > 0) & (rows < BAND_ENDS[2])
-    if examples.hits[kept].sum() < FEWEST_HITS:
+    for most in (BAND_ENDS[1] - 1, BAND_ENDS[2] - 1):
+        kept = (examples.worth > 0) & (counts[examples.candidates] <= most)
+        kept &= counts[examples.candidates] > 0
+        if examples.hits[kept].sum() >= FEWEST_HITS:
+            break
+    else:
         return combination
     weights, bias = combination.weights.astype(np.float64), combination.bias.astype(np.float64)
     one_band = np.zeros(int(kept.sum()), dtype=np.int64)

@@ -92,12 +92,11 @@ class Experts:
         vectors = np.zeros((n, 0), dtype=np.float32) if self.encoder is None else self.encoder.encode(texts)
         return HybridRows(words, vectors, self.list_names(texts))
 
-    def list_names(self, texts: list[str], as_new: bool = False) -> sp.csr_array:
-        """Return the log-odds of the labels whose names stand in texts (n, n_labels); or as if all labels were new."""
+    def list_names(self, texts: list[str]) -> sp.csr_array:
+        """Return the log-odds of the labels whose names stand in texts (n, n_labels)."""
         if self.names is None or not texts:
             return sp.csr_array((len(texts), self.n_labels), dtype=np.float32)
-        names = self.names.as_new() if as_new else self.names
-        return names.predict_topk(texts, LISTED).to_csr(self.n_labels)
+        return self.names.predict_topk(texts, LISTED).to_csr(self.n_labels)
 
     def evidence(self, rows: HybridRows, allowed: np.ndarray | None = None, k: int = 0) -> CandidateFeatures:
         """Return the labels that any expert lists, and what all say of them; at least k where there are so many.
@@ -188,20 +187,14 @@ class Experts:
             look_up(candidates, *neighbours, np.zeros(n, dtype=np.float32), out, listed)
             features[:, :, AT["neighbours", "log share"]] = np.log(out + np.float32(LEAST_SHARE))
             features[:, :, AT["neighbours", "share"]] = out
-        self.put_names(features, candidates, names)
+        if self.names is not None:
+            missing = np.full(n, self.names.no_match_, dtype=np.float32)
+            look_up(candidates, names.ids, names.scores, missing, out, listed)
+            features[:, :, AT["names", "log odds"]] = out
+            features[:, :, AT["names", "matches"]] = listed
         features[:, :, AT["label", "log rows"]] = np.log1p(self.counts[candidates])
         features[candidates < 0] = 0
         return features
-
-    def put_names(self, features: np.ndarray, candidates: np.ndarray, names: TopK) -> None:
-        """Write what the names that stand in rows say of candidates."""
-        if self.names is None:
-            return
-        log_odds, listed = np.empty(candidates.shape, dtype=np.float32), np.empty(candidates.shape, dtype=bool)
-        missing = np.full(candidates.shape[0], self.names.no_match_, dtype=np.float32)
-        look_up(candidates, names.ids, names.scores, missing, log_odds, listed)
-        features[:, :, AT["names", "log odds"]] = np.where(candidates >= 0, log_odds, 0)
-        features[:, :, AT["names", "matches"]] = listed & (candidates >= 0)
 
     def prototype_products(self, vectors: np.ndarray, candidates: np.ndarray) -> np.ndarray:
         """Return the products of rows with the prototypes of candidates."""

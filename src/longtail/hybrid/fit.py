@@ -33,7 +33,6 @@ from longtail.hybrid.experts import (
     CandidateFeatures,
     Experts,
     HybridRows,
-    name_lists,
     names_of,
     texts_with_labels,
 )
@@ -225,7 +224,7 @@ def fit_hybrid(
     if not held.size:
         default = replace(Combination.default(experts), tail=float(params["tail"] or 0.0))
         return HybridFit(first, Weighing(default, None, {}, None, None, PULLS[0]))
-    weighing = weigh(first, experts, held_rows(first, texts, X, vectors, held), Y[held], held, trainer)
+    weighing = weigh(first, experts, held_rows(first, texts, X, vectors, held), Y[held], trainer)
     whole = replace(
         first,
         tree=trainer.fit_tree(X, everything, "Training the tree"),
@@ -256,10 +255,8 @@ def held_rows(
     return HybridRows(words, np.ascontiguousarray(vectors[held]), names)
 
 
-def weigh(
-    experts: Experts, used: tuple[str, ...], rows: HybridRows, Y: sp.csr_array, held: np.ndarray, trainer: Trainer
-) -> Weighing:
-    """Learn weights on held-out rows, whose numbers are `held`."""
+def weigh(experts: Experts, used: tuple[str, ...], rows: HybridRows, Y: sp.csr_array, trainer: Trainer) -> Weighing:
+    """Learn weights on held-out rows."""
     from threadpoolctl import threadpool_limits  # slow to import, and only training needs it
 
     trainer.begin("Learning weights")
@@ -267,9 +264,7 @@ def weigh(
     hits = _hits(evidence.candidates, Y)
     likely = Combination.default(used).scores(evidence.features, evidence.candidates, experts.counts)
     examples = HeldOutCandidates.some(evidence.features, evidence.candidates, hits, likely, trainer.seed)
-    names = experts.list_names([trainer.texts[i] for i in held], as_new=True)
-    new_rows = rows._replace(names=names)
-    as_new = replace(examples, features=features_as_new(experts, new_rows, evidence, trainer.label_texts))
+    as_new = replace(examples, features=features_as_new(experts, rows, evidence, trainer.label_texts))
     given = trainer.params["tail"]
     tail = None if given is None else float(given)
     with threadpool_limits(1):  # the matrices are small: threads would wait for each other, and change the last bits
@@ -380,16 +375,13 @@ def best_tail(
 def features_as_new(
     experts: Experts, rows: HybridRows, evidence: CandidateFeatures, label_texts: list[str]
 ) -> np.ndarray:
-    """Return the features that labels would have if they were known by their texts alone.
-
-    The names of the rows are those of labels that are all new.
-    """
-    encoder, features = experts.encoder, evidence.features.copy()
-    experts.put_names(features, evidence.candidates, name_lists(rows.names))
+    """Return the features that labels would have if they were known by their texts alone."""
+    encoder = experts.encoder
     if encoder is None or not experts.use_prototypes:
-        return features
+        return evidence.features
     used = np.unique(evidence.candidates[evidence.candidates >= 0])
     vectors = encoder.encode([label_texts[i] for i in used]) * np.float32(encoder.text_scale_)
+    features = evidence.features.copy()
     features[:, :, AT["prototypes", "product"]] = experts.products_with(
         rows.vectors, evidence.candidates, used, vectors
     )

@@ -233,24 +233,6 @@ class NameMatches(Estimator):
         self._keep(_State(known, words, state.max_words, terms, entries, counts, learned))
         return self
 
-    def as_new(self) -> NameMatches:
-        """Return what judges every label as if no training row carried it, as labels that are added later.
-
-        Examples
-        --------
-        >>> texts, Y = ["a cat", "my cat", "a dog", "your dog"] * 5, [[1, 0], [1, 0], [0, 0], [0, 1]] * 5
-        >>> model = NameMatches().fit(texts, Y, ["cats", "dogs"])
-        >>> as_known, as_new = (one.predict_topk(["your dog"], k=1).scores for one in (model, model.as_new()))
-        >>> bool(as_known != as_new)
-        True
-        """
-        state = self._fitted()
-        learned, none = state.learned, np.zeros_like(state.label_counts)
-        learned = learned._replace(links=Links(*map(np.zeros_like, learned.links)))
-        out = NameMatches(**self.get_params(deep=False))
-        out._keep(_State(state.names, state.words, state.max_words, state.terms, state.entries, none, learned))
-        return out
-
     def remove_labels(self, labels: LabelNumbers) -> Self:
         """Forget labels, given by number; those after them move up."""
         state = self._fitted()
