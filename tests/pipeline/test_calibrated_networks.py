@@ -38,7 +38,7 @@ def test_held_out_figures_and_probabilities_are_those_of_the_kept_network(method
     for k in (1, 3, 5):
         assert tagger.held_out_["metrics"][f"p@{k}"]["value"] == pytest.approx(precision_at_k(Y, top, k))
     said, right = tagger.model_.probabilities(top).scores, binary_hits(top, Y)
-    assert said.max() > 0 and said.mean() == pytest.approx(right.mean(), abs=0.02)
+    assert said.max() > 0 and said.mean() == pytest.approx(right.mean(), abs=0.05)
     assert tagger.model_.n_rows_ == rows.n_rows - test.size
 
 

@@ -215,7 +215,7 @@ def _attend_all(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: f
 def drop_some(x: Tensor, p: float, training: bool = True) -> Tensor:
     """Return x with numbers set to 0 with probability p and the others made larger, in training: dropout.
 
-    On a CPU a number is dropped by sixteen bits of a random number, which takes half the time of torch's own dropout.
+    On a CPU sixteen bits of a random number decide about each, which takes less time than torch's own dropout.
     """
     if not training or not p or x.device.type != "cpu":
         return F.dropout(x, p, training)

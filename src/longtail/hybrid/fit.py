@@ -28,14 +28,7 @@ from longtail.hybrid.combine import (
     odds_of_unused,
 )
 from longtail.hybrid.encoder_with_labels import EncoderWithLabels
-from longtail.hybrid.experts import (
-    AT,
-    CandidateFeatures,
-    Experts,
-    HybridRows,
-    names_of,
-    texts_with_labels,
-)
+from longtail.hybrid.experts import AT, CandidateFeatures, Experts, HybridRows, names_of, texts_with_labels
 from longtail.hybrid.frozen_encoder import FrozenEncoder
 from longtail.hybrid.neighbours import Neighbours
 from longtail.hybrid.settings import (

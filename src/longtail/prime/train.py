@@ -85,7 +85,7 @@ class PrimeTraining(Training):
     checkpoint: str | Path | None = None
     checkpoint_minutes: float = 10.0
     minutes: float | None = None
-    MIXED_ON_CPU: ClassVar[bool] = True  # numbers of 16 bits are four times as fast there
+    MIXED_ON_CPU: ClassVar[bool] = True  # where training is several times as fast by it
 
 
 class Examples(NamedTuple):
