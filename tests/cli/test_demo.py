@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from rich.console import Console
 
 from longtail import data as data_module
 from longtail.cli import demo as module
@@ -56,3 +57,12 @@ def test_the_facts_of_every_chapter_are_in_the_json(small, tmp_path, capsys):
     assert pages["right"] / pages["found"] > 1.5 * by_luck  # the page's tags are found out, not just handed on
     assert set(hybrid["precision"]) == {"tree", "names", "together"} and not hybrid["encoder"]
     assert len(facts["audits"]) == 4 and facts["explanation"]["predicted"]
+
+
+@pytest.mark.parametrize(("together", "told"), [(0.84, True), (0.86, False)])
+def test_the_demo_says_when_an_expert_alone_is_better_than_all(together, told, capsys):
+    precision = {"tree": 0.85, "names": 0.54, "together": together}
+    facts = {"rows": 10, "seconds": 1.0, "encoder": True}
+    facts["precision"] = {name: {"P@1": value, "P@5": value} for name, value in precision.items()}
+    module.show_hybrid(Console(width=500), facts)
+    assert ("expert tree alone is 1.0 points better in P@1" in capsys.readouterr().out) == told

@@ -5,15 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from longtail.hybrid import fit
+from longtail.hybrid import combine, fit
+from longtail.hybrid.boosted_trees import BoostedTrees
 from longtail.hybrid.combine import (
     BANDS,
     EXPERTS,
     FEATURES,
     NEW,
+    TREES_SHARE,
     Combination,
     HeldOutCandidates,
     Regression,
+    learn_trees,
     learn_weights,
     log_loss,
     odds_of_unused,
@@ -211,6 +214,35 @@ def together(n, seed):
     both = (features[:, :, AT["tree", "probability"]] > 0.6) & (features[:, :, AT["neighbours", "share"]] > 0.6)
     hits = both & (rng.random(both.shape) < 0.9)
     return HeldOutCandidates(features, some.candidates, hits, np.ones_like(some.worth))
+
+
+def test_boosted_trees_see_the_log_odds_by_the_weights():
+    learned = Combination.default(EXPERTS)
+    leaf = {"starts": [0, 1, 4], "feature": [-1, 0, -1, -1], "right": [0, 3, 0, 0]}
+    arrays = {name: np.array(values, dtype=np.int32) for name, values in leaf.items()}
+    some = examples(n=20)
+    by_weights = learned.log_odds(some.features, some.candidates, COUNTS)
+    middle = float(np.median(by_weights))
+    step = BoostedTrees(
+        **arrays, threshold=np.float32([0, middle, 0, 0]), value=np.float32([0, 0, -8, 8])
+    )  # it asks for feature 0 alone
+    together = replace(learned, trees=step).log_odds(some.features, some.candidates, COUNTS)
+    expected = (1 - TREES_SHARE) * by_weights + TREES_SHARE * np.where(by_weights <= np.float32(middle), -8, 8)
+    np.testing.assert_allclose(together, expected, atol=1e-4)
+
+
+def test_the_log_odds_that_trees_learn_from_are_by_weights_of_other_rows(monkeypatch):
+    some, asked, seen = together(600, 0), [], []
+    weights, fitted = combine.learn_weights, BoostedTrees.fit
+    monkeypatch.setattr(combine, "learn_weights", lambda of, *more: asked.append(of) or weights(of, *more))
+    monkeypatch.setattr(BoostedTrees, "fit", lambda features, *more: seen.append(features) or fitted(features, *more))
+    learn_trees(some, COUNTS, EXPERTS)
+    assert [len(of.candidates) for of in asked] == [300, 300]
+    kept = (some.worth > 0) & (COUNTS[some.candidates] > 0)
+    even = np.broadcast_to((np.arange(600) % 2 == 0)[:, None], kept.shape)
+    of_odd = weights(some.take(np.arange(600) % 2 == 1), None, COUNTS, EXPERTS)
+    expected = of_odd.log_odds(some.features, some.candidates, COUNTS)
+    np.testing.assert_allclose(seen[0][even[kept], 0], expected[kept & even], atol=1e-5)
 
 
 def test_boosted_trees_are_taken_where_they_tell_more_than_sums_do():

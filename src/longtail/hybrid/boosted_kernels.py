@@ -18,8 +18,8 @@ def add_leaves(
 ):  # fmt: skip
     """Add up the values of the leaves that every row reaches; the left child of a node is the next one.
 
-    Some rows go through a tree together, node after node: who is at the node takes a step. All rows are asked at every
-    node, without a branch, which is eight times as fast as following each.
+    Some rows go through a tree together, node after node: those that are at the node take a step. All are asked at
+    every node, without a branch, so that the processor takes many at once.
     """
     totals = np.empty(ROWS_AT_ONCE)
     at = np.empty(ROWS_AT_ONCE, dtype=np.int32)
